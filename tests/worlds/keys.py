@@ -32,7 +32,7 @@ EXCEPTIONS = {
     "Lsm.upload": "the same",
     "Cluster.barrier-wake-up": "tests/runtime/task/test_barrier_wake_up.py, in both engines",
     "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
-    "Run.cold-start": "tests/runtime/run/test_warm_up.py, in both engines",
+    "Run.cold-start": "tests/runtime/jobmanager/test_warm_up.py, in both engines",
     "Snapshot.after-in-flight": "tests/runtime/task/test_after_in_flight.py, in both engines",
     "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_channel_state.py, in both engines",
 }

@@ -100,12 +100,3 @@ def test_what_came_with_an_acknowledgement_is_still_not_in_a_file():
 
     assert (moved[0].inlined_bytes, moved[1].inlined_bytes) == (0, 300)
     assert moved[1].in_flight_bytes - moved[1].inlined_bytes == 250
-
-
-def test_output_of_a_snapshot_that_was_dealt_out_anew_is_read_by_its_reader():
-    """Its 300 bytes move from the writer's files to the reader's."""
-    moved = on_downstream(
-        {0: part(7, written=[700], overtaken=[300], read_bytes=900), 1: part(captured=[250], read_bytes=400)}, PLAN
-    )
-
-    assert (moved[0].in_flight_bytes, moved[1].in_flight_bytes) == (600, 700)

@@ -118,30 +118,6 @@ class Host:
         return events
 
 
-class TestMessages:
-    """An acknowledgement takes 3 ms, what its network waits, and what is drawn."""
-
-    def acknowledge(self, host, checkpoint=5, task=1, status="IN_PROGRESS"):
-        host.context.stats[checkpoint] = CheckpointStats(checkpoint, 0, 3, status)
-        host.host.receive_acknowledgement(task, checkpoint)
-        host.env.run(99 * MS)
-        return host.context.stats[checkpoint]
-
-    def test_one_that_names_files_that_are_gone_comes_to_nothing(self):
-        host = Host()
-        host.acknowledged = False
-        self.acknowledge(host)
-        assert host.events() == []
-        assert [row.happening for row in host.context.journal] == [Happening.STATE_UNKNOWN]
-
-    def test_a_decline_arrives(self):
-        host = Host()
-        host.host.receive_decline(1, 5, FailureReason.CHECKPOINT_DECLINED)
-        host.env.run(99 * MS)
-        ((at_ms, event),) = host.events()
-        assert (at_ms, event.task, event.checkpoint, event.reason) == (3, 1, 5, FailureReason.CHECKPOINT_DECLINED)
-
-
 class TestBeginnings:
     def test_calls_to_tasks_keep_their_order(self):
         """The call of the second checkpoint waits for that of the first, which is slow."""
@@ -200,18 +176,3 @@ class TestNotifications:
         host.parts[4, 1] = SimpleNamespace(checkpoint=2)
         calls = host.do(coordinator_messages.NotifyAborted(5, frozenset({1, 0}), 4))
         assert calls == [(NOTIFY_MS, "aborted", 0, 5, 4), (NOTIFY_MS, "aborted", 1, 5, 2)]
-
-
-def test_a_lost_job_manager_forgets_what_is_pending_and_what_it_was_to_stop():
-    host = Host()
-    host.machine.pending = (SimpleNamespace(checkpoint=6), SimpleNamespace(checkpoint=7))
-    for number, stops in ((5, True), (6, False)):
-        host.context.stats[number] = CheckpointStats(number, 0, 3, stops=stops)
-    host.host.lose_leader()
-
-    assert host.calls == [("lose store",), ("forget", 6), ("forget", 7)]
-    assert [host.context.stats[number].stop_forgotten for number in (5, 6)] == [True, False]
-    host.host.elect_leader()
-    assert [coordinator_messages.LeaderLost, coordinator_messages.LeaderElected] == [
-        type(event) for _, event in host.events()
-    ]

@@ -10,7 +10,7 @@ from sim.protocol import recovery
 from sim.protocol.recovery import JobStatus
 from sim.results.journal import Happening, Journal
 from sim.results.tables import RecoveryStats
-from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartsSoFar
+from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from tests.laws.small_jobs import MS, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
 
@@ -107,17 +107,6 @@ def cluster():
     return Cluster()
 
 
-class TestFailures:
-    def test_readers_notice_a_lost_task_manager_by_their_connections(self, cluster):
-        """Tasks 0 and 3 are on it; what its source wrote is read on another one."""
-        cluster.host.lose_host(0, GONE)
-        assert {0, 3} == cluster.stopped()
-        assert [row for row in cluster.calls if row[0] == "free"] == [("free", 0), ("free", 3)]
-        assert ("lose disk", 0) in cluster.calls
-        assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 0)]
-        assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0, 3})] == cluster.events(900)
-
-
 class TestWithoutAJobManager:
     def test_one_that_is_lost_before_it_comes(self, cluster):
         cluster.host.lose_job_manager(100 * MS)
@@ -155,12 +144,6 @@ class TestCancellations:
         cluster.env.run(50 * MS)
         assert cluster.noted(Happening.TASK_MANAGER_LOST) == [(-1, 1)]
 
-    def test_a_restart_waits_for_its_delay(self, cluster):
-        cluster.host.carry_out(recovery.ArmRestart(1, 40 * MS))
-        assert [(43, recovery.RestartDelayElapsed, set())] == cluster.events(99)
-        cluster.host.carry_out(recovery.ArmRestart(1, 40 * MS))
-        assert [(102, recovery.RestartDelayElapsed, set())] == cluster.events(199), "it is over"
-
 
 class TestTheScheduler:
     def test_a_failure_suspends_it(self, cluster):
@@ -180,21 +163,6 @@ class TestTheScheduler:
 class TestAnotherInstance:
     def stats(self, number, deployed_ns):
         return RecoveryStats(number, "task-manager", "lost", 0, 0, 4, deployed_ns=deployed_ns)
-
-    def test_a_job_that_ran_leaves_none(self, cluster):
-        cluster.host.stats = {1: self.stats(1, 5)}
-        assert RestartsSoFar("strategy", None) == cluster.host.left()
-
-    @pytest.mark.parametrize("resumes", [False, True])
-    def test_it_begins_as_another_job_manager_does(self, cluster, resumes):
-        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if resumes else None)
-        ((_, event),) = cluster.heard
-        assert resumes == event.resumes
-        assert (cluster.host._failure, cluster.host._anew) == (("rescale", "job 1", 0), True)
-        assert (("outage", "theirs") if resumes else (None, None)) == (
-            cluster.host._again,
-            cluster.host._inherited,
-        )
 
     def test_while_it_restarts_it_is_not_running(self, cluster):
         assert not cluster.host.restarting

@@ -1,22 +1,13 @@
 """What a fault does at its times: whom it hits, how long it lasts, what the journal says."""
 
-from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from types import SimpleNamespace
-
-import pytest
 
 from sim.model.faults import (
     Fault,
     FaultLaw,
     JobManagerDown,
-    Kill,
-    NetworkOutage,
     Restart,
-    SlowTask,
-    StorageOutage,
-    TaskManagerLost,
     When,
 )
 from sim.runtime.jobmanager.faults import Faults
@@ -77,41 +68,3 @@ class TestTimes:
     def test_at_regular_times(self):
         log = Struck(Fault(JobManagerDown(5), When(every=FaultLaw(10 * SECOND)))).run(35 * SECOND)
         assert [row[0] for row in log] == [10 * SECOND, 20 * SECOND, 30 * SECOND]
-
-
-class TestWhom:
-    def test_victims_are_drawn_among_all_tasks(self):
-        log = Struck(at(Kill(), *range(1, 90))).run()
-        victims = Counter(task for _, _, tasks, _ in log for task in tasks)
-        assert set(range(6)) == set(victims)
-        assert max(victims.values()) < 30
-
-
-class TestStorage:
-    def test_the_longest_outage_goes_on(self):
-        first = Struck(at(StorageOutage(5 * SECOND), 1), at(StorageOutage(SECOND), 2))
-        first.run(4 * SECOND)
-        assert Struck(before=first.faults, now=4 * SECOND).log == [(4 * SECOND, "fail_until", 6 * SECOND)]
-
-
-class TestNetworks:
-    @pytest.mark.parametrize(("lasts_s", "is_lost"), [(49, False), (50, True)])
-    def test_one_that_outlasts_the_heartbeat_is_a_loss(self, lasts_s, is_lost):
-        log = Struck(at(NetworkOutage(lasts_s * SECOND, 1), 1)).run()
-        assert is_lost == ((SECOND, "lose", 1, TaskManagerLost(1, silent=True)) in log)
-        assert is_lost != any(row[1] == "suspend" for row in log)
-
-
-class TestSlowTasks:
-    def factors(self, struck, until_ns=100 * SECOND):
-        return [(row[0] // SECOND, row[2], row[4]) for row in struck.run(until_ns) if row[1] == "slow"]
-
-    @pytest.mark.parametrize(("lasts_s", "left"), [(3, 0), (4, 0), (5, 1), (None, 1)])
-    def test_it_is_slow_in_the_next_job_too(self, lasts_s, left):
-        """The next job begins at 5 s."""
-        slow = SlowTask("sink", 4, None if lasts_s is None else lasts_s * SECOND, 0)
-        first = Struck(at(slow, 1))
-        first.run(5 * SECOND)
-        second = Struck(before=first.faults, now=5 * SECOND)
-        expected = [(5, 4, Fraction(4))] * left + [(6, 4, Fraction(1))] * (left and lasts_s is not None)
-        assert expected == self.factors(second)

@@ -79,31 +79,7 @@ def shared(file):
     return Handle("1.sst", 100, "shared", file)
 
 
-class TestAcknowledgements:
-    def test_one_that_reuses_what_nobody_registered_is_ignored(self, store):
-        """The acknowledgement that brought its shared file never arrived."""
-        file = store.file()
-        store.files.offer(1, TASK, [shared(file)])
-        store.begin(2)
-        assert not store.acknowledge(2, shared(file))
-        assert [row.last_used for row in store.files.file_rows()] == [-1]
-
-
 class TestDeletions:
-    def test_what_was_never_stored_is_gone_at_once(self, store):
-        done = []
-        store.files.discard(9, lambda: done.append(9))
-        store.begin(1)
-        store.files.discard(1, lambda: done.append(1))
-        assert done == [9, 1]
-
-    def test_metadata_of_a_checkpoint_that_was_aborted_meanwhile_goes(self, store):
-        store.begin(1)
-        store.files.discard(1, lambda: None)
-        metadata = store.file()
-        store.files.metadata(1, metadata)
-        assert {metadata: DELETION_NS} == store.deleted()
-
     def test_a_lost_job_manager_deletes_nothing_more(self, store):
         """What tasks delete goes on."""
         files = [store.file() for _ in range(5)]

@@ -13,12 +13,6 @@ SLICES = """
   work: {{input: {{source: forward}}, service: 100 us, parallelism: 2, state: {{size: 4 MB, backend: {backend}, update: 30 %}}}}
   sink: {{input: {{work: forward}}, service: 10 us, parallelism: 2, flush: {{share: 100 %}}, commit: {{}}}}
 """
-APART = """
-  first: {{source: {{rate: 2k/s, record: 1 kB}}}}
-  sink: {{input: {{first: hash}}, service: 600 us, state: {{size: 2 MB}}}}
-  second: {{source: {{rate: 2k/s, record: 1 kB}}}}
-  other: {{input: {{second: hash}}, service: 600 us, state: {{size: 2 MB}}}}
-"""
 JOB = """\
 # Does a region that keeps its part come back with it?
 version: 1
@@ -39,15 +33,6 @@ USUAL = {
     "interval": "1 s",
     "duration": "9 s",
 }
-KINDS = {
-    "aligned": {},
-    "incremental": {"backend": "rocksdb", "incremental": "true"},
-    "unaligned": {
-        "job": APART,
-        "barriers": "unaligned",
-        "faults": "{kill: first, at: 5500 ms}, {kill: second, at: 5600 ms}",
-    },
-}
 
 
 def run(*, kept_of=lambda region: region, engine="compiled", **options):
@@ -67,34 +52,6 @@ def run(*, kept_of=lambda region: region, engine="compiled", **options):
     result = simulate(scenario, engine=engine, attach=attach)
     numbers = {(row.checkpoint, row.task): row.number for row in result.journal if row.happening is Happening.PART_KEPT}
     return result, found[0], numbers
-
-
-def completed(result):
-    return set(result.checkpoints.id[result.checkpoints.status == "COMPLETED"])
-
-
-@pytest.mark.parametrize(("kind", "files"), [("aligned", 1), ("unaligned", 3)])
-def test_the_files_of_a_kept_part_go_with_the_last_checkpoint_that_names_them(kind, files):
-    """State, and in-flight data of two tasks.  The directory of the checkpoint they were written for is gone before."""
-    result, _, _ = run(**KINDS[kind])
-    of_five = result.files[result.files.checkpoint == 5]
-    own, kept = (of_five.deleted[of_five.last_used == number].tolist() for number in (5, 6))
-
-    assert (files, files) == (len(own), len(kept))
-    assert max(own) < 5_100
-    assert min(kept) > 7_000
-
-
-def test_tasks_hear_of_the_checkpoint_that_their_part_was_taken_for():
-    """5 and 7 expire, 6 has part 3 of the region.  The abort of 7 must not commit what the region wrote for 5."""
-    outages = "{storage: outage, at: 12 s, lasts: 900 ms}, {storage: outage, at: 18 s, lasts: 900 ms}, {kill: 'source[1]', at: 20950 ms}"
-    result, region, numbers = run(faults=outages, interval="3 s", duration="24 s")
-
-    assert {5, 7}.isdisjoint(completed(result))
-    assert {3} == {numbers[6, task] for task in region}
-    assert 6 not in set(result.commits.checkpoint[result.commits["index"] == 1])
-    assert {6} == set(result.recoveries.restored_checkpoint)
-    assert result.violations == ()
 
 
 def test_a_part_that_does_not_fit_the_others_is_refused():

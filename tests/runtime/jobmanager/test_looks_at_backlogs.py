@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from sim.model.job import Backlog
 from sim.runtime.jobmanager.coordinator_host import _Enumerator
@@ -41,16 +40,6 @@ class Looking:
         self.reports.clear()
         self.enumerator.look()
         return [is_behind for _, is_behind in self.reports]
-
-
-@pytest.mark.parametrize(("now", "reports"), [(109, []), (110, []), (111, [True])])
-def test_a_source_lags_when_a_record_has_waited_for_longer(now, reports):
-    assert reports == Looking(Backlog(lag_ns=10)).report(100, 500, now)
-
-
-def test_a_source_that_has_emitted_all_is_not_behind():
-    assert Looking(Backlog(lag_ns=10)).report(1000, 1000, 5000) == []
-    assert Looking(Backlog(records=2000)).report(1000, 1000) == []
 
 
 def test_another_job_manager_knows_nothing_until_it_is_told():

@@ -170,19 +170,6 @@ def test_a_thread_that_does_not_stop_takes_its_task_manager_down():
     assert tuple(only(result)[name] for name in ("kind", "cancelled", "deployed")) == ("task", 750, 750 + 700 + 80)
 
 
-def test_without_a_timeout_nobody_watches_the_cancellation():
-    """task.cancellation.timeout: 0 takes no task manager down."""
-    job = chain(1, rate=50)
-    stage = replace(job.vertices[1], snapshot=Snapshot(pre_barrier_ns=SECOND))
-    restart = replace(FIXED, cancellation_timeout_ns=0)
-    result = run(
-        (Kill("source", 0), 500), job=Job((job.vertices[0], stage, job.vertices[2])), seconds=3, restart=restart
-    )
-
-    assert times(result, Happening.TASK_MANAGER_LOST) == []
-    assert result.recoveries["kind"].tolist() == ["task"]
-
-
 # ---------------------------------------------------------------------------------------------- regions
 
 

@@ -38,17 +38,6 @@ def instance(storage, *, kind="aligned", seconds=3, outage_ms=None, placement="i
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("kind", ["aligned", "unaligned"])
-def test_checkpoints_complete_on_every_kind(name, kind):
-    """With all their files, and the checkers have nothing to say."""
-    here = instance(KINDS[name], kind=kind)
-
-    assert len(completed(here)) > 4
-    assert here.violations() == ()
-    assert sum(stored.complete for stored in here.storage.files) > 0
-
-
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("kind", ["aligned", "unaligned"])
 def test_an_outage_fails_checkpoints_and_they_come_back(name, kind):
     """Down for a second, two attempts 50 ms apart: asynchronous phases fail, are declined, and later ones complete."""
     here = instance(replace(KINDS[name], retry=Retry(2, 50 * MS)), kind=kind, seconds=4, outage_ms=(1000, 2000))

@@ -42,12 +42,6 @@ def lost(what, **options):
 
 
 class TestLosses:
-    @pytest.mark.parametrize(("what", "is_told"), [(GONE, True), (ORDERLY, True), (SILENT, False)])
-    def test_a_provider_tells_of_containers_that_ended(self, what, is_told):
-        slots = lost(what, provider="kubernetes")
-        assert is_told == (slots.released_ns == 100 * SECOND)
-        assert is_told or slots.released_ns >= 140 * SECOND
-
     @pytest.mark.parametrize("provider", ["kubernetes", "yarn"])
     def test_flink_asks_for_another_container_once_it_misses_one(self, provider):
         """A container that falls silent ends not: nobody else starts another in its place, as a supervisor of processes does."""

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from sim.protocol.commit import Committable
 from sim.runtime.context import Uncommitted
 from sim.runtime.monitors.output import CommitMonitor
@@ -46,15 +44,6 @@ def commit(transactions, *committed, lost=()):
     transactions.context.commits.append(SimpleNamespace(committed=committed, lost=lost))
 
 
-def test_it_is_told_once():
-    before = account()
-    before.cut(3, 0, store(committable()))
-    after = begun_from(before)
-
-    assert len(missing(after)) == 1
-    assert missing(after) == []
-
-
 def test_checkpoints_that_are_gone_are_forgotten():
     before = account()
     for checkpoint in (2, 3):
@@ -63,17 +52,3 @@ def test_checkpoints_that_are_gone_are_forgotten():
 
     assert [len(missing(begun_from(before, number))) for number in (2, 3)] == [0, 1]
     assert [len(begun_from(before, number).found) for number in (2, 3)] == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("dealt", "expected"),
-    [((5, 3), []), ((8, 0), []), ((5, 2), ["its writers held 8 records back, they begin with 7"])],
-)
-def test_records_held_back_are_dealt_out_once(dealt, expected):
-    """Two writers held five and three records back: the new ones hold eight together."""
-    before = account()
-    before.cut(3, 0, store(back=(4, 1)))
-    before.cut(3, 1, store(back=(3,)))
-    found = begun_from(before, parts={task: store(back=(records,)) for task, records in enumerate(dealt)}).found
-
-    assert expected == [violation.fact for violation in found]

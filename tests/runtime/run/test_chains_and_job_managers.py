@@ -66,18 +66,3 @@ def chained():
     chained = Chain(jobs("claim"), "compiled", check=False)
     chained.run()
     return chained
-
-
-class TestTables:
-    def test_the_first_checkpoint_of_each_job_is_measured(self, chained):
-        for row, job in zip(chained.restore_rows(), chained.instances[1:], strict=True):
-            first = min(number for number, stats in job.stats.items() if stats.status == "COMPLETED")
-            stats = job.stats[first]
-
-            assert first == row.first_checkpoint
-            assert stats.latest_ack_ns - stats.trigger_ns == row.first_duration_ns
-            assert (
-                sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
-                == row.first_written_bytes
-                > 0
-            )

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from sim.model.faults import Fault, Kill, Rescale, Restart, When
-from sim.model.job import Input, Job, Rate, Source, Vertex
+from sim.model.job import Job, Rate, Source
 from sim.model.scenario import Action
 from sim.runtime.result import segments
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, chain, scenario
 
 ENGINE = "compiled"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
@@ -37,14 +37,6 @@ def begun(result):
     return result.recoveries[result.recoveries["kind"] == "rescale"].iloc[0]
 
 
-def test_more_is_read_than_was_captured():
-    """D.9: a subtask reads the channel state of every old one whose keys it shares."""
-    result = rescaling(UNALIGNED)
-    captured = result.checkpoints.set_index("id").loc[begun(result)["restored_checkpoint"], "persisted_data"]
-
-    assert captured < begun(result)["recovered_bytes"]
-
-
 def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     actions = tuple(Action(at_s * SECOND) for at_s in (2, 3, 4))
     parts = segments(
@@ -52,28 +44,6 @@ def test_an_action_at_the_moment_of_a_rescale_is_one_of_the_new_job():
     )
 
     assert [[action.at_ns // SECOND for action in segment.scenario.actions] for segment in parts] == [[2], [3, 4]]
-
-
-def test_forward_is_rebalance_when_both_ends_are_equal_again():
-    """The second rescale goes back to a checkpoint of the first job, whose forward edge has one channel of each subtask."""
-    job = Job((source("a", 2), Vertex("b", 2, inputs=(Input("a", "forward"),))))
-    changes = (Rescale(2 * SECOND, (("b", 3),)), Rescale(2100 * MS, (("b", 2),)))
-    result = simulate(replace(scenario(job, UNALIGNED, seconds=6, interval_ms=400), rescale=changes), engine=ENGINE)
-
-    assert result.recoveries["kind"].tolist() == ["rescale", "rescale"]
-    assert result.violations == ()
-
-
-def test_a_job_that_has_come_to_its_end_is_not_rescaled():
-    """Its log is read after 5 s; nothing is begun again, from a checkpoint or for want of a savepoint."""
-    for savepoint in (False, True):
-        base = scenario(Job((replace(source("source", 1), source=LOG),)), ALIGNED, seconds=9, interval_ms=400)
-        result = simulate(
-            replace(base, rescale=(Rescale(8 * SECOND, (("source", 1),), savepoint=savepoint),)), engine=ENGINE
-        )
-
-        assert result.job_status == "FINISHED"
-        assert len(result.recoveries) == 0
 
 
 KILLED_WHILE_STOPPING = (Fault(Kill("sink", 1), When((3200 * MS,))),)

@@ -28,10 +28,3 @@ def each_ms(tasks: pd.DataFrame) -> list[float]:
 
 def test_services_of_a_subtask_take_its_factor_times_as_long():
     assert each_ms(result(SLOW).tasks) == [1, 2]
-
-
-def test_the_same_factor_of_all_subtasks_is_another_service():
-    factors, services = result("job.map.service-factor={0: 3/2, 1: 3/2}"), result("job.map.service=1500 us")
-
-    assert services.journal == factors.journal
-    assert services.tasks.equals(factors.tasks)

@@ -7,13 +7,11 @@ import pytest
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, NetworkMemory
-from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex, owners
-from sim.model.randomness import draw, size_table, stream
+from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.model.randomness import size_table
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.model.schema.study import loads
 from sim.plane.spec import RateSegment
-from sim.runtime.lowering import hosts, plane_spec
-from tests.oracle.thread import due
+from sim.runtime.lowering import plane_spec
 
 SECOND = 1_000_000_000
 THIRDS = (Fraction(1, 3), Fraction(2, 3))
@@ -98,18 +96,6 @@ def test_key_groups_say_who_reads():
     )
 
 
-@pytest.mark.parametrize(("parallelism", "groups"), [(1, 128), (4, 128), (3, 3), (50, 100)])
-def test_equal_shares_of_key_groups_need_no_table(parallelism, groups):
-    """Drawing a group and asking for its owner is drawing the reader."""
-    key = stream(7, "route", "a->b#0", 0)
-    numbers = [draw(key, m) for m in range(500)]
-
-    assert hash_weights(parallelism, groups) == ()
-    assert [owners(parallelism, groups)[(u * groups) >> 32] for u in numbers] == [
-        (u * parallelism) >> 32 for u in numbers
-    ]
-
-
 # ---------------------------------------------------------------------------------------------- cluster
 
 
@@ -122,47 +108,8 @@ def test_nic_is_an_exact_ratio():
 # ---------------------------------------------------------------------------------------------- rates
 
 
-def dues(*rates: tuple[int, Fraction | int], total: int | None = None) -> list[Fraction]:
-    """When the plane has the records of the first 10 seconds due [s], asked by its own rule (W1)."""
-    source = plane_spec(with_rates(*rates, total=total)).vertices[0].source
-    task = type("Task", (), {"log": source})
-    times = []
-    while source.total < 0 or len(times) < source.total:
-        at = due(task, len(times))
-        if at >= 10 * SECOND:
-            break
-        times.append(Fraction(at, SECOND))
-    return times
-
-
-def test_a_constant_rate_is_one_segment():
-    """4 per second: one every quarter of a second from 0 on."""
-    assert (RateSegment(0, 0, 4, SECOND),) == segments((0, 4))
-    assert len(dues((0, 4))) == 40
-
-
-def test_no_rates_are_no_segments():
-    assert segments() == ()
-
-
 def test_rates_of_different_parts_add_up():
     """Due after 5 s: 5/3, after 9 s: 59/21.  What is missing of the next record takes 7/6 s and 8/35 s."""
     found = segments((0, Fraction(1, 3)), (5, Fraction(2, 7)), (9, Fraction(5, 6)))
 
     assert [(row.first, row.start_ns) for row in found] == [(0, 0), (2, 6_166_666_667), (3, 9_228_571_429)]
-
-
-def test_slots_are_shared_unless_a_file_says_otherwise():
-    """Subtask i of every vertex is in slot i, and a task manager has one slot: Flink's defaults."""
-    text = """\
-job: {a: {source: {rate: 1/s, record: 1 B}, parallelism: 2}, b: {input: {a: hash}, parallelism: 3}}
-checkpoint: {interval: 1 s}
-run: {duration: 1 s}
-"""
-
-    def placed(*changes):
-        return hosts(loads(text, overrides=changes).scenarios[0])
-
-    assert placed() == (0, 1, 0, 1, 2)
-    assert (0, 0, 0, 0, 1) == placed("cluster.slots=2") == placed("flink.taskmanager.numberOfTaskSlots=2")
-    assert placed("cluster.placement=isolated") == (0, 1, 2, 3, 4)

@@ -74,13 +74,3 @@ def test_buffers_are_released_after_the_write(desk):
     assert desk.closed_ms == []
     desk.until(20)
     assert desk.closed_ms == [13]
-
-
-def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
-    """Aligned barriers overtake nothing; a task that never began keeps nothing."""
-    desk.data.overtaken(1, 0)
-    desk.data.overtaken(2, 5 * PER_MS)
-    desk.until(10)
-
-    assert desk.plane.verbs == []
-    assert desk.storage.bytes_written == 0

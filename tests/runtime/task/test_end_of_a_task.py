@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.protocol.options import Ending
-from sim.protocol.task_finishing import FINISHING, EndState, OutputRead
-from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
+from sim.protocol.task_finishing import FINISHING, EndState
 from sim.runtime.task.end import TaskEnding
 from tests.runtime.task.fake_slots import FakeClock, Recorder
 
@@ -115,17 +114,6 @@ class Slot:
 
 
 class TestSources:
-    def test_a_stop_ends_the_data_first(self):
-        """The call is executed afterwards; if operators hold outputs yet, again when these are written."""
-        task, calls = Task(SOURCE), []
-        assert task.ending.still_takes_part(4, Ending.DRAIN, lambda: calls.append(4))
-        assert task.thread.mails_only
-        assert EndState.RUNNING is not task.state
-        waiting = Task(SOURCE)
-        waiting.thread.yields = True
-        assert not waiting.ending.still_takes_part(4, Ending.NO_DRAIN, lambda: calls.append(5))
-        assert calls == [5]
-
     def test_a_stop_with_the_savepoint_first_ends_it_afterwards(self):
         task = Task(SOURCE)
         task.ending.still_takes_part(4, Ending.AFTERWARDS, lambda: None)
@@ -137,49 +125,7 @@ class TestSources:
         assert EndState.RUNNING is not task.state
 
 
-def finished(rule="flink", periodic=True):
-    """A reader whose data has ended and whose output is read: it waits for a checkpoint that holds its end."""
-    task = Task(rule=rule, periodic=periodic)
-    for channel in (0, 1):
-        task.hear(channel, END_OF_DATA)
-    for channel in (0, 1):
-        task.hear(channel, END_OF_PARTITION, last=channel == 1)
-    if task.ending.machine.rule.end_of_data_first:
-        task.ending.dispatch(OutputRead(task.env.now))
-    return task
-
-
 class TestSnapshots:
-    def test_completions_matter_when_its_data_has_ended_or_it_stops(self):
-        assert not Task().ending.listens
-        assert finished().ending.listens
-        stopping = Task()
-        stopping.ending.snapshot_begun(4, Ending.NO_DRAIN)
-        assert stopping.ending.listens
-
-    def test_the_first_snapshot_behind_its_end_holds_it(self):
-        task = finished()
-        task.done()
-        task.ending.snapshot_begun(5, None)
-        assert ("finished_in", READER, 5) in task.done()
-        task.ending.snapshot_ended(5)
-        task.ending.completed(4)
-        assert EndState.WAITING is task.state
-        task.ending.completed(5)
-        assert EndState.CLOSING is task.state
-
-    def test_snapshots_under_way_are_known_when_its_data_ends(self):
-        """It does not close before they are over."""
-        task = Task()
-        for checkpoint in (5, 4, 3):
-            task.ending.snapshot_begun(checkpoint, None)
-        task.ending.snapshot_ended(3)
-        for channel in (0, 1):
-            task.hear(channel, END_OF_DATA)
-        assert {4, 5} == task.ending.machine.open
-        task.ending.snapshot_ended(4)
-        assert {5} == task.ending.machine.open
-
     @pytest.mark.parametrize(("aborted", "fails"), [(4, True), (3, False)])
     def test_the_abort_of_the_savepoint_it_stops_with_fails_it(self, aborted, fails):
         task = Task()

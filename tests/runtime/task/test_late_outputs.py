@@ -81,14 +81,3 @@ def test_the_last_stage_commits_one_checkpoint_later(held_back):
 
     assert first["records"].tolist()[1:-1] == pytest.approx(last["records"].tolist()[1:], abs=1)
     assert list(first["checkpoint"][1:]) == list(last["checkpoint"])
-
-
-def test_what_is_committed_behind_the_end_of_data_is_lost():
-    """Who reads it has finished and drops it (FLINK-38614): the second stage serves no record of the final checkpoint."""
-    result = simulate(loads(CASCADE.format(bound=", records-per-subtask: 900"), name="cascade").scenarios[0])
-    first = result.commits[result.commits["vertex"] == "first"]
-    final = first[first["checkpoint"] == first["checkpoint"].max()]
-
-    assert result.job_status == "FINISHED"
-    assert served(result, "first") == 900
-    assert 900 - int(final["records"].sum()) == served(result, "last")

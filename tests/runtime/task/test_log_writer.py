@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
-from sim.model.scenario import Action, Overheads, Run, Scenario
+from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Retry, Storage
 from sim.runtime.job_instance import JobInstance
@@ -122,19 +122,6 @@ def test_a_file_that_two_checkpoints_wait_for_is_written_once():
     names = [stored.name for stored in simulated.storage.files if stored.name[0] == "changelog"]
 
     assert len(set(names)) == len(names) > 3
-
-
-def test_savepoints_and_materialisations_may_have_the_same_number():
-    """The savepoint is written while materialisation 1 is: each is stored as what it is."""
-    base = scenario(Changelog(S, 10**9), interval=None, seconds=6, size=2_000_000)
-    slow = replace(base.storage, bytes_per_second=2_000_000)
-    simulated = JobInstance(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
-    simulated.start()
-    simulated.env.run(until=base.run.duration_ns)
-
-    assert [(simulated.job.files.type_of(number), row.status) for number, row in simulated.stats.items()] == [
-        ("native", "COMPLETED")
-    ]
 
 
 @pytest.mark.parametrize("interval", [None, S])

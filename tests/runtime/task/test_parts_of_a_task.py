@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 import simpy
 
-from sim.plane.interface import NoticeKind
 from sim.runtime.task.parts import TaskPart, TaskParts, WaitingBytes, task_features
 from sim.storage.ledger import StorageFailed
 
@@ -137,16 +136,6 @@ class TestBeforeTheBarrier:
         self.before(task)
         task.thread.stopped = True
         assert task.log_until(99) == [("done", WORK_NS)]
-
-
-class TestTheEndOfTheData:
-    def test_late_outputs_are_waited_for(self, task):
-        task.part.owes, task.late = True, 3
-        task.parts.end_input(task.done)
-        assert task.log_until() == [("end input", 0), ("end input", 0), ("begin_yield",)]
-        task.late = 0
-        task.notice(NoticeKind.NONE_LATE)
-        assert task.log_until() == [("end input", 0), ("end input", 0), ("done", 0), ("end_yield",)]
 
 
 def test_features_are_called_stage_by_stage():

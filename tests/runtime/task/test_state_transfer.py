@@ -116,24 +116,6 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
         )
 
 
-def test_a_restore_adds_no_record():
-    """Five records of 1 MB were served, and five come back."""
-    state = State(0, growth_bytes=MB, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
-    files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
-    _, kept = snapshot(task, files, 1, "native", served=5)
-    took(files, again.restore(files, 1, [(kept, Fraction(1))], 5))
-
-    assert pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB) == 5 * MB
-
-
-def list_schedule_ns(costs, threads):
-    """Graham's list scheduling: each piece goes to the thread that is free first."""
-    free = [0] * threads
-    for cost in costs:
-        free[free.index(min(free))] += cost
-    return max(free)
-
-
 def test_a_canonical_savepoint_goes_at_the_pace_of_the_processor_and_slows_the_task():
     """10 MB at 20 MB/s are 500 ms, and 1 / (1 - 40 %) = 5/3 as long per record all the while; a checkpoint slows nothing."""
     factors, files = [], storage()
@@ -169,21 +151,6 @@ def restored(task, files, parts, served=0):
     return took(files, task.restore(files, 1, parts, served))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_rocksdb_is_read_by_several_threads(threads):
-    """The makespan of its files, in their order."""
-    files, options = storage(), StateOptions(incremental=True, transfer_threads=threads)
-    task = subtask(ROCKS, options)
-    for number in (1, 2, 3):
-        stored = snapshot(task, files, number, served=1000 * number)[1]
-        task.keyed.notify_complete(number)
-    costs = [handle.size_bytes // 2 for handle in stored.handles]
-
-    assert list_schedule_ns(costs, threads) == pytest.approx(
-        restored(subtask(ROCKS, options), files, [(stored, Fraction(1))]), abs=10
-    )
-
-
 def test_a_restored_task_counts_its_updates_from_where_it_stands():
     """1000 records served at the checkpoint, 1010 at the next: ten new entries."""
     files, options = storage(), StateOptions(incremental=True)
@@ -200,15 +167,6 @@ def test_a_restored_task_counts_its_updates_from_where_it_stands():
 
 
 LOCAL = StateOptions(incremental=True, local_recovery=True)
-
-
-def test_rocksdb_keeps_links_which_cost_nothing():
-    files, plain = storage(), storage()
-    with_copy, stored = snapshot(subtask(ROCKS, LOCAL), files, 1)
-
-    assert snapshot(subtask(ROCKS, StateOptions(incremental=True)), plain, 1)[0] == with_copy
-    assert files.files[stored.local].size_bytes == 0
-    assert restored(subtask(ROCKS, LOCAL), files, [(stored, Fraction(1))]) == 0
 
 
 def test_a_local_heap_is_read_from_disk():

@@ -32,28 +32,6 @@ def test_mails_wait_while_the_thread_is_occupied(thread, plane):
     assert story == ["waited"]
 
 
-def occupied_by(thread, story, name):
-    """A mail that keeps the thread."""
-    return lambda: (story.append(name), thread.occupy())
-
-
-def test_one_element_comes_between_two_batches(thread, plane):
-    """Mails that were there run on when the thread is free; what came meanwhile waits for an element (MailboxProcessor)."""
-    story = []
-    thread.post(occupied_by(thread, story, "snapshot"))
-    thread.post(lambda: story.append("of the batch"))
-    thread.at_safe_point()
-    thread.post(lambda: story.append("came meanwhile"))
-    thread.vacate()
-
-    assert plane.verbs[-2:] == [("release", 3), ("interrupt", 3)]
-    thread.at_safe_point()
-    assert story == ["snapshot", "of the batch"]
-    assert plane.verbs[-1] == ("interrupt_behind", 3)
-    thread.at_safe_point()
-    assert story == ["snapshot", "of the batch", "came meanwhile"]
-
-
 def test_an_operator_that_waits_lets_notifications_through(thread, plane):
     """MailboxExecutor#yield: mails of the task itself, barriers among them, wait in their order until the last late output is written."""
     story = []

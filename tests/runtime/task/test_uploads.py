@@ -39,22 +39,6 @@ def test_files_without_time_are_durable_at_once():
     assert [file.stored for file in files] == [7, 7]
 
 
-def test_a_cancelled_file_leaves_its_thread_to_the_next():
-    """Under way or waiting; it may be submitted again."""
-    lab = Lab()
-    first, _, third = lab.submit(5, 3, 2)
-    lab.env.run(until=2)
-    lab.uploads.cancel(first)
-    lab.uploads.cancel(third)
-    lab.env.run()
-    lab.uploads.submit(first)
-    lab.env.run()
-
-    assert lab.log == [(5, "f1"), (10, "f0")]
-    assert third.stored is None
-    assert first.attempts == 2
-
-
 def test_a_file_that_was_cancelled_in_the_line_can_be_submitted_again():
     """It waits behind another one when its upload is called off; later it is wanted after all."""
     lab = Lab()

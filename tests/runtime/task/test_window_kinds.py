@@ -57,13 +57,6 @@ def test_sliding_state_is_back_after_a_failure():
     assert calm.max() == pytest.approx(killed.max(), rel=0.1)
 
 
-def test_a_session_that_lasts_keeps_its_records_longer():
-    """Its records have waited for the gap and half of its length, on average."""
-    state_bytes = sizes(run("session: 3 s, lasts: 4 s, time: event, state-per-record: 1 B", interval="1 s"))
-
-    assert pytest.approx(state_bytes.iloc[12], abs=80) == 1000
-
-
 def test_sessions_go_on_after_a_failure():
     """What is restored has waited since nobody knows when: it waits again, and leaves once."""
     result = run(
@@ -157,12 +150,3 @@ def test_sessions_that_were_restored_end_in_their_time():
     at = read(result, until=26)
 
     assert pytest.approx(at.iloc[11], abs=60) == 200
-
-
-def test_the_end_of_data_drops_sessions_of_processing_time():
-    """Their timers are dropped with what they hold, as those of all windows of processing time."""
-    result = run("session: 3200 ms, time: processing", bound=", records-per-subtask: 600", duration="30 s")
-    records = int(result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum())
-
-    assert result.job_status == "FINISHED"
-    assert pytest.approx(records, abs=40) == 1200 - 640

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sim.model.job import Distribution
-from sim.model.storage import ObjectStore, Retry, Storage
+from sim.model.storage import Retry, Storage
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task_manager import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
@@ -46,20 +45,6 @@ def office():
     return Office()
 
 
-def test_the_writer_goes_on_after_a_checkpoint_that_is_aborted():
-    """To an object store, where a write waits for the parts before it: the data of the next checkpoint had no writer any more."""
-    slow = ObjectStore(PER_MS * 1000, Distribution(0), part_bytes=PER_MS, parallel_parts=1)
-    office = Office((0,), object_store=slow, bytes_per_second=None, close_ns=0)
-    office.at(0, office.writer.register, 1)
-    office.write(0, 1, 10 * PER_MS, "aborted")
-    office.at(3, office.writer.abort, 1)
-    office.at(4, office.writer.register, 2)
-    office.write(4, 2, 2 * PER_MS, "next")
-    office.complete(5, 2, 0, "closed")
-
-    assert [what for what, _ in office.run()] == ["aborted", "next", "closed"]
-
-
 def test_the_file_closes_when_all_members_completed(office):
     """Who is ready early waits for the other, and both for the one latency."""
     office.writer.register(1)
@@ -70,26 +55,6 @@ def test_the_file_closes_when_all_members_completed(office):
 
     assert office.run() == [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)]
     assert (office.storage.files.written, office.storage.bytes_written) == (1, 5 * PER_MS)
-
-
-def test_a_gone_checkpoint_cannot_be_waited_for(office):
-    """Late requests for it change nothing."""
-    office.writer.register(1)
-    office.at(0, office.writer.abort, 1)
-    office.complete(1, 1, 0, "never")
-    office.complete(1, 1, 1, "never")
-
-    assert office.run() == []
-
-
-def test_a_slow_file_is_slow_throughout():
-    """Whether a group's file is slow hangs on its first member and the checkpoint, not on the write."""
-    office = Office(members=[0], slow_probability=1.0, slow_factor=3)
-    office.writer.register(1)
-    office.write(0, 1, 2 * PER_MS, "data")
-    office.complete(0, 1, 0, "closed")
-
-    assert office.run() == [("data", 6), ("closed", 21)]
 
 
 def down(office, at_ms):

@@ -35,15 +35,6 @@ class Bench:
         return self.durable
 
 
-def test_attempts_run_out():
-    """Three attempts of 30 ms at something that takes 110 ms: given up at 90 ms, though the first would have ended."""
-    bench = Bench(attempts=1)
-    bench.hand_in(0, "a", 10, Changelog(batch_delay_ns=0, upload_timeout_ns=30 * MS))
-
-    assert bench.run() == {"a": (90, None)}
-    assert sum(stored.deleted_ns is not None for stored in bench.storage.files) == 3
-
-
 @pytest.mark.parametrize(("attempts", "expected"), [(1, (5, None)), (2, (515, 1))])
 def test_a_failed_attempt_is_followed_by_another_after_a_pause(attempts, expected):
     """An outage at 5 ms breaks the first one off; half a second later storage is back: 10 ms of latency."""
