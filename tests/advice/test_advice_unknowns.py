@@ -38,3 +38,11 @@ def test_what_is_known_of_a_value_is_what_follows_the_assumption():
     (found,) = unknowns("a: 1  # UNKNOWN: How many? Assumed: one. What is known: at least 1, at most 5.\n")
 
     assert (found.question, found.known) == ("How many?", "one. What is known: at least 1, at most 5.")
+
+
+def test_a_mark_behind_the_origin_of_a_value_is_found():
+    (found,) = unknowns(
+        "a: 1  # 60 checkpoints on a line / 5 records/s; UNKNOWN: When do its keys expire? Assumed: never.\n"
+    )
+
+    assert (found.question, found.known) == ("When do its keys expire?", "never.")

@@ -88,7 +88,8 @@ def test_only_state_that_changes_is_spoken_of():
 @pytest.mark.parametrize(
     ("kept_s", "broken_s", "sentence"),
     [
-        (None, 60.0, "aligned, every 30 s breaks them with the state of today already."),
+        (None, 0.0, "aligned, every 30 s breaks them with the state of today already."),
+        (None, 60.0, ""),
         (120.0, None, "aligned, every 30 s keeps them for the next 2 min as well."),
         (
             120.0,

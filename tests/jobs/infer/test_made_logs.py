@@ -2,8 +2,13 @@
 
 import pytest
 
+from sim.advice.horizon import horizon
+from sim.jobs.evidence.backtest import backtest
 from sim.jobs.infer.log import infer_log
+from sim.jobs.reading import recorded_job
 from sim.jobs.source.job_log import LogCheckpoint
+from sim.model.schema.study import loads
+from sim.model.schema.writer import write
 from sim.model.units import parse_duration
 from tests.jobs.infer.made_jobs import comment_of
 from tests.jobs.infer.test_infer_log import logged
@@ -57,3 +62,60 @@ def test_a_run_of_a_log_has_twelve_checkpoints(checkpoints, seconds):
     assert seconds * 10**9 == pytest.approx(
         parse_duration(infer_log(logged(*checkpoints)).document["run"]["duration"]), rel=0.01
     )
+
+
+def sized(took_ms, sizes, every_ms=60_000):
+    """A log with one size per checkpoint; `took_ms` says how long each takes."""
+    log = logged(*((every_ms * number, took_ms(size)) for number, size in enumerate(sizes, 1)))
+    for point, size in zip(log.checkpoints.values(), sizes, strict=True):
+        point.size_bytes = size
+    return log
+
+
+GROWING = [2 * 10**9 + 360 * 10**6 * number for number in range(40)]
+
+
+def test_a_log_whose_checkpoints_grow_is_a_job_whose_state_grows():
+    """Bandwidth is of bytes and duration of the same checkpoint, the last one is as large as its own, and so are later ones."""
+    log = sized(lambda size: size // 400_000, GROWING)
+    inference, compared = infer_log(log), backtest(recorded_job(log))
+    scenario = loads(write(inference.document, inference.question, inference.comments), "log").scenarios[0]
+    ahead = horizon([scenario], compared, 7200 * 10**9)
+
+    assert inference.document["storage"] == {"bandwidth": "400 MB/s", "file-latency": "0 s"}
+    assert inference.document["job"]["operator"]["state"]["growth"] == "6 kB"
+    assert compared.off == ()
+    assert ahead.states[0].now_bytes == pytest.approx(GROWING[-1], rel=0.02)
+    assert ahead.states[0].after(7200) == pytest.approx(GROWING[-1] + 7200 * 6e6, rel=0.02)
+    assert inference.document["run"]["duration"] == "40 min"
+
+
+def test_the_bandwidth_of_a_log_is_a_line_a_median_or_what_the_largest_state_takes():
+    line, alike, unlike = (
+        infer_log(log)
+        for log in (
+            sized(lambda size: 3000 + size // 400_000, GROWING),
+            sized(lambda size: size // 400_000, [10**9, 11 * 10**8, 9 * 10**8]),
+            sized(lambda size: 2000 + size % 7, GROWING),
+        )
+    )
+
+    assert line.document["storage"] == {"bandwidth": "400 MB/s", "file-latency": "3 s"}
+    assert alike.document["storage"] == {"bandwidth": "400 MB/s"}
+    assert "growth" not in unlike.document["job"]["operator"]["state"]
+    assert unlike.document["storage"] == {"bandwidth": "8.01 GB/s"}
+    assert "durations do not follow the sizes" in comment_of(unlike, "storage.bandwidth")
+
+
+def test_checkpoints_that_follow_at_once_because_of_their_bytes_do_not_saturate_the_job():
+    """Each is triggered when the one before completes, as it is longer than the interval."""
+    log = sized(lambda _: 0, GROWING)
+    at_ms = 0
+    for point in log.checkpoints.values():
+        point.triggered_ms = point.line_ms = at_ms
+        point.duration_ms = point.size_bytes // 400_000
+        at_ms += point.duration_ms + 5
+    job = infer_log(log).document["job"]
+
+    assert job["source"]["source"]["rate"] == "1k/s"
+    assert "growth" in job["operator"]["state"]

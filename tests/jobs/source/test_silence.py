@@ -374,3 +374,68 @@ def test_a_running_job_is_silent_by_its_rest_api():
     assert (silence.lasts_ms, silence.failed, silence.is_whole) == (219_000, ("x", "x"), False)
     assert silence_of_job(done, 10**12 + 240_000, 60_000, **end) is None
     assert silence_of_job(done, -1, 60_000, **end) is None
+
+
+def failing(at, begun, task="lake: committer (1/1)"):
+    """A task fails at a time, and its job is restarted after two seconds."""
+    return (
+        (at, f"{task} (ab_1) switched from RUNNING to FAILED on tm-1-2 @ 10.2.3.3 (dataPort=40123)."),
+        ("", "java.lang.RuntimeException: Error while confirming checkpoint"),
+        ("", "\tat org.apache.flink.runtime.taskmanager.Task.notify(Task.java:1)"),
+        ("", "Caused by: org.apache.iceberg.exceptions.CommitFailedException: Glue detected concurrent update"),
+        (at, "other: sink (1/2) (ab_2) switched from RUNNING to FAILED on tm-1-2."),
+        (at, f"Job Orders ({JOB}) switched from state RUNNING to RESTARTING."),
+        (begun, f"Job Orders ({JOB}) switched from state RESTARTING to RUNNING."),
+    )
+
+
+def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
+    text = told(
+        tmp_path,
+        ("10:00:00", STATE),
+        *(
+            line
+            for minute in range(1, 5)
+            for line in (
+                *checkpoint(minute, f"10:0{minute}:00"),
+                *failing(f"10:0{minute}:01", f"10:0{minute}:03"),
+            )
+        ),
+    )
+
+    assert (
+        "A task failed the job: 'lake: committer (1/1)' (4). The last exception: RuntimeException: Error while confirming checkpoint; "
+        "CommitFailedException: Glue detected concurrent update. The job fails behind checkpoints: each of these 4 failures came within "
+        "0.9 s after one completed."
+    ) in text
+
+
+def test_failures_at_other_times_are_not_due_to_checkpoints(tmp_path):
+    lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00")]
+    text = told(
+        tmp_path, ("10:00:00", STATE), *lines, *failing("10:04:01", "10:04:03"), *failing("10:04:40", "10:04:42")
+    )
+
+    assert "A task failed the job: 'lake: committer (1/1)' (2)." in text
+    assert "behind checkpoints" not in text
+
+
+def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_have_been_enough(tmp_path):
+    late = "Received late message for now expired checkpoint attempt 2 from task {} of job {} at tm-1-3 @ 10.2.3.4 (dataPort=1)."
+    scheduled = ("10:00:00", "join (8/8) (aa11_cbc3_7_0) switched from CREATED to SCHEDULED.")
+    text = told(
+        tmp_path,
+        ("10:00:00", STATE),
+        scheduled,
+        *checkpoint(1, "10:01:00"),
+        checkpoint(2, "10:02:00")[0],
+        ("10:04:00", f"Checkpoint 2 of job {JOB} expired before completing."),
+        ("10:04:10", late.format("aa11_cbc3_7_0", JOB)),
+        ("10:04:47", late.format("aa11_dd44_3_0", JOB)),
+        *checkpoint(3, "10:05:00"),
+    )
+
+    assert (
+        "1 expired checkpoint was acknowledged late, by join (8/8) on tm-1-3 (1), subtask 3 of vertex dd44 on tm-1-3 (1): 2.78 min after "
+        "the trigger at most. A longer execution.checkpointing.timeout would have been enough for these"
+    ) in text

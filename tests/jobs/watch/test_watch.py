@@ -384,6 +384,23 @@ def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, fol
     assert "left" not in heard.kinds()
 
 
+def test_failures_in_a_row_are_told_as_one_at_ever_longer_ones(played, folder):
+    """Also by a watch that resumes: the first, the second, the fourth, the eighth, and when they end."""
+    played.watched(folder, "1 s")
+    first = played.numbers()[-1] + 3
+    played.fails = dict.fromkeys(range(first, first + 9), "Asynchronous task checkpoint failed.")
+    interval_s = played.interval_ms // 1000
+    told = [*played.watched(folder, f"{6 * interval_s} s").of("failed")]
+    told += played.watched(folder, f"{12 * interval_s} s").of("failed")
+    runs = [text for text in told if text.startswith("no checkpoint completes since the one of ")]
+
+    assert told[0].startswith(f"checkpoint {first} failed after")
+    assert [text.split(": ")[1].split(" in a row")[0] for text in runs] == ["2", "4", "8"]
+    assert f"in a row failed (1000 are tolerated), {first + 1} the last after" in runs[0]
+    assert told[-1] == "checkpoints complete again, after 9 failed in a row"
+    assert len(told) == 5
+
+
 def test_ctrl_c_keeps_all(played, folder):
     """The folder is complete after each look."""
 
