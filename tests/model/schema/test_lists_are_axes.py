@@ -12,7 +12,7 @@ from sim.model.schema.validation import validate
 from sim.model.schema.writer import write
 from tests.worlds.generator import document
 
-SEEDS = range(250)
+SEEDS = range(150)
 LISTS = {"checkpoint.forced-aligned"}
 """Keys whose value is a list, and may be one word."""
 

@@ -35,9 +35,9 @@ def test_without_a_rate_nobody_waits():
     assert lab.run() == {"a": 5, "b": 5, "c": 5}
 
 
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("load", [0.3, 0.6])
 def test_the_line_is_that_of_theory(load):
-    """M/M/1: time in the system 1 / (mu - lambda); Poisson arrivals at `load` of 1000 requests/s, 40,000 of them, within 8 %."""
+    """M/M/1: time in the system 1 / (mu - lambda); Poisson arrivals at `load` of 1000 requests/s, 15,000 of them, within 8 %."""
     lab = Lab()
     names = server(lab, service_ms=1, kind="exponential")
     stayed, at = [], 0
@@ -48,7 +48,7 @@ def test_the_line_is_that_of_theory(load):
         stayed.append((lab.env.now - begun) / MS)
 
     key = stream(7, "arrivals")
-    for i in range(40_000):
+    for i in range(15_000):
         at += round(-log((draw(key, i) + 0.5) / 2**32) / load * MS)
         lab.env.timeout(at).callbacks.append(lambda _, i=i: lab.env.process(request(i)))
     lab.run()
