@@ -1,4 +1,4 @@
-"""Barriers of one task: which channels have delivered, and what follows (SingleCheckpointBarrierHandler)."""
+"""Barrier handlers of a task (CheckpointBarrierTracker, SingleCheckpointBarrierHandler)."""
 
 # Two machines receive the same events; the barrier mode decides which one a task has.
 #
@@ -13,14 +13,13 @@
 #
 # A barrier takes these steps in BarrierHandler:
 #
-#   obsolete? ---> newer checkpoint? -------> count the gate ---> ask the state ---> check TRANSITIONS
+#   obsolete? ---> newer checkpoint? -------> count the gate ---> call the state --> check TRANSITIONS
 #   ignore it      abort the pending one,     in `Pending`        next state and     if the state changed:
 #                  SettleBarriers,                                commands           InvalidTransition if not
 #                  ArmAlignmentTimer                                                 listed
 #
-# Both machines are frozen values: `on` returns a new machine and the commands, and never waits.  The price is
-# a copy per event; the gain is that Hypothesis can send events in any order
-# (docs/decisions/05-pure-protocols.md).
+# Both machines are frozen values: `on` returns a new machine and the commands, and never waits.  This costs one copy
+# per event, and lets Hypothesis send events in any order (docs/decisions/05-pure-protocols.md).
 
 from __future__ import annotations
 
@@ -47,12 +46,13 @@ from sim.protocol.task_messages import (
     TriggerReceived,
 )
 
-# ---- At-least-once: count barriers per checkpoint, block nothing (CheckpointBarrierTracker).
+# ---- At least once: count barriers per checkpoint, block nothing (CheckpointBarrierTracker).
 #
-# A snapshot may hold effects of records that came after a barrier on an early channel: their replay duplicates them.
+# A snapshot may hold the effects of records that followed the barrier on an early channel.  They are replayed after a
+# restore, which duplicates their effects.
 
 MAX_TRACKED = 50
-"""Checkpoints with some barriers missing; the oldest is forgotten (MAX_CHECKPOINTS_TO_TRACK)."""
+"""Incomplete checkpoints tracked at a time; then the oldest is dropped (MAX_CHECKPOINTS_TO_TRACK)."""
 
 
 @value_class
@@ -61,38 +61,37 @@ class BarrierTracker:
 
     open_gates: frozenset[int]
     tracked: tuple[Pending, ...] = ()  # oldest first
-    latest: int = 0  # the newest checkpoint heard of
+    latest: int = 0  # newest checkpoint known
 
     @classmethod
-    def waiting(cls, gates: int) -> BarrierTracker:
+    def for_gates(cls, gates: int) -> BarrierTracker:
         return cls(frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierTracker, Commands]:
+        if isinstance(event, BarrierAnnounced | AlignmentTimedOut):
+            self._impossible(event, "at-least-once barriers have no alignment timeout")
         match event:
             case BarrierArrived():
-                after, commands = self._barrier(event)
+                return self._barrier(event)
             case CancellationArrived():
-                after, commands = self._cancellation(event)
+                return self._cancellation(event)
             case InputEnded():
-                after, commands = self._given_up(self.latest, FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM)
+                return self._abort_up_to(self.latest, FailureReason.CHECKPOINT_DECLINED_INPUT_END_OF_STREAM)
             case GateClosed():
-                after, commands = self._gate_closed(event)
+                return self._gate_closed(event)
             case TriggerReceived():
-                after, commands = self._trigger(event)
-            case BarrierAnnounced() | AlignmentTimedOut():
-                self._impossible(event, "nothing times out without alignment")
-        return after, commands
+                return self._trigger(event)
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
         if event.priority or event.options.unaligned:
-            self._impossible(event, "an unaligned barrier reached a task that only counts")
+            self._impossible(event, "a barrier tracker cannot process unaligned barriers")
         known = next((p for p in self.tracked if p.checkpoint == event.checkpoint), None)
         if known is None:
             if event.checkpoint <= self.latest:
-                return self, ()  # complete, cancelled or forgotten
+                return self, ()  # completed, cancelled or dropped
             known = Pending(event.checkpoint, event.options, self.open_gates, first_barrier_ns=event.now)
         if event.gate not in known.target or event.first == (event.gate in known.seen) or event.gate in known.arrived:
-            self._impossible(event, "an open gate has one first and one last barrier")
+            self._impossible(event, "an open gate delivers one first and one last barrier")
         known = replace(
             known, seen=known.seen | {event.gate}, arrived=known.arrived | ({event.gate} if event.last else frozenset())
         )
@@ -102,27 +101,25 @@ class BarrierTracker:
         return _complete_checkpoint(after, known, event.now) if known.complete else (after, ())
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierTracker, Commands]:
-        """Cancels the named checkpoint and every older one still tracked."""
-        hit = tuple(p.checkpoint for p in self.tracked if p.checkpoint <= event.checkpoint)
-        if event.checkpoint > self.latest:
-            hit = (*hit, event.checkpoint)
-        return self._given_up(event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER, hit)
+        """Cancel this checkpoint and all older ones that are tracked."""
+        unseen = (event.checkpoint,) if event.checkpoint > self.latest else ()
+        return self._abort_up_to(event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER, unseen)
 
-    def _given_up(
-        self, up_to: int, reason: FailureReason, only: tuple[int, ...] = ()
+    def _abort_up_to(
+        self, up_to: int, reason: FailureReason, unseen: tuple[int, ...] = ()
     ) -> tuple[BarrierTracker, Commands]:
-        """Decline the checkpoints named; without any, every tracked one up to `up_to`."""
-        hit = only or tuple(p.checkpoint for p in self.tracked if p.checkpoint <= up_to)
-        if not hit:
+        """Decline all tracked checkpoints up to `up_to`, and those of `unseen`, of which no barrier has arrived."""
+        aborted = (*(p.checkpoint for p in self.tracked if p.checkpoint <= up_to), *unseen)
+        if not aborted:
             return self, ()
         commands: Commands = (SettleBarriers(up_to),)
-        for checkpoint in hit:
+        for checkpoint in aborted:
             commands = (*commands, DeclineCheckpoint(checkpoint, reason), ForwardCancellation(checkpoint))
         return _without(self, up_to), commands
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
         if event.gate not in self.open_gates:
-            self._impossible(event, "this gate is not open")
+            self._impossible(event, "the gate is closed already")
         tracked = tuple(replace(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
         after = replace(self, open_gates=self.open_gates - {event.gate}, tracked=tracked)
         newest = next((p for p in reversed(tracked) if p.complete), None)
@@ -140,13 +137,13 @@ class BarrierTracker:
 
 
 def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
-    """Forget this checkpoint and all older ones."""
+    """Drop this checkpoint and all older ones."""
     tracked = tuple(p for p in tracker.tracked if p.checkpoint > checkpoint)
     return replace(tracker, tracked=tracked, latest=max(tracker.latest, checkpoint))
 
 
 def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
-    """Snapshot, forget the older ones.  Only the newest one's clock is kept: an overtaken one reports zeros, as Flink's."""
+    """Start the snapshot and drop older checkpoints.  As in Flink, a checkpoint that a newer one overtook reports an alignment of 0."""
     start = replace(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
     if done.checkpoint != tracker.latest:
         start = replace(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
@@ -154,13 +151,9 @@ def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tu
     return _without(tracker, done.checkpoint), ((SettleBarriers(done.checkpoint),) if overtaken else ()) + (start,)
 
 
-# The barrier handler of a task: its checkpoint, the gates that have delivered, and obsolete barriers
-# (SingleCheckpointBarrierHandler).
+# ---- Exactly once: one checkpoint at a time, a newer one aborts it (SingleCheckpointBarrierHandler).
 #
-# It handles one checkpoint at a time: a newer one gives the older up.  What happens to the inputs is the business of
-# its state.
-
-_Question = Callable[[BarrierState], Transition]
+# The handler tracks the gates that have delivered and skips obsolete barriers; its state decides about the inputs.
 
 
 @value_class
@@ -170,12 +163,12 @@ class BarrierHandler:
     state: BarrierState
     open_gates: frozenset[int]
     pending: Pending | None = None
-    current: int = 0  # the newest checkpoint heard of
-    completed: int = 0  # the newest one whose barriers all came
-    settled: int = 0  # up to here the data plane knows barriers to be obsolete
+    current: int = 0  # newest checkpoint known
+    completed: int = 0  # newest checkpoint whose barriers all arrived
+    settled: int = 0  # the data plane treats barriers up to this checkpoint as obsolete
 
     @classmethod
-    def waiting(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
+    def for_gates(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
         return cls(first_state, frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierHandler, Commands]:
@@ -198,68 +191,68 @@ class BarrierHandler:
             case TriggerReceived():
                 after, commands = self._trigger(event)
         if after.state != self.state and type(after.state) not in TRANSITIONS[type(self.state)].get(type(event), ()):
-            _impossible(self, event, f"{type(after.state).__name__} may not follow")
+            _impossible(self, event, f"{type(after.state).__name__} must not follow {type(self.state).__name__}")
         return after, commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
-        if _obsolete(self, event.checkpoint):
-            return self, ()  # the data plane resumes settled barriers itself
-        handler, commands = _started(self, event.checkpoint, event.options, event.now)
-        pending = _arrival(handler, event)
+        if _is_obsolete(self, event.checkpoint):
+            return self, ()  # the data plane resumes channels that settled barriers block
+        handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
+        pending = _with_barrier(handler, event)
         options = event.options.as_unaligned() if event.priority else event.options
-        return _moved(handler, event, pending, commands, lambda state: state.barrier(pending, options, event.now))
+        return _transition(handler, event, pending, commands, lambda state: state.barrier(pending, options, event.now))
 
     def _announcement(self, event: BarrierAnnounced) -> tuple[BarrierHandler, Commands]:
-        if _obsolete(self, event.checkpoint):
+        if _is_obsolete(self, event.checkpoint):
             return self, ()
-        handler, commands = _started(self, event.checkpoint, event.options, event.now)
+        handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
         pending = _pending(handler, event)
-        return _moved(handler, event, pending, commands, lambda state: state.announcement(pending))
+        return _transition(handler, event, pending, commands, lambda state: state.announcement(pending))
 
     def _timeout(self, event: AlignmentTimedOut) -> tuple[BarrierHandler, Commands]:
         if self.pending is None or self.pending.checkpoint != event.checkpoint:
-            return self, ()  # its alignment is over
+            return self, ()  # the alignment is over
         pending = self.pending
-        return _moved(self, event, pending, (), lambda state: state.timeout(pending, event.now))
+        return _transition(self, event, pending, (), lambda state: state.timeout(pending, event.now))
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
-        begun = self.pending is not None and self.pending.first_barrier_ns is not None
-        if event.checkpoint > self.current or (event.checkpoint == self.current and begun):
+        has_barrier = self.pending is not None and self.pending.first_barrier_ns is not None
+        if event.checkpoint > self.current or (event.checkpoint == self.current and has_barrier):
             return _abort_checkpoint(self, event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER)
         return self, ()
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
         if event.gate not in self.open_gates:
-            _impossible(self, event, "this gate is not open")
+            _impossible(self, event, "the gate is closed already")
         handler = replace(self, open_gates=self.open_gates - {event.gate})
         if self.pending is None or event.gate in self.pending.arrived:
             return handler, ()
         first = event.now if self.pending.first_barrier_ns is None else self.pending.first_barrier_ns
         pending = replace(self.pending, arrived=self.pending.arrived | {event.gate}, first_barrier_ns=first)
-        return _moved(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
+        return _transition(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
-        """A call instead of barriers.  Gates still open hold nothing but their end: all count as arrived (FLIP-147)."""
-        if _obsolete(self, event.checkpoint):
+        """Start the snapshot on the coordinator's call.  Open gates deliver only the end of their data, and count as arrived (FLIP-147)."""
+        if _is_obsolete(self, event.checkpoint):
             return self, ()
-        handler, commands = _started(self, event.checkpoint, event.options, event.now)
+        handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
         pending = _pending(handler, event)
         pending = replace(pending, arrived=pending.target)
         if pending.first_barrier_ns is not None:
-            return _moved(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
-        return _moved(
+            return _transition(handler, event, pending, commands, lambda state: state.gate_closed(pending, event.now))
+        return _transition(
             handler, event, pending, commands, lambda state: state.triggered(pending, event.options, event.now)
         )
 
 
-def _obsolete(handler: BarrierHandler, checkpoint: int) -> bool:
+def _is_obsolete(handler: BarrierHandler, checkpoint: int) -> bool:
     return checkpoint < handler.current or (checkpoint == handler.current and handler.pending is None)
 
 
-def _started(
+def _with_checkpoint(
     handler: BarrierHandler, checkpoint: int, options: BarrierOptions, now: int
 ) -> tuple[BarrierHandler, Commands]:
-    """Take up a newer checkpoint: give up the pending one, older barriers are obsolete, mind the deadline."""
+    """Switch to a newer checkpoint: abort the pending one, settle older barriers, arm the alignment timer."""
     if checkpoint == handler.current:
         return handler, ()
     commands: Commands = ()
@@ -275,13 +268,13 @@ def _started(
     return replace(handler, current=checkpoint, pending=Pending(checkpoint, options, handler.open_gates)), commands
 
 
-def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
-    """The pending checkpoint with this barrier counted."""
+def _with_barrier(handler: BarrierHandler, event: BarrierArrived) -> Pending:
+    """Return the pending checkpoint with this barrier counted."""
     pending = _pending(handler, event)
     if event.gate not in pending.target:
-        _impossible(handler, event, "this gate was closed")
+        _impossible(handler, event, "the gate was closed when the checkpoint started")
     if event.first == (event.gate in pending.seen) or event.gate in pending.arrived:
-        _impossible(handler, event, "a gate has one first and one last barrier")
+        _impossible(handler, event, "a gate delivers one first and one last barrier")
     return replace(
         pending,
         seen=pending.seen | {event.gate},
@@ -290,12 +283,16 @@ def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
     )
 
 
-def _moved(
-    handler: BarrierHandler, event: BarrierEvent, pending: Pending, before: Commands, ask: _Question
+def _transition(
+    handler: BarrierHandler,
+    event: BarrierEvent,
+    pending: Pending,
+    before: Commands,
+    call: Callable[[BarrierState], Transition],
 ) -> tuple[BarrierHandler, Commands]:
-    """Ask the state for the next one.  End the checkpoint when its last barrier is here."""
+    """Enter the next state, which `call` returns for the current one.  The checkpoint ends with its last barrier."""
     try:
-        state, commands = ask(handler.state)
+        state, commands = call(handler.state)
     except ValueError as error:
         _impossible(handler, event, str(error))
     if pending.complete:
@@ -306,9 +303,9 @@ def _moved(
 def _abort_checkpoint(
     handler: BarrierHandler, checkpoint: int, reason: FailureReason
 ) -> tuple[BarrierHandler, Commands]:
-    """Unblock, decline, and spare those downstream the wait (abortCheckpointOnBarrier).
+    """Unblock inputs, decline, and tell downstream tasks not to wait for barriers (abortCheckpointOnBarrier).
 
-    Without a pending checkpoint there is nothing to unblock; a cancellation may overtake barriers not yet seen.
+    Nothing is pending if a cancellation marker overtook all barriers of its checkpoint.
     """
     state, commands = (
         (handler.state, ()) if handler.pending is None else handler.state.abort(handler.pending.checkpoint)

@@ -1,4 +1,4 @@
-"""Barrier modes: first barrier state, phases of a snapshot, what an acknowledgement waits for."""
+"""Barrier modes: initial barrier state, phases of a snapshot, and conditions of its acknowledgement."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sim.protocol.coordinator_messages import Phase, Work
 from sim.protocol.machine import value_class
 from sim.protocol.options import AlignmentType, BarrierOptions
 
-# ---- The steps of one snapshot as data: which phase does which work, and what must be over before it is acknowledged.
+# ---- The phases of a snapshot with their work, and the conditions of its acknowledgement.
 #
-# Source:  SubtaskCheckpointCoordinatorImpl#checkpointState.  The barrier leaves *before* the state snapshot, so
-# alignment downstream overlaps with this task's sync and async phases, but not with its pre-barrier phase.
+# Source: SubtaskCheckpointCoordinatorImpl#checkpointState.  The barrier leaves *before* the state snapshot, so alignment
+# downstream overlaps with this task's sync and async phases, but not with its pre-barrier phase.
 
 
 @value_class
@@ -31,17 +31,19 @@ class PhaseStep:
 
 Phases = tuple[PhaseStep, ...]
 
-_PLACE = {phase: place for place, phase in enumerate(Phase)}
+_PHASE_INDEX = {phase: index for index, phase in enumerate(Phase)}
 
 
 class Requirement(Enum):
-    """A condition of an acknowledgement (the finishing rule of a strategy)."""
+    """A condition that must be met before a task acknowledges."""
 
     __hash__ = object.__hash__  # as in `Phase`
 
     ASYNC_WORK = "async-work"  # the work of the asynchronous phase
-    CAPTURED_INPUT = "captured-input"  # the last barrier on every input, and what came before it written
-    OUTPUT_BARRIERS = "output-barriers"  # the own barriers have left the outputs or were converted (FLINK-27251)
+    CAPTURED_INPUT = "captured-input"  # every input has its last barrier, and the data before it is written
+    OUTPUT_BARRIERS = (
+        "output-barriers"  # the task's barriers have left its output queues or were converted (FLINK-27251)
+    )
 
 
 ALIGNED_PHASES: Phases = (
@@ -52,38 +54,38 @@ ALIGNED_PHASES: Phases = (
     PhaseStep(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
     PhaseStep(Phase.ACKNOWLEDGE),
 )
-"""All strategies of Flink have these phases.  They differ in the beginning of the first one and the requirements of the last one."""
+"""Phases of all Flink strategies.  Strategies differ in what starts the first phase and in the requirements of the last one."""
 
 
 def complete(phases: Phases) -> Phases:
-    """The phases themselves, if none is missing."""
+    """Return `phases`.  Raises ValueError unless each phase occurs once, in order."""
     if tuple(step.phase for step in phases) != tuple(Phase):
         raise ValueError("a phase list has every phase once, in order")
     return phases
 
 
 def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
-    """The work of one phase in a complete list."""
-    return phases[_PLACE[phase]].work
+    """Return the work of one phase of a validated list."""
+    return phases[_PHASE_INDEX[phase]].work
 
 
 def with_work_moved(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
-    """The same phases with one piece of work done elsewhere, last in its new phase."""
+    """Return the phases with one piece of work moved to the end of another phase."""
     source = next((step for step in phases if step.phase is out_of), None)
     if source is None or work not in source.work:
-        raise ValueError(f"{work} is no work of {out_of}")
+        raise ValueError(f"{work} is not part of {out_of}")
     if all(step.phase is not into for step in phases):
         raise ValueError(f"there is no phase {into}")
 
-    def moved(step: PhaseStep) -> PhaseStep:
-        kept = tuple(other for other in step.work if step.phase is not out_of or other is not work)
+    def with_changed_work(step: PhaseStep) -> PhaseStep:
+        kept = tuple(piece for piece in step.work if step.phase is not out_of or piece is not work)
         return PhaseStep(step.phase, (*kept, work) if step.phase is into else kept)
 
-    return tuple(moved(step) for step in phases)
+    return tuple(with_changed_work(step) for step in phases)
 
 
 def async_operate(phases: Phases) -> Phases:
-    """FLINK-37375: operators write their files in the asynchronous phase; before the barrier they get no further than the local disk."""
+    """Move the flush of operators to the asynchronous phase (FLINK-37375): before the barrier they write to the local disk only."""
     return with_work_moved(phases, Work.OPERATOR_FLUSH, out_of=Phase.PRE_BARRIER, into=Phase.ASYNC)
 
 
@@ -92,28 +94,30 @@ ASYNC_OPERATE = async_operate(ALIGNED_PHASES)
 
 @value_class
 class Strategy:
-    """A way of checkpointing."""
+    """What tasks do in a barrier mode."""
 
     name: str
-    first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers
-    alignment: AlignmentType  # in the barriers the sources write
-    times_out: bool  # whether they carry a deadline
+    first_barrier_state: Callable[
+        [int], BarrierHandler | BarrierTracker
+    ]  # number of gates -> handler in its first state
+    alignment: AlignmentType  # of the barriers that sources emit
+    times_out: bool  # whether barriers carry a deadline
     phases: Phases
-    finishing: frozenset[Requirement]  # what an acknowledgement waits for
+    finishing: frozenset[Requirement]  # conditions of an acknowledgement
 
     @property
     def unaligned_allowed(self) -> bool:
-        """Flink's execution.checkpointing.unaligned.enabled: then savepoints wait for their turn like everything else."""
+        """Flink's execution.checkpointing.unaligned.enabled.  If set, savepoints obey max-concurrent and min-pause like checkpoints."""
         return self.times_out or self.alignment is AlignmentType.UNALIGNED
 
 
-# ---- Aligned barriers, exactly once: the snapshot begins when the last barrier is here (the default).
+# ---- Aligned, exactly once (Flink's default): the snapshot starts at the last barrier.
 #
-# Channels that delivered wait, through the sync phase.  No in-flight data is ever stored.
+# Channels that delivered their barrier stay blocked until the sync phase ends.  No in-flight data is stored.
 
 ALIGNED = Strategy(
     name="aligned",
-    first_barrier_state=lambda gates: BarrierHandler.waiting(WaitingForFirstBarrier(), gates),
+    first_barrier_state=lambda gates: BarrierHandler.for_gates(WaitingForFirstBarrier(), gates),
     alignment=AlignmentType.ALIGNED,
     times_out=False,
     phases=ALIGNED_PHASES,
@@ -121,14 +125,13 @@ ALIGNED = Strategy(
 )
 
 
-# ---- Aligned barriers with a deadline (FLINK-19680, FLINK-27251): what is not aligned by then goes unaligned, inputs and outputs.
+# ---- Aligned with a timeout (FLINK-19680, FLINK-27251): barriers on inputs and outputs become unaligned at the deadline.
 #
-# The deadline counts from the trigger timestamp in every task.  The acknowledgement waits until the own barriers have
-# left.
+# The timeout runs from the trigger timestamp in every task.  A task acknowledges when its barriers have left its outputs.
 
 ALIGNED_TIMEOUT = Strategy(
     name="aligned-timeout",
-    first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
+    first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
     alignment=AlignmentType.ALIGNED,
     times_out=True,
     phases=ALIGNED_PHASES,
@@ -136,9 +139,9 @@ ALIGNED_TIMEOUT = Strategy(
 )
 
 
-# ---- Aligned barriers with a deadline as they were before FLINK-27251 (Flink 1.13 to 1.15): only inputs go unaligned.
+# ---- Aligned with a timeout before FLINK-27251 (Flink 1.13 to 1.15): only barriers on inputs become unaligned.
 #
-# A barrier behind data in a sender's queue stays there, late or not; the task that wrote it has acknowledged long ago.
+# A barrier in an output queue stays behind the data there, even after the deadline.  Its task does not wait for it.
 
 ALIGNED_TIMEOUT_INPUTS = replace(
     ALIGNED_TIMEOUT,
@@ -147,11 +150,11 @@ ALIGNED_TIMEOUT_INPUTS = replace(
 )
 
 
-# ---- At least once: barriers are counted, nothing waits; records read between two barriers of a checkpoint count again after a restore.
+# ---- At least once: barriers block nothing.  Records read between the first and the last barrier are replayed after a restore.
 
 AT_LEAST_ONCE = Strategy(
     name="at-least-once",
-    first_barrier_state=BarrierTracker.waiting,
+    first_barrier_state=BarrierTracker.for_gates,
     alignment=AlignmentType.AT_LEAST_ONCE,
     times_out=False,
     phases=ALIGNED_PHASES,
@@ -159,13 +162,13 @@ AT_LEAST_ONCE = Strategy(
 )
 
 
-# ---- Unaligned barriers (FLIP-76): the snapshot begins at the first barrier, which overtook everything on its way.
+# ---- Unaligned (FLIP-76): the snapshot starts at the first barrier, which overtakes all buffers on its way.
 #
-# What was overtaken is stored with the snapshot; it stays open until the last barrier is here.
+# The overtaken data is stored with the snapshot, which stays open until the last barrier arrives.
 
 UNALIGNED = Strategy(
     name="unaligned",
-    first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
+    first_barrier_state=lambda gates: BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates),
     alignment=AlignmentType.UNALIGNED,
     times_out=False,
     phases=ALIGNED_PHASES,
@@ -176,11 +179,11 @@ UNALIGNED = Strategy(
 STRATEGIES: Catalog[Strategy] = Catalog(
     *(mode for mode in find_plugins(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
 )
-"""One for each name of BARRIERS."""
+"""The strategy of each name in BARRIERS."""
 
 
 def strategy(barriers: Barriers) -> Strategy:
-    """The mode of these options.  A timeout of 0 is an unaligned checkpoint, as in Flink."""
+    """Return the strategy for these options.  As in Flink, an aligned timeout of 0 means unaligned."""
     if barriers.record.has_deadline and barriers.timeout_ns <= 0:
         return STRATEGIES["unaligned"]
     if barriers.kind == "aligned-timeout" and not barriers.reaches_output:
@@ -189,7 +192,7 @@ def strategy(barriers: Barriers) -> Strategy:
 
 
 def barrier_options(barriers: Barriers, trigger_ns: int, *, savepoint: bool = False) -> BarrierOptions:
-    """What the sources' barriers carry (CheckpointOptions#forConfig).  Savepoints are aligned and never time out."""
+    """Return the options of the barriers that sources emit (CheckpointOptions#forConfig).  Savepoints are aligned without a timeout."""
     chosen = strategy(barriers)
     if savepoint and chosen.alignment is not AlignmentType.AT_LEAST_ONCE:
         return BarrierOptions(trigger_ns, savepoint=True)

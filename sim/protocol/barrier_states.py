@@ -1,4 +1,4 @@
-"""Barrier states of a task's input (BarrierHandlerState): aligned, alternating, and the transitions between them."""
+"""States of the barrier handler (BarrierHandlerState): aligned, alternating, and the transitions between them."""
 
 # The states have the names of Flink's classes (org.apache.flink.streaming.runtime.io.checkpointing).
 #
@@ -30,8 +30,7 @@
 #   abort, from every state          ResumeInputs; in CollectingBarriersUnaligned, FinishCapture and
 #                                    CancelSnapshot before it
 #
-# A state never counts barriers: `BarrierHandler` counts them in `Pending` and passes the state a count that
-# includes the event.  A state therefore holds no data, and TRANSITIONS can list which state may follow which.
+# States hold no data.  `BarrierHandler` counts barriers in `Pending`, which includes the event when the state gets it.
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ from sim.protocol.task_messages import (
     TriggerReceived,
 )
 
-# ---- The methods of every state of the barrier handler, and the checkpoint they are about (Flink's BarrierHandlerState).
+# ---- The interface of all states (BarrierHandlerState), and the checkpoint whose barriers are collected.
 
 Commands = tuple[TaskCommand | InnerCommand, ...]
 Transition = tuple["BarrierState", Commands]
@@ -68,13 +67,13 @@ Transition = tuple["BarrierState", Commands]
 
 @value_class
 class Pending:
-    """The one checkpoint whose barriers a task collects."""
+    """The checkpoint whose barriers a task collects."""
 
     checkpoint: int
-    options: BarrierOptions  # of the barrier or announcement that was first
-    target: frozenset[int]  # gates that were open at that moment
-    seen: frozenset[int] = frozenset()  # gates whose first barrier is here
-    arrived: frozenset[int] = frozenset()  # gates whose last barrier is here
+    options: BarrierOptions  # of its first barrier or announcement
+    target: frozenset[int]  # gates that were open at that time
+    seen: frozenset[int] = frozenset()  # gates whose first barrier has arrived
+    arrived: frozenset[int] = frozenset()  # gates whose last barrier has arrived
     first_barrier_ns: int | None = None
 
     @property
@@ -82,11 +81,11 @@ class Pending:
         return self.target <= self.arrived
 
     def timed_out(self, options: BarrierOptions, now: int) -> bool:
-        """Strictly later than the deadline (Controller#isTimedOut)."""
+        """Whether `now` is strictly later than the deadline (Controller#isTimedOut)."""
         return options.timeoutable and now > options.deadline_ns
 
     def snapshot(self, options: BarrierOptions, now: int) -> StartSnapshot:
-        """The command that begins the snapshot.  The alignment ends here, without the work of the snapshot."""
+        """Return the command that starts the snapshot.  The alignment ends now; the snapshot's own work is not part of it."""
         first = now if self.first_barrier_ns is None else self.first_barrier_ns
         delay = max(0, first - options.trigger_ns)
         return StartSnapshot(
@@ -94,56 +93,53 @@ class Pending:
         )
 
     def inputs_complete(self, now: int) -> InputsComplete:
-        return InputsComplete(
-            now, self.checkpoint, now - (now if self.first_barrier_ns is None else self.first_barrier_ns)
-        )
+        return InputsComplete(now, self.checkpoint, 0 if self.first_barrier_ns is None else now - self.first_barrier_ns)
 
 
 class BarrierState(Protocol):
     """A state of the barrier handler.  Each method returns the next state and the commands.  `pending` already counts the event."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        """The first and / or last barrier of a gate was processed; it is an unaligned one iff `options` are."""
+        """Handle the first and / or last barrier of a gate.  It is unaligned if `options` are."""
 
     def announcement(self, pending: Pending) -> Transition:
-        """A barrier waits on some gate."""
+        """Handle a barrier that is queued on some gate."""
 
     def timeout(self, pending: Pending, now: int) -> Transition:
-        """The alignment timer fired."""
+        """Handle the alignment timer."""
 
     def gate_closed(self, pending: Pending, now: int) -> Transition:
-        """A gate will never deliver its barrier and counts as arrived (FLIP-147)."""
+        """Handle the end of a gate.  It will not deliver a barrier, and counts as arrived (FLIP-147)."""
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        """The coordinator's call came and no barrier did."""
+        """Handle the coordinator's trigger call when no barrier has arrived."""
 
     def abort(self, checkpoint: int) -> Transition:
-        """The checkpoint is given up; pass on what waits."""
+        """Abort the checkpoint and resume blocked inputs."""
 
 
 # ---- The states of the aligned handler: wait for every barrier, then snapshot (unaligned checkpoints off).
 #
-# Blocking is the sender's; here a channel that delivered its barrier is simply not resumed before the snapshot's
-# RESUME_INPUTS phase, which follows its sync phase.
+# The sender blocks a channel behind its barrier; the handler resumes it in the RESUME_INPUTS phase, after the sync phase.
 
 
 class _Aligned(ABC):
-    """The common part of both states (AbstractAlignedBarrierHandlerState)."""
+    """Base of both states (AbstractAlignedBarrierHandlerState)."""
 
     __slots__ = ()
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         if options.unaligned:
-            raise ValueError("an unaligned barrier reached a task that only knows aligned ones")
+            raise ValueError("the aligned handler cannot process unaligned barriers")
         if pending.complete:
             return WaitingForFirstBarrier(), (pending.snapshot(options, now),)
         return CollectingBarriers(), ()
 
     def announcement(self, pending: Pending) -> Transition:
-        raise ValueError("nothing is announced without a timeout")
+        raise ValueError("barriers without a timeout are not announced")
 
     def timeout(self, pending: Pending, now: int) -> Transition:
-        raise ValueError("no timer was armed")
+        raise ValueError("no alignment timer was armed")
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         return WaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
@@ -157,7 +153,7 @@ class _Aligned(ABC):
 
 @value_class
 class WaitingForFirstBarrier(_Aligned):
-    """No barrier of a newer checkpoint is here."""
+    """No barrier of a newer checkpoint has arrived."""
 
     def gate_closed(self, pending: Pending, now: int) -> Transition:
         raise ValueError("no checkpoint is pending")
@@ -165,87 +161,86 @@ class WaitingForFirstBarrier(_Aligned):
 
 @value_class
 class CollectingBarriers(_Aligned):
-    """At least one barrier of this checkpoint is here; at least one is missing."""
+    """At least one barrier of this checkpoint has arrived, and at least one is missing."""
 
     def gate_closed(self, pending: Pending, now: int) -> Transition:
         return self.barrier(pending, pending.options, now)
 
 
-# ---- The states of the alternating handler: begin aligned, go unaligned on a timeout or an unaligned barrier.
+# ---- The states of the alternating handler: start aligned, become unaligned on a timeout or an unaligned barrier.
 #
-# Pure unaligned checkpoints run through it too: their first barrier finds the first state and takes its unaligned row
-# at once. Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
+# Unaligned checkpoints use it, too: their first barrier makes the first state unaligned at once.
+# Source: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierHandlerState.
 
 
 def _prioritise(pending: Pending) -> Commands:
-    """Only timeoutable barriers can be waiting as ordinary ones (prioritizeAllAnnouncements)."""
+    """Let queued barriers overtake; only timeoutable ones are queued without priority (prioritizeAllAnnouncements)."""
     return (PrioritiseInput(pending.checkpoint),) if pending.options.timeoutable else ()
 
 
 def _unaligned_snapshot(pending: Pending, options: BarrierOptions, now: int) -> Commands:
-    """Keep what is on its way before anything else runs, then snapshot (checkpointStarted, triggerGlobalCheckpoint)."""
+    """Capture in-flight data, then start the snapshot (checkpointStarted, triggerGlobalCheckpoint)."""
     return CaptureInput(pending.checkpoint), pending.snapshot(options.as_unaligned(), now)
 
 
-class _Alternating:
-    """A state of the alternating handler."""
+class _Alternating(ABC):
+    """Base of the alternating states."""
 
     __slots__ = ()
+
+    @abstractmethod
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition: ...
+
+    def announcement(self, pending: Pending) -> Transition:
+        return self, ()  # the data plane keeps it for PrioritiseInput, which also holds for later barriers
+
+    def timeout(self, pending: Pending, now: int) -> Transition:
+        return self, ()
+
+    def gate_closed(self, pending: Pending, now: int) -> Transition:
+        if pending.complete:
+            raise ValueError("all gates closed before any barrier arrived")
+        return self, ()
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (replace(pending.snapshot(options, now), resumes=False),)
-
-
-class _AlternatingAligned(_Alternating, ABC):
-    """The common part of the two aligned states."""
-
-    __slots__ = ()
-
-    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-        if options.unaligned:
-            return _then(self.timeout(pending, now), pending, options, now)
-        if pending.complete:  # looked at before the clock: a complete alignment is aligned, however late
-            return AlternatingWaitingForFirstBarrier(), (pending.snapshot(options, now),)
-        if pending.timed_out(options, now):
-            return _then(self.timeout(pending, now), pending, options.as_unaligned(), now)
-        return AlternatingCollectingBarriers(), ()
-
-    def announcement(self, pending: Pending) -> Transition:
-        return self, ()  # remembered by the data plane: PrioritiseInput finds it
-
-    @abstractmethod
-    def timeout(self, pending: Pending, now: int) -> Transition: ...
-
-    @abstractmethod
-    def gate_closed(self, pending: Pending, now: int) -> Transition: ...
 
     def abort(self, checkpoint: int) -> Transition:
         return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-def _then(first: Transition, pending: Pending, options: BarrierOptions, now: int) -> Transition:
-    """The timeout transition, then the same barrier in the unaligned state it led to."""
-    state, commands = first
-    state, follow_ups = state.barrier(pending, options, now)
-    return state, (*commands, *follow_ups)
+class _AlternatingAligned(_Alternating):
+    """Base of the two aligned states."""
+
+    __slots__ = ()
+
+    def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
+        if options.unaligned:
+            return self._barrier_after_timeout(pending, options, now)
+        if pending.complete:  # checked before the deadline: a complete alignment is never unaligned
+            return AlternatingWaitingForFirstBarrier(), (pending.snapshot(options, now),)
+        if pending.timed_out(options, now):
+            return self._barrier_after_timeout(pending, options.as_unaligned(), now)
+        return AlternatingCollectingBarriers(), ()
+
+    def _barrier_after_timeout(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
+        """Time out, then pass the barrier to the unaligned state."""
+        state, commands = self.timeout(pending, now)
+        state, follow_ups = state.barrier(pending, options, now)
+        return state, (*commands, *follow_ups)
 
 
 @value_class
 class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
-    """Aligned so far; no barrier of this checkpoint is here, some may be announced."""
+    """Aligned; no barrier of this checkpoint has arrived, some may be announced."""
 
     def timeout(self, pending: Pending, now: int) -> Transition:
         return AlternatingWaitingForFirstBarrierUnaligned(), _prioritise(pending)
 
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        if pending.complete:
-            raise ValueError("every gate closed and no barrier came")
-        return self, ()
-
 
 @value_class
 class AlternatingCollectingBarriers(_AlternatingAligned):
-    """Aligned so far; at least one barrier of this checkpoint is here, at least one is missing."""
+    """Aligned; at least one barrier of this checkpoint has arrived, and at least one is missing."""
 
     def timeout(self, pending: Pending, now: int) -> Transition:
         return AlternatingCollectingBarriersUnaligned(), (
@@ -261,7 +256,7 @@ class AlternatingCollectingBarriers(_AlternatingAligned):
 
 @value_class
 class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
-    """The timeout passed; no barrier of this checkpoint is here: the first one, of whichever kind, starts the snapshot."""
+    """Timed out before any barrier arrived: the first barrier, aligned or unaligned, starts the snapshot."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         commands = _unaligned_snapshot(pending, options, now)
@@ -269,36 +264,16 @@ class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
             return AlternatingWaitingForFirstBarrier(), commands
         return AlternatingCollectingBarriersUnaligned(), commands
 
-    def announcement(self, pending: Pending) -> Transition:
-        return self, ()  # PrioritiseInput holds for barriers yet to come
-
-    def timeout(self, pending: Pending, now: int) -> Transition:
-        return self, ()
-
-    def gate_closed(self, pending: Pending, now: int) -> Transition:
-        if pending.complete:
-            raise ValueError("every gate closed and no barrier came")
-        return self, ()
-
-    def abort(self, checkpoint: int) -> Transition:
-        return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
-
 
 @value_class
 class AlternatingCollectingBarriersUnaligned(_Alternating):
-    """The snapshot runs; at least one barrier is missing, and what comes before it is kept."""
+    """The snapshot is in progress; at least one barrier is missing, and the data before it is captured."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         if not pending.complete:
             return self, ()
         done = FinishCapture(pending.checkpoint), pending.inputs_complete(now), ResumeInputs(pending.checkpoint)
         return AlternatingWaitingForFirstBarrier(), done
-
-    def announcement(self, pending: Pending) -> Transition:
-        return self, ()  # PrioritiseInput holds for barriers yet to come
-
-    def timeout(self, pending: Pending, now: int) -> Transition:
-        return self, ()
 
     def gate_closed(self, pending: Pending, now: int) -> Transition:
         return self.barrier(pending, pending.options, now)
@@ -311,10 +286,10 @@ class AlternatingCollectingBarriersUnaligned(_Alternating):
         )
 
 
-# ---- Which state may follow which on which event: the table to check against Flink's Alternating* and aligned states.
+# ---- Which states may follow which on an event, to compare with Flink's Alternating* and aligned states.
 #
-# Aborts lead back to the first state from everywhere.  A barrier of a newer checkpoint aborts the pending one and is
-# then received in the first state, so its row is the first state's row.
+# Every abort leads back to the first state.  A barrier of a newer checkpoint aborts the pending one and is then handled
+# by the first state, so the transitions of the first state apply.
 
 W, C = WaitingForFirstBarrier, CollectingBarriers
 AW, AC = AlternatingWaitingForFirstBarrier, AlternatingCollectingBarriers
@@ -322,7 +297,7 @@ UW, UC = AlternatingWaitingForFirstBarrierUnaligned, AlternatingCollectingBarrie
 
 TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
     W: {
-        BarrierArrived: frozenset({W, C}),  # W: it was the only one
+        BarrierArrived: frozenset({W, C}),  # W: the only barrier
         CancellationArrived: frozenset({W}),
         TriggerReceived: frozenset({W}),
     },
@@ -335,7 +310,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
     },
     AW: {
         BarrierAnnounced: frozenset({AW}),
-        BarrierArrived: frozenset({AW, AC, UC}),  # AW: the only one; UC: unaligned or late
+        BarrierArrived: frozenset({AW, AC, UC}),  # AW: the only barrier; UC: unaligned or late
         AlignmentTimedOut: frozenset({UW}),
         GateClosed: frozenset({AW}),
         CancellationArrived: frozenset({AW}),
@@ -353,7 +328,7 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
     },
     UW: {
         BarrierAnnounced: frozenset({UW, AW}),
-        BarrierArrived: frozenset({UC, AW, AC}),  # AW: the only one; AC: of a newer checkpoint
+        BarrierArrived: frozenset({UC, AW, AC}),  # AW: the only barrier; AC: of a newer checkpoint
         AlignmentTimedOut: frozenset({UW}),
         GateClosed: frozenset({UW}),
         CancellationArrived: frozenset({AW}),
@@ -370,4 +345,4 @@ TRANSITIONS: dict[type, dict[type, frozenset[type]]] = {
         TriggerReceived: frozenset({AW}),
     },
 }
-"""state -> event -> states that may follow.  An event not in a state's row is ignored there if it is obsolete, else impossible."""
+"""state -> event -> states that may follow.  An event that is not listed must be obsolete, and is ignored."""

@@ -1,4 +1,4 @@
-"""Requests for checkpoints, which is executed next, and the checkpoints that are pending."""
+"""Checkpoint requests and their order, the plan of a checkpoint, and pending checkpoints."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sim.protocol.coordinator_messages import Plan, RecordCompleted, RecordFaile
 from sim.protocol.machine import value_class
 from sim.protocol.options import FailureReason
 
-# ---- Requests waiting for their checkpoint, and which one may run now (CheckpointRequestDecider).
+# ---- The queue of requests, and which one may run now (CheckpointRequestDecider).
 #
-# The wish list is not de-duplicated: with checkpoints longer than the interval, periodic requests pile up and run back
-# to back.
+# As in Flink, periodic requests are not merged: if checkpoints take longer than the interval, requests pile up and run
+# back to back.
 
 MAX_WAITING = 1000
-"""DEFAULT_MAX_QUEUED_REQUESTS."""
+"""Limit of the queue (CheckpointRequestDecider: DEFAULT_MAX_QUEUED_REQUESTS)."""
 
 
 @value_class
@@ -30,11 +30,11 @@ class TriggerRequest:
     request_ns: int
     forced: bool = False  # obeys neither min-pause nor max-concurrent
     savepoint: Savepoint | None = None
-    serial: int = 0  # ties: first come, first served
+    serial: int = 0  # breaks ties: first in, first out
 
     @property
     def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """Savepoints first, then forced ones, then all but the periodic ones."""
+        """Sort key: savepoints first, then forced requests, then others, then periodic ones; by time within each."""
         kind = self.kind
         return (
             kind is not RequestKind.SAVEPOINT,
@@ -50,24 +50,24 @@ _rank = attrgetter("rank")
 
 @value_class
 class NextRequest:
-    """The request that runs or is postponed next.  Both None: no request is due."""
+    """What to do with the first request: run it, postpone it, or (both None) let it wait."""
 
     run: TriggerRequest | None = None
-    postpone: TriggerRequest | None = None  # drop this periodic request ...
-    until_ns: int = 0  # ... and wake the timer up then
+    postpone: TriggerRequest | None = None  # a periodic request that min-pause forbids: drop it ...
+    until_ns: int = 0  # ... and arm the periodic timer for this time
 
 
 @value_class
 class WaitingRequests:
-    """The requests that wait for their checkpoint, by rank."""
+    """The queue of requests, and the limits that apply to them."""
 
     max_concurrent: int
     min_pause_ns: int
     waiting: tuple[TriggerRequest, ...] = ()  # by rank
     serial: int = 0
 
-    def with_one(self, request: TriggerRequest) -> tuple[WaitingRequests, TriggerRequest | None]:
-        """Add a request.  Also returns the request for which there was no room, if any: this one, or the last periodic one."""
+    def with_request(self, request: TriggerRequest) -> tuple[WaitingRequests, TriggerRequest | None]:
+        """Add a request.  Also return the one dropped if the queue is full: this request, or the last periodic one."""
         if len(self.waiting) >= MAX_WAITING and self.waiting[-1].kind is not RequestKind.PERIODIC:
             return self, request
         request = replace(request, serial=self.serial)
@@ -79,7 +79,7 @@ class WaitingRequests:
     def choose(
         self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None
     ) -> tuple[WaitingRequests, NextRequest]:
-        """The head of the list, if it may run now.  Too much cleaning holds it back, too (CheckpointRequestDecider#chooseQueuedRequest)."""
+        """Choose what to do with the first request.  Unfinished deletions can hold it back (CheckpointRequestDecider#chooseQueuedRequest)."""
         if triggering or not self.waiting or cleaning > self.max_concurrent:
             return self, NextRequest()
         first = self.waiting[0]
@@ -92,14 +92,13 @@ class WaitingRequests:
                 return rest, NextRequest(postpone=first, until_ns=earliest_ns)
         return rest, NextRequest(run=first)
 
-    def emptied(self) -> tuple[WaitingRequests, tuple[TriggerRequest, ...]]:
+    def cleared(self) -> tuple[WaitingRequests, tuple[TriggerRequest, ...]]:
         return replace(self, waiting=()), self.waiting
 
 
-# ---- The tasks that take part in a checkpoint when others have finished (DefaultCheckpointPlanCalculator, FLIP-147).
+# ---- The plan of a checkpoint: which tasks to trigger and to wait for (DefaultCheckpointPlanCalculator, FLIP-147).
 #
-# Triggered are the running tasks without running predecessors; all running tasks must acknowledge.  Pure over a
-# description of the job's tasks: the caller knows which run and which have finished.
+# Running tasks without running predecessors are triggered; all running tasks must acknowledge.
 
 
 @value_class
@@ -108,7 +107,7 @@ class VertexLink:
 
     upstream: int
     downstream: int
-    # pointwise: of each downstream subtask; None: all upstream subtasks
+    # pointwise: upstream subtasks of each downstream subtask; None: all-to-all
     predecessors: tuple[tuple[int, ...], ...] | None = None
 
 
@@ -116,7 +115,7 @@ class VertexLink:
 class TaskGraph:
     """The tasks of a job and the edges between its vertices.
 
-    Tasks are numbered by vertex, then by subtask; vertices stand in topological order.
+    Tasks are numbered by vertex, then by subtask.  Vertices are in topological order.
     """
 
     vertices: tuple[range, ...]  # the tasks of each vertex
@@ -132,7 +131,7 @@ class TaskGraph:
         return frozenset(task for number, vertex in enumerate(self.vertices) if number not in fed for task in vertex)
 
     def partial(self, ended: frozenset[int]) -> frozenset[int]:
-        """Vertices of which some tasks, and not all, are among the ended ones."""
+        """Return the vertices of which some tasks, but not all, have ended."""
         return frozenset(
             n for n, vertex in enumerate(self.vertices) if 0 < len(ended.intersection(vertex)) < len(vertex)
         )
@@ -144,7 +143,10 @@ _NOBODY: frozenset[int] = frozenset()
 def plan(
     graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int] = _NOBODY, *, after_finish: bool = True
 ) -> Plan | None:
-    """The plan, or None if a required task does not run.  `after_finish`: checkpoints go on when tasks have finished."""
+    """Return the plan, or None if a required task is not running.
+
+    `after_finish`: checkpoints continue after tasks have finished (ENABLE_CHECKPOINTS_AFTER_TASKS_FINISH).
+    """
     if not_running - finished or (finished and not after_finish) or finished == graph.tasks:
         return None
     if not finished:
@@ -155,9 +157,10 @@ def plan(
 
 
 def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Plan:
-    """The same checkpoint without new parts of these tasks, if any other takes part.
+    """Return the plan in which tasks `kept` reuse their part of the latest completed checkpoint, unless all tasks would.
 
-    ValueError: data goes between one of them and one of the others, which would be in neither part or in both.
+    Raises ValueError if a task in `kept` exchanges data with one that is not: records between them would be lost or
+    repeated.
     """
     kept &= full_plan.wait_for
     if not kept or kept == full_plan.wait_for:
@@ -166,18 +169,19 @@ def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Pla
         readers, writers = graph.vertices[link.downstream], graph.vertices[link.upstream]
         for number, reader in enumerate(readers):
             read = writers if link.predecessors is None else link.predecessors[number]
-            if torn := [
+            if split_writers := [
                 writer for writer in read if (writer in kept) != (reader in kept) and writer in full_plan.wait_for
             ]:
-                raise ValueError(f"tasks {torn[0]} and {reader} exchange data: both keep their parts, or none")
+                raise ValueError(
+                    f"tasks {split_writers[0]} and {reader} exchange data: both must keep their parts, or neither"
+                )
     return replace(full_plan, trigger=full_plan.trigger - kept, wait_for=full_plan.wait_for - kept, kept=kept)
 
 
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
-    """The tasks of one vertex that no barrier will reach.
+    """Return the running tasks of one vertex that no barrier will reach.
 
-    No task is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose
-    writers run.
+    There are none behind an all-to-all edge with a running writer, or behind a pointwise edge whose writers all run.
     """
     tasks, links = graph.vertices[vertex], [link for link in graph.links if link.downstream == vertex]
     for link in links:
@@ -193,14 +197,14 @@ def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[i
     ]
 
 
-# ---- A set of tasks that costs little to make again with one task more, as a machine does at every acknowledgement.
+# ---- A set of tasks that is cheap to copy: the coordinator copies it at every acknowledgement.
 
 
 @value_class
 class TaskSet:
-    """A set of task numbers, as the bits of an integer.
+    """An immutable set of task numbers, as the bits of an integer.
 
-    A copy takes an eighth of a byte per task.  A frozenset takes 70 bytes: 30,000 acknowledgements copied some 40 GB.
+    A copy takes one bit per task.  A frozenset takes 70 bytes: 30,000 acknowledgements copied about 40 GB.
     """
 
     bits: int = 0
@@ -218,14 +222,14 @@ class TaskSet:
         return TaskSet(self.bits | 1 << task)
 
 
-# ---- One checkpoint under way, as the coordinator sees it (PendingCheckpoint).
+# ---- A pending checkpoint (PendingCheckpoint).
 
 
 class PendingState(Enum):
-    """While metadata is written the lock is taken: nothing expires and no other checkpoint completes."""
+    """State of a pending checkpoint.  While metadata is written, no checkpoint expires or completes (the lock is held)."""
 
     WAITING_FOR_ACKNOWLEDGEMENTS = "waiting-for-acknowledgements"
-    WRITING_METADATA = "writing-metadata"  # all have acknowledged; it still holds its slot
+    WRITING_METADATA = "writing-metadata"  # all tasks have acknowledged; it still counts against max-concurrent
 
 
 @value_class
@@ -243,7 +247,7 @@ class PendingCheckpoint:
 
     @property
     def stops(self) -> bool:
-        """Whether the job stops with it (a synchronous savepoint)."""
+        """Whether it is a stop-with-savepoint."""
         return self.savepoint is not None and self.savepoint.stop is not None
 
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
@@ -261,33 +265,33 @@ class PendingCheckpoint:
         )
 
 
-# ---- Union list state and finished tasks: a vertex with such state must have all of its tasks finished, or none.
+# ---- Union list state and finished tasks: all tasks of a vertex with such state must have finished, or none.
 #
-# Every task is restored with the whole union.  If the operators of some tasks have finished, their part is missing, and
-# a checkpoint with such a part cannot be completed (PartialFinishingNotSupportedByStateException).
+# Every task is restored with the whole union, from which the part of a finished task would be missing.  Therefore a
+# checkpoint with a partially finished vertex fails (PartialFinishingNotSupportedByStateException).
 
 
 @value_class
 class UnionState:
-    """The vertices with union list state, and their finished tasks by checkpoint."""
+    """The vertices with union list state, and the finished tasks of each checkpoint."""
 
     graph: TaskGraph
-    vertices: frozenset[int]  # those that keep union list state
-    # by checkpoint: tasks whose operators have finished
+    vertices: frozenset[int]  # with union list state
+    # checkpoint -> tasks whose operators have finished
     finished: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     def begun(self, checkpoint: int, finished: frozenset[int]) -> UnionState:
-        """A checkpoint begins without those who have finished."""
+        """Add a checkpoint, with the tasks that have finished before it."""
         return replace(self, finished={**self.finished, checkpoint: finished}) if self.vertices else self
 
     def finished_in(self, task: int, checkpoint: int) -> UnionState:
-        """A task takes part whose operators have finished."""
+        """Add a task that takes part in a checkpoint after its operators have finished."""
         if not self.vertices:
             return self
         return replace(self, finished={**self.finished, checkpoint: self.finished[checkpoint] | {task}})
 
     def refusal(self, checkpoint: int) -> FailureReason | None:
-        """Why the checkpoint cannot be completed; None: it can."""
+        """Return why the checkpoint cannot be completed, or None if it can."""
         if self.vertices and not self.vertices.isdisjoint(self.graph.partial(self.finished[checkpoint])):
             return FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING
         return None

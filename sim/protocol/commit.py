@@ -1,27 +1,28 @@
-"""Two-phase commits: committables, writers, committers, the committer of Iceberg."""
+"""Two-phase commits of sinks: committables, writers, committers, and the committer of Iceberg."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from operator import attrgetter
 
 from sim.protocol.machine import InvalidTransition, value_class
 
-# ---- Committables, which a writer hands to its committer, and the events and commands of both machines.
+# ---- Committables, which a writer sends to its committer, and the events and commands of both machines.
 #
-# Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  See vocabulary.py for the rules of events and commands.
+# Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  `coordinator_messages` has the rules for events and commands.
 
 
 @value_class
 class Committable:
-    """One closed transaction of one writer subtask: `writer` and `epoch` name it, for the external system too."""
+    """A closed transaction of one writer subtask.  `writer` and `epoch` identify it, also to the external system."""
 
     writer: int  # task number
-    epoch: int  # the checkpoint whose barrier it precedes; end of input: the one after the last
-    inputs: tuple[tuple[int, int], ...]  # per input channel: the records [from, to) it holds
-    opened_ns: int  # not later than its first write
+    epoch: int  # the checkpoint whose barrier follows it; at the end of input, last checkpoint + 1
+    inputs: tuple[tuple[int, int], ...]  # records [from, to) of each input channel
+    opened_ns: int  # at or before its first write
     size_bytes: int
-    files: tuple[Hashable, ...] = ()  # their names, chosen before they are written
+    files: tuple[Hashable, ...] = ()  # names, chosen before the files are written
 
     @property
     def records(self) -> int:
@@ -33,18 +34,18 @@ class Committable:
 
 @value_class
 class EpochEnded:
-    """The writer prepares its commit before the barrier of this checkpoint leaves (prepareCommit)."""
+    """The barrier of this checkpoint is about to be forwarded (SinkWriter#prepareCommit)."""
 
     now: int
     checkpoint: int
-    read: tuple[int, ...]  # per input channel: records read so far
+    read: tuple[int, ...]  # records read so far on each input channel
     size_bytes: int
     files: tuple[Hashable, ...] = ()
 
 
 @value_class
 class WriterInputEnded:
-    """No record follows (endInput): what is open becomes a committable of the next checkpoint, whichever that is."""
+    """No record follows (endInput).  The open transaction becomes a committable of the next checkpoint."""
 
     now: int
     read: tuple[int, ...]
@@ -54,14 +55,14 @@ class WriterInputEnded:
 
 @value_class
 class HandOver:
-    """Send the committable to the committer, in band, before the barrier (an edge that is never unaligned)."""
+    """Send the committable to the committer as a record, before the barrier."""
 
     committable: Committable
 
 
 @value_class
 class WriterRestored:
-    """The task begins from this checkpoint, in which it had written so many records of each input channel."""
+    """The task is restored from this checkpoint, up to which it had written `written` records of each input channel."""
 
     checkpoint: int
     written: tuple[int, ...]
@@ -74,16 +75,16 @@ WriterEvent = EpochEnded | WriterInputEnded | WriterRestored
 
 @value_class
 class CommittablesReceived:
-    """Committables reached the committer: all of a checkpoint's before its last barrier, unless the barrier has overtaken them."""
+    """Committables reached the committer: before the last barrier of their checkpoint, unless it has overtaken them."""
 
     now: int
     committables: tuple[Committable, ...]
-    behind: bool = False  # their own barrier came first, or they are in-flight data that a restore brings back
+    behind: bool = False  # they arrived after their barrier, or were restored as in-flight data
 
 
 @value_class
 class SnapshotTaken:
-    """The committer's part of this checkpoint is what it holds now (snapshotState)."""
+    """The committer takes its snapshot: its state is part of this checkpoint (snapshotState)."""
 
     now: int
     checkpoint: int
@@ -91,7 +92,7 @@ class SnapshotTaken:
 
 @value_class
 class CompletionNotified:
-    """The task thread hears that a checkpoint is complete; the call may be lost, and the next one covers it."""
+    """The task thread handles notifyCheckpointComplete.  If a notification is lost, the next one covers it."""
 
     now: int
     checkpoint: int
@@ -99,33 +100,33 @@ class CompletionNotified:
 
 @value_class
 class Restored:
-    """The committer starts from this checkpoint, which holds these (CommitterOperator#initializeState)."""
+    """The committer is restored from this checkpoint, with these committables (CommitterOperator#initializeState)."""
 
     now: int
     checkpoint: int
     committables: tuple[Committable, ...]
-    newest_commit: int = 0  # the newest checkpoint that the external system has a commit of
+    newest_commit: int = 0  # the newest checkpoint that is committed in the external system
 
 
 @value_class
 class TaskClosed:
-    """The committer's task ends and waits for no checkpoint: what it holds is committed on the spot (sinks before FLIP-147)."""
+    """The task ends without a final checkpoint, and commits at once (sinks before FLIP-147)."""
 
     now: int
 
 
 @value_class
 class CommitEpochs:
-    """Make these committables visible, in this order.  `again`: after a restore; the external system ignores those that it has."""
+    """Commit these committables in this order.  `again`: after a restore; the external system ignores those it has already."""
 
-    checkpoint: int  # 0: none is complete that holds them
+    checkpoint: int  # 0: no completed checkpoint contains them
     committables: tuple[Committable, ...]
     again: bool = False
 
 
 @value_class
 class ReportLost:
-    """These transactions were open for longer than the external system keeps them: their records are lost."""
+    """The external system has expired these transactions: their records are lost."""
 
     checkpoint: int
     committables: tuple[Committable, ...]
@@ -133,9 +134,9 @@ class ReportLost:
 
 @value_class
 class ReportDropped:
-    """The committer forgets these, and commits them never: their records are lost, whatever it was meant to do."""
+    """The committer drops these without a commit: their records are lost."""
 
-    checkpoint: int  # at which it does so
+    checkpoint: int  # at which they are dropped
     committables: tuple[Committable, ...]
     why: str
 
@@ -144,11 +145,10 @@ CommitterEvent = CommittablesReceived | SnapshotTaken | CompletionNotified | Res
 CommitterCommand = CommitEpochs | ReportLost | ReportDropped
 
 
-# ---- The writer of a transactional sink: one transaction is always open; the barrier closes it and the next one begins.
+# ---- The writer of a transactional sink: a transaction is always open; each barrier closes it and opens the next one.
 #
-# Source:  SinkWriterOperator#prepareSnapshotPreBarrier, #endInput.  What the writer wrote for a checkpoint that is
-# aborted later needs no word here: the committable is with the committer already and is committed with the next
-# complete checkpoint.
+# Source: SinkWriterOperator#prepareSnapshotPreBarrier, #endInput.  If a checkpoint is aborted, the writer does nothing:
+# the committer already has the committable and commits it with the next completed checkpoint.
 
 
 @value_class
@@ -156,7 +156,7 @@ class Writer:
     """The writer of one sink subtask, with its open transaction."""
 
     task: int
-    read: tuple[int, ...]  # per input channel: records written when the transaction was opened
+    read: tuple[int, ...]  # records of each input channel written before the transaction was opened
     opened_ns: int = 0
     last_checkpoint: int = 0
     ended: bool = False
@@ -166,18 +166,18 @@ class Writer:
             return replace(self, last_checkpoint=event.checkpoint, read=event.written), ()
         if isinstance(event, WriterInputEnded):
             if self.ended:
-                raise InvalidTransition("writer", self, event, why="its input has ended before")
+                raise InvalidTransition("writer", self, event, why="its input has ended already")
             after, commands = self._closed(event, self.last_checkpoint + 1)
             return replace(after, ended=True), commands
         if event.checkpoint <= self.last_checkpoint:
-            raise InvalidTransition("writer", self, event, why="checkpoints only increase")
+            raise InvalidTransition("writer", self, event, why="checkpoint ids must increase")
         after, commands = self._closed(event, event.checkpoint)
         return replace(after, last_checkpoint=event.checkpoint), commands
 
     def _closed(self, event: EpochEnded | WriterInputEnded, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
-        """An empty transaction makes no committable."""
+        """Close the transaction, and send its committable unless it is empty."""
         if any(now < before for before, now in zip(self.read, event.read, strict=True)):
-            raise InvalidTransition("writer", self, event, why="it takes nothing back that it has written")
+            raise InvalidTransition("writer", self, event, why="record counts must not decrease")
         after = replace(self, read=event.read, opened_ns=event.now)
         if event.read == self.read:
             return after, ()
@@ -185,13 +185,12 @@ class Writer:
         return after, (HandOver(Committable(self.task, epoch, inputs, self.opened_ns, event.size_bytes, event.files)),)
 
 
-# ---- The committer of a transactional sink: holds what the writers closed, commits it when its checkpoint is complete.
+# ---- The committer of a transactional sink: keeps committables and commits them when their checkpoint is complete.
 #
-# Source:  CommitterOperator.  Commits coalesce: a completion covers every epoch up to it, so a lost notification and an
-# aborted checkpoint cost time and nothing else.  What it holds is its state: a snapshot keeps it, a restore brings it
-# back, and committing again is the external system's to ignore.  A committable that its barrier has overtaken may come
-# when its checkpoint is complete: it is committed at once (before FLINK-36379; since FLINK-36287 no barrier overtakes
-# any).
+# Source: CommitterOperator.  A completion covers all epochs up to it, so lost notifications and aborted checkpoints only
+# delay commits.  Its state are the committables: snapshots contain them, and after a restore they are committed again,
+# which the external system ignores.  A committable that its barrier has overtaken may arrive after its checkpoint is
+# complete: it is committed at once (before FLINK-36379; since FLINK-36287 barriers do not overtake committables).
 
 _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
@@ -200,10 +199,10 @@ _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 class Committer:
     """The committer of one sink."""
 
-    transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
-    committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state
+    transaction_timeout_ns: int | None = None  # of the external system; None: transactions do not expire
+    committables: tuple[Committable, ...] = ()  # its state, sorted by epoch and writer
     last_completed: int = 0
-    begun_from: int = 0  # the checkpoint it was restored from; 0: none
+    restored_from: int = 0  # 0: not restored
 
     def on(self, event: CommitterEvent) -> _Answer:
         match event:
@@ -211,39 +210,39 @@ class Committer:
                 late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
                 if late and not event.behind:
                     raise InvalidTransition(
-                        "committer", self, event, why="a complete checkpoint has no more committables"
+                        "committer", self, event, why="the checkpoint of these committables is complete already"
                     )
-                after = replace(self, committables=ordered((*self.committables, *event.committables)))
-                again = self.last_completed == self.begun_from  # in-flight data of the checkpoint restored
-                return _committed(after, event.now, self.last_completed, again=again) if late else (after, ())
+                after = replace(self, committables=sort_committables((*self.committables, *event.committables)))
+                again = self.last_completed == self.restored_from  # restored in-flight data
+                return _commit_up_to(after, event.now, self.last_completed, again=again) if late else (after, ())
             case SnapshotTaken():
                 return self, ()
             case CompletionNotified():
-                if event.checkpoint <= self.last_completed:  # a repeated notice, or a late one
+                if event.checkpoint <= self.last_completed:  # a repeated or late notification
                     return self, ()
-                return _committed(self, event.now, event.checkpoint, again=False)
+                return _commit_up_to(self, event.now, event.checkpoint, again=False)
             case Restored():
-                restored = replace(self, committables=ordered(event.committables), begun_from=event.checkpoint)
-                return _committed(restored, event.now, event.checkpoint, again=True)
+                restored = replace(
+                    self, committables=sort_committables(event.committables), restored_from=event.checkpoint
+                )
+                return _commit_up_to(restored, event.now, event.checkpoint, again=True)
             case TaskClosed():
                 return replace(self, committables=()), (
                     CommitEpochs(0, self.committables),
                 ) if self.committables else ()
 
 
-def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
-    """Everything up to this checkpoint, aborted ones included: their files were handed over all the same (FLINK-37375)."""
-    timeout_ns = committer.transaction_timeout_ns
-    ready = tuple(committable for committable in committer.committables if committable.epoch <= checkpoint)
-    waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
+def _commit_up_to(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
+    """Commit all epochs up to this checkpoint, also those of aborted checkpoints (FLINK-37375)."""
+    ready, waiting = _split_at(committer.committables, checkpoint)
     after = replace(committer, committables=waiting, last_completed=checkpoint)
-    return after, committed(ready, checkpoint, now, timeout_ns, again=again)
+    return after, commit_unexpired(ready, checkpoint, now, committer.transaction_timeout_ns, again=again)
 
 
-def committed(
+def commit_unexpired(
     ready: tuple[Committable, ...], checkpoint: int, now: int, timeout_ns: int | None, *, again: bool
 ) -> tuple[CommitterCommand, ...]:
-    """Commit these, but for those whose transactions the external system has forgotten."""
+    """Return the commands that commit `ready`, except transactions that the external system has expired, which are reported lost."""
     lost = tuple(
         committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns
     )
@@ -252,16 +251,16 @@ def committed(
     return (*report, CommitEpochs(checkpoint, kept, again)) if kept else report
 
 
-def ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
-    return tuple(sorted(committables, key=lambda committable: (committable.epoch, committable.writer)))
+def sort_committables(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
+    """Sort by epoch, then writer."""
+    return tuple(sorted(committables, key=attrgetter("epoch", "writer")))
 
 
-# ---- The committer of Iceberg's FlinkSink (v1): one list of files per checkpoint, and each snapshot sets lists anew.
+# ---- The committer of Iceberg's FlinkSink (v1): one manifest (list of files) per checkpoint.
 #
-# Source:  IcebergFilesCommitter; apache/iceberg#15846 and #15913.  Two of its rules lose files that arrive behind their
-# own barrier.  A list that a snapshot sets replaces the older list of the same checkpoint.  A restore forgets the lists
-# of checkpoints up to the newest commit of the table.  Neither matters as long as barriers are aligned.  Not modelled:
-# its commit at the end of the input.
+# Source: IcebergFilesCommitter; apache/iceberg#15846 and #15913.  With unaligned barriers it loses files that arrive
+# after their barrier: a snapshot replaces an older manifest of the same checkpoint, and a restore drops the manifests of
+# checkpoints up to the table's newest commit.  Its commit at the end of input is not modelled.
 
 _IcebergCommitterAnswer = tuple["IcebergCommitter", tuple[CommitterCommand, ...]]
 
@@ -271,7 +270,7 @@ class IcebergCommitter:
     """The committer of Iceberg's FlinkSink."""
 
     transaction_timeout_ns: int | None = None
-    committables: tuple[Committable, ...] = ()  # dataFilesPerCheckpoint, its state: by epoch, then writer
+    committables: tuple[Committable, ...] = ()  # dataFilesPerCheckpoint, its state: sorted by epoch and writer
     since_snapshot: tuple[Committable, ...] = ()  # writeResultsSinceLastSnapshot
     newest_commit: int = 0  # maxCommittedCheckpointId
 
@@ -280,48 +279,50 @@ class IcebergCommitter:
             case CommittablesReceived():
                 return replace(self, since_snapshot=(*self.since_snapshot, *event.committables)), ()
             case SnapshotTaken():
-                return self._lists_set(event.checkpoint)
+                return self._write_manifests(event.checkpoint)
             case CompletionNotified():
                 return self._complete_checkpoint(event)
             case Restored():
-                return self._restored(event)
+                return self._restore(event)
             case TaskClosed():
-                left = ordered((*self.committables, *self.since_snapshot))
+                left = sort_committables((*self.committables, *self.since_snapshot))
                 return replace(self, committables=(), since_snapshot=()), (CommitEpochs(0, left),) if left else ()
 
-    def _lists_set(self, checkpoint: int) -> _IcebergCommitterAnswer:
-        """What has arrived since the last snapshot, by the checkpoint that each file names (writeToManifestUptoLatestCheckpoint)."""
-        anew = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}
-        replaced = tuple(committable for committable in self.committables if committable.epoch in anew)
-        kept = tuple(committable for committable in self.committables if committable.epoch not in anew)
-        after = replace(self, committables=ordered((*kept, *self.since_snapshot)), since_snapshot=())
+    def _write_manifests(self, checkpoint: int) -> _IcebergCommitterAnswer:
+        """Replace the manifest of each epoch that has new files (writeToManifestUptoLatestCheckpoint)."""
+        rewritten = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}
+        replaced = tuple(committable for committable in self.committables if committable.epoch in rewritten)
+        kept = tuple(committable for committable in self.committables if committable.epoch not in rewritten)
+        after = replace(self, committables=sort_committables((*kept, *self.since_snapshot)), since_snapshot=())
         return after, (
-            ReportDropped(checkpoint, replaced, "files that came behind the barrier take their place"),
+            ReportDropped(
+                checkpoint, replaced, "their manifest was replaced by one of files that arrived after the barrier"
+            ),
         ) if replaced else ()
 
     def _complete_checkpoint(self, event: CompletionNotified) -> _IcebergCommitterAnswer:
-        """All lists up to this checkpoint are one commit, which bears its number."""
+        """Commit all manifests up to this checkpoint as one table commit with its id."""
         if event.checkpoint <= self.newest_commit:
             return self, ()
-        ready, waiting = _divided(self.committables, event.checkpoint)
+        ready, waiting = _split_at(self.committables, event.checkpoint)
         after = replace(self, committables=waiting, newest_commit=event.checkpoint)
-        return after, committed(ready, event.checkpoint, event.now, self.transaction_timeout_ns, again=False)
+        return after, commit_unexpired(ready, event.checkpoint, event.now, self.transaction_timeout_ns, again=False)
 
-    def _restored(self, event: Restored) -> _IcebergCommitterAnswer:
-        """Lists behind the table's newest commit are committed, older ones are taken for committed."""
-        old, ready = _divided(event.committables, event.newest_commit)
+    def _restore(self, event: Restored) -> _IcebergCommitterAnswer:
+        """Commit manifests newer than the table's newest commit; assume that older ones are committed already."""
+        old, ready = _split_at(event.committables, event.newest_commit)
         after = replace(self, committables=(), since_snapshot=(), newest_commit=event.newest_commit)
         why = f"the table's newest commit is of checkpoint {event.newest_commit}"
-        forgotten = (ReportDropped(event.checkpoint, old, why),) if old else ()
+        dropped = (ReportDropped(event.checkpoint, old, why),) if old else ()
         return after, (
-            *forgotten,
-            *committed(ready, event.checkpoint, event.now, self.transaction_timeout_ns, again=True),
+            *dropped,
+            *commit_unexpired(ready, event.checkpoint, event.now, self.transaction_timeout_ns, again=True),
         )
 
 
-def _divided(
+def _split_at(
     committables: tuple[Committable, ...], checkpoint: int
 ) -> tuple[tuple[Committable, ...], tuple[Committable, ...]]:
-    """Up to this checkpoint, and behind it."""
+    """Return the committables of epochs up to this checkpoint, and the newer ones."""
     until = tuple(committable for committable in committables if committable.epoch <= checkpoint)
     return until, tuple(committable for committable in committables if committable.epoch > checkpoint)

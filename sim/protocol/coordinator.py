@@ -1,4 +1,4 @@
-"""The coordinator of checkpoints (CheckpointCoordinator): timer, pending checkpoints, failures it tolerates."""
+"""The checkpoint coordinator (CheckpointCoordinator): periodic triggers, pending checkpoints, tolerated failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from sim.protocol.coordinator_messages import (
 from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.options import FailureReason
 
-# ---- When periodic checkpoints are due: a fixed-rate grid that catches up (CheckpointCoordinator.ScheduledTrigger).
+# ---- When periodic checkpoints are due: a fixed-rate schedule (CheckpointCoordinator.ScheduledTrigger).
 
 NEVER = 1 << 62
 """Sentinel for "no next trigger" [ns]."""
@@ -63,12 +63,12 @@ def first_trigger_delay(
     restarted: bool = False,
     draw: int = 0,
 ) -> int:
-    """From the start of the scheduler to the first trigger that is not refused [ns]; `draw` is uniform on 32 bits (1.x only).
+    """Return the time from the start of the scheduler to the first accepted trigger [ns].  `draw`: a random 32-bit integer (1.x only).
 
-    1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause alone, from the moment all tasks run
-    (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run
-    starts the scheduler (DefaultExecutionGraph#updateStateInternal).  Without a pause the other tasks do not run yet: a
-    checkpoint that is triggered at once is refused, and an interval goes by.
+    1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause from when all tasks run
+    (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a restarted job the first running task starts the scheduler
+    (DefaultExecutionGraph#updateStateInternal): without a pause the immediate trigger is refused, because other tasks
+    are not running yet, and the next one follows an interval later.
     """
     interval_ns, pause_ns = effective_interval_ns(interval_ns, min_pause_ns), min(min_pause_ns, _YEAR_NS)
     if profile != "2.x":
@@ -77,36 +77,36 @@ def first_trigger_delay(
 
 
 @value_class
-class Grid:
+class PeriodicSchedule:
     """The fixed-rate schedule of periodic checkpoints.  A late timer does not shift it: missed points are triggered immediately."""
 
-    next_ns: int  # NEVER: it is parked, and a source that has caught up starts it again
+    next_ns: int  # NEVER: suspended until a source has read its backlog
 
-    def after_firing(self, interval_ns: int | None) -> Grid:
-        """`interval_ns`: the current interval; if None, no trigger follows."""
-        return Grid(NEVER if interval_ns is None else self.next_ns + interval_ns)
+    def after_firing(self, interval_ns: int | None) -> PeriodicSchedule:
+        """Return the schedule after a trigger.  If the current interval is None, no trigger follows."""
+        return PeriodicSchedule(NEVER if interval_ns is None else self.next_ns + interval_ns)
 
-    def reported(self, now: int, interval_ns: int | None) -> Grid:
-        """The interval in force has changed: a shorter one starts now, a longer one does not delay the next trigger (FLIP-309)."""
-        return self if interval_ns is None else Grid(min(self.next_ns, now + interval_ns))
+    def with_interval(self, now: int, interval_ns: int | None) -> PeriodicSchedule:
+        """Change the interval: a shorter one starts now, a longer one does not delay the next trigger (FLIP-309)."""
+        return self if interval_ns is None else PeriodicSchedule(min(self.next_ns, now + interval_ns))
 
     def wake_up_ns(self, now: int) -> int:
         return max(now, self.next_ns)
 
 
-# ---- How many checkpoints in a row may fail (CheckpointFailureManager).
+# ---- How many consecutive checkpoints may fail (CheckpointFailureManager).
 
 
 @value_class
 class FailureCounter:
-    """Each checkpoint counts once.  A newer success, or failing the job, resets the counter."""
+    """The continuous failure counter.  Each checkpoint counts once; a newer success, or failing the job, resets it."""
 
     tolerable: int
     count: int = 0
     counted: frozenset[int] = frozenset()
     last_success: int = 0
 
-    def failed(self, checkpoint: int | None, reason: FailureReason) -> tuple[FailureCounter, bool]:
+    def with_failure(self, checkpoint: int | None, reason: FailureReason) -> tuple[FailureCounter, bool]:
         """Count a failure.  Also returns whether the job must fail.  Failures before an id is assigned always count."""
         if checkpoint is not None and checkpoint <= self.last_success:
             return self, False
@@ -115,17 +115,17 @@ class FailureCounter:
             ids = self.counted if checkpoint is None else self.counted | {checkpoint}
             after = replace(self, count=self.count + 1, counted=ids)
         if after.count > after.tolerable:
-            return after.forgiven(), True
+            return after.reset(), True
         return after, False
 
-    def succeeded(self, checkpoint: int) -> FailureCounter:
-        return replace(self.forgiven(), last_success=checkpoint) if checkpoint > self.last_success else self
+    def with_success(self, checkpoint: int) -> FailureCounter:
+        return replace(self.reset(), last_success=checkpoint) if checkpoint > self.last_success else self
 
-    def forgiven(self) -> FailureCounter:
+    def reset(self) -> FailureCounter:
         return replace(self, count=0, counted=frozenset())
 
 
-# ---- The checkpoint coordinator: when a checkpoint begins, which tasks must acknowledge it, how it ends (CheckpointCoordinator).
+# ---- The checkpoint coordinator (CheckpointCoordinator).
 #
 # One trigger at a time is prepared; several checkpoints may be pending.
 
@@ -135,11 +135,11 @@ _Answer = tuple["Coordinator", _Commands]
 
 @value_class
 class Triggering:
-    """A checkpoint that has its trigger timestamp (t0) and no id yet."""
+    """A checkpoint that has a trigger timestamp (t0) but no id yet."""
 
     request: TriggerRequest
     trigger_ns: int
-    refused: FailureReason | None = None  # the scheduler stopped meanwhile
+    refused: FailureReason | None = None  # set when the scheduler stops before the trigger is ready
 
     @property
     def stops(self) -> bool:
@@ -157,19 +157,19 @@ class Coordinator:
     requests: WaitingRequests
     failures: FailureCounter
     next_id: int
-    backlog_interval_ns: int | None = None  # while a source reads a backlog; None: no periodic checkpoints then
-    backlog: frozenset[int] = frozenset()  # sources that read one
-    grid: Grid | None = None  # None: the periodic scheduler is off
-    armed_ns: int = 0  # the wake-up the timer stands on
+    backlog_interval_ns: int | None = None  # while a source processes a backlog; None: no periodic checkpoints
+    backlog: frozenset[int] = frozenset()  # sources that process a backlog
+    schedule: PeriodicSchedule | None = None  # None: the periodic scheduler is off
+    armed_ns: int = 0  # time for which the periodic timer is armed
     triggering: Triggering | None = None
     pending: tuple[PendingCheckpoint, ...] = ()  # by id
-    # completed checkpoints that are kept, oldest first; without savepoints, which belong to the user
+    # completed checkpoints that are retained, oldest first; no savepoints, which the user owns
     retained: tuple[int, ...] = ()
-    last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
-    cleaning: int = 0  # deletions under way
-    # changes with each loss and each election: messages to an earlier JobManager, or to none, are lost (JobMasterId)
+    last_completion_ns: int | None = None  # also of savepoints; min-pause does not apply after a failure
+    cleaning: int = 0  # deletions in progress
+    # incremented with each loss and election; messages to a previous leader are dropped (JobMasterId)
     leader: int = 0
-    absent: bool = False  # there is no JobManager
+    absent: bool = False  # no JobManager is running
 
     @classmethod
     def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
@@ -198,22 +198,22 @@ class Coordinator:
 
     @property
     def latest_completed(self) -> int:
-        """The latest completed checkpoint.  Returns 0 if there is none."""
+        """Id of the latest completed checkpoint, or 0."""
         return self.retained[-1] if self.retained else 0
 
     @property
     def interval_in_force_ns(self) -> int | None:
-        """The interval in force.  Returns None if no trigger follows (CheckpointCoordinator#getCurrentCheckpointInterval)."""
+        """The current interval [ns], or None if no trigger follows (CheckpointCoordinator#getCurrentCheckpointInterval)."""
         return self.backlog_interval_ns if self.backlog else self.interval_ns
 
     @property
     def locked(self) -> bool:
-        """Metadata is written under a lock: messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
+        """Whether metadata is being written: messages and timeouts wait for the lock (CheckpointCoordinator#completePendingCheckpoint)."""
         return any(pending.state is PendingState.WRITING_METADATA for pending in self.pending)
 
     @property
     def needed(self) -> frozenset[int]:
-        """Checkpoints whose contents may still be read: retained ones and pending ones.  A pending savepoint is not subsumed."""
+        """Checkpoints whose content may be read again: all retained and pending ones, savepoints included."""
         return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
@@ -228,7 +228,7 @@ class Coordinator:
             case LeaderLost():
                 after, commands = self._leader_lost(event)
             case LeaderElected():
-                raise self._impossible(event, "there is a JobManager already")
+                raise self._impossible(event, "a JobManager is running already")
             case BacklogReported():
                 after, commands = self._backlog_reported(event)
             case PeriodicTimerFired():
@@ -257,15 +257,15 @@ class Coordinator:
     def _scheduler_started(self, event: SchedulerStarted) -> _Answer:
         if self.interval_ns is None:
             return self, ()
-        if self.grid is not None:
-            raise self._impossible(event, "it runs already")
-        return _arm_periodic_timer(self, Grid(event.now + event.first_delay_ns), event.now)
+        if self.schedule is not None:
+            raise self._impossible(event, "the scheduler is running already")
+        return _arm_periodic_timer(self, PeriodicSchedule(event.now + event.first_delay_ns), event.now)
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
-        requests, dropped = self.requests.emptied()
+        requests, dropped = self.requests.cleared()
         triggering = None if self.triggering is None else replace(self.triggering, refused=event.reason)
-        after: Coordinator = replace(self, requests=requests, grid=None, triggering=triggering)
-        commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
+        after: Coordinator = replace(self, requests=requests, schedule=None, triggering=triggering)
+        commands: _Commands = (CancelPeriodicTimer(),) if self.schedule is not None else ()
         commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
         for pending in self.pending:
             after, follow_ups = _abort_checkpoint(after, pending, event.reason, event.now)
@@ -273,15 +273,15 @@ class Coordinator:
         return after, commands
 
     def _leader_lost(self, event: LeaderLost) -> _Answer:
-        """Drop all pending checkpoints and counts.  No task is notified and no file is deleted."""
-        requests, dropped = self.requests.emptied()
-        under_way = () if self.triggering is None else (self.triggering.request,)
+        """Drop all pending checkpoints and counters.  No task is notified and no file is deleted."""
+        requests, dropped = self.requests.cleared()
+        in_preparation = () if self.triggering is None else (self.triggering.request,)
         after: Coordinator = replace(
             self,
             requests=requests,
             failures=FailureCounter(self.failures.tolerable),
             backlog=frozenset(),
-            grid=None,
+            schedule=None,
             triggering=None,
             pending=(),
             last_completion_ns=None,
@@ -289,20 +289,20 @@ class Coordinator:
             leader=self.leader + 1,
             absent=True,
         )
-        commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
-        refused = (RecordRefused(request.kind, FailureReason.NO_JOB_MANAGER) for request in (*under_way, *dropped))
+        commands: _Commands = (CancelPeriodicTimer(),) if self.schedule is not None else ()
+        refused = (RecordRefused(request.kind, FailureReason.NO_JOB_MANAGER) for request in (*in_preparation, *dropped))
         failed = (pending.failed(FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, event.now) for pending in self.pending)
         return after, (*commands, *refused, *failed)
 
     def _on_event_without_leader(self, event: CoordinatorEvent) -> _Answer:
-        """Handle an event without a leader.  Clients get an error; outcomes of earlier work are ignored."""
+        """Handle an event while no leader is elected.  Clients get an error; results of earlier work are ignored."""
         match event:
             case LeaderElected():
                 return replace(self, leader=self.leader + 1, absent=False), ()
             case CheckpointRequested():
                 return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)
             case SchedulerStarted():
-                raise self._impossible(event, "there is no JobManager")
+                raise self._impossible(event, "no JobManager is running")
         return self, ()
 
     def accepts_messages_from(self, leader: int) -> bool:
@@ -312,17 +312,17 @@ class Coordinator:
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
         backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}
         after: Coordinator = replace(self, backlog=backlog)
-        if self.grid is None:
+        if self.schedule is None:
             return after, ()
-        grid = self.grid.reported(event.now, after.interval_in_force_ns)
-        return (after, ()) if grid == self.grid else _arm_periodic_timer(after, grid, event.now)
+        schedule = self.schedule.with_interval(event.now, after.interval_in_force_ns)
+        return (after, ()) if schedule == self.schedule else _arm_periodic_timer(after, schedule, event.now)
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
-        if self.grid is None or event.now < self.armed_ns:
-            return self, ()  # the timer was cancelled, or armed anew
-        # parked, it triggers once more all the same (FLINK-39108)
-        grid = self.grid.after_firing(self.interval_in_force_ns)
-        after, timer = _arm_periodic_timer(self, grid, event.now)
+        if self.schedule is None or event.now < self.armed_ns:
+            return self, ()  # the timer was cancelled or armed for a later time
+        # a timer that was armed before the schedule was suspended triggers once more (FLINK-39108)
+        schedule = self.schedule.after_firing(self.interval_in_force_ns)
+        after, timer = _arm_periodic_timer(self, schedule, event.now)
         after, commands = _enqueue_request(after, RequestKind.PERIODIC, event.now)
         return after, (*timer, *commands)
 
@@ -343,7 +343,7 @@ class Coordinator:
             )
             return after, (RecordRefused(kind, reason), *timer, *failed)
         if not event.plan.wait_for:
-            raise self._impossible(event, "no task is left to acknowledge")
+            raise self._impossible(event, "no task has to acknowledge")
         savepoint = triggering.request.savepoint
         pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
         options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
@@ -351,7 +351,7 @@ class Coordinator:
             options = replace(options, stop=savepoint.stop, type=savepoint.format)
         return replace(after, next_id=self.next_id + 1, pending=(*self.pending, pending)), (
             RecordTriggered(pending.checkpoint, pending.trigger_ns, kind, event.plan, savepoint),
-            # measured from here, slightly after t0
+            # the timeout starts now, slightly after t0
             ArmCheckpointTimeout(pending.checkpoint, event.now + self.timeout_ns),
             TriggerTasks(pending.checkpoint, event.plan.trigger, options),
         )
@@ -361,9 +361,9 @@ class Coordinator:
     def _acknowledged(self, event: Acknowledged) -> _Answer:
         pending = self._find(event)
         if pending is None:
-            return self, ()  # too late; `SnapshotStore` decides about its files
+            return self, ()  # the checkpoint has ended; `SnapshotStore` handles its files
         if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
-            raise self._impossible(event, "this acknowledgement is not awaited")
+            raise self._impossible(event, "the task need not acknowledge, or has done so already")
         pending = pending.with_acknowledgement(event.task, event.now)
         all_pending = tuple(pending if p.checkpoint == pending.checkpoint else p for p in self.pending)
         commands: _Commands = (
@@ -386,7 +386,7 @@ class Coordinator:
     def _metadata_written(self, event: MetadataWritten) -> _Answer:
         pending = self._find(event)
         if pending is None:
-            return self, ()  # aborted meanwhile
+            return self, ()  # the checkpoint was aborted
         if pending.state is not PendingState.WRITING_METADATA:
             raise self._impossible(event, "acknowledgements are missing")
         if event.failed:
@@ -395,14 +395,14 @@ class Coordinator:
 
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
         if event.checkpoint >= self.next_id:
-            raise self._impossible(event, "this checkpoint was never triggered")
+            raise self._impossible(event, "the checkpoint was never triggered")
         return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
 
     def _impossible(self, event: CoordinatorEvent, why: str) -> InvalidTransition:
         return InvalidTransition("coordinator", self, event, why)
 
 
-# ---------------------------------------------------------------------------------------------- steps
+# ---------------------------------------------------------------------------------------------- transitions
 
 _JOB_IS_DOWN = frozenset(
     {
@@ -413,30 +413,32 @@ _JOB_IS_DOWN = frozenset(
 )
 
 
-def _arm_periodic_timer(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
-    at_ns = grid.wake_up_ns(now)
-    return replace(coordinator, grid=grid, armed_ns=at_ns), (() if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),))
+def _arm_periodic_timer(coordinator: Coordinator, schedule: PeriodicSchedule, now: int) -> _Answer:
+    at_ns = schedule.wake_up_ns(now)
+    return replace(coordinator, schedule=schedule, armed_ns=at_ns), (
+        () if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),)
+    )
 
 
 def _resume_periodic_triggers(coordinator: Coordinator, now: int) -> _Answer:
     """Resume periodic triggers after a failed stop-with-savepoint."""
-    if coordinator.interval_ns is None or coordinator.grid is not None:
+    if coordinator.interval_ns is None or coordinator.schedule is not None:
         return coordinator, ()
-    return _arm_periodic_timer(coordinator, Grid(now + coordinator.interval_ns), now)
+    return _arm_periodic_timer(coordinator, PeriodicSchedule(now + coordinator.interval_ns), now)
 
 
 def _enqueue_request(
     coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None
 ) -> _Answer:
-    """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
+    """Queue a request.  Savepoints are forced only if unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
-    requests, dropped = coordinator.requests.with_one(TriggerRequest(kind, now, forced, savepoint))
+    requests, dropped = coordinator.requests.with_request(TriggerRequest(kind, now, forced, savepoint))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
     return replace(coordinator, requests=requests), refused
 
 
 def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
-    """Run the next request if it may run now."""
+    """Prepare the trigger of the next request if it may run now."""
     if not coordinator.requests.waiting:
         return coordinator, ()
     requests, choice = coordinator.requests.choose(
@@ -452,21 +454,21 @@ def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
     if choice.postpone is None:
         return after, ()
     refused = RecordRefused(choice.postpone.kind, FailureReason.MINIMUM_TIME_BETWEEN_CHECKPOINTS)
-    if after.interval_ns is None or after.grid is None:
+    if after.interval_ns is None or after.schedule is None:
         return after, (refused,)
-    after, timer = _arm_periodic_timer(after, Grid(choice.until_ns), now)  # the old grid is given up
+    after, timer = _arm_periodic_timer(after, PeriodicSchedule(choice.until_ns), now)  # replaces the previous schedule
     return after, (refused, *timer)
 
 
 def _abort_checkpoint(
     coordinator: Coordinator, pending: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None
 ) -> _Answer:
-    """Abort a checkpoint: notify tasks, delete its files, count it.  A savepoint counts only if a task failed it."""
+    """Abort a checkpoint: notify tasks, delete its files, count the failure.  Savepoints count only if a task declined."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     after: Coordinator = replace(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
     if pending.stops and reason not in _JOB_IS_DOWN:
-        # its tasks have ended their data: only a restart brings them back
+        # sources have finished already: only a restart resumes them
         failed = (FailJob(reason, None, stopping=True),)
     elif pending.kind is not RequestKind.SAVEPOINT or task is not None:
         after, failed = _count_failure(after, pending.checkpoint, reason, task)
@@ -477,14 +479,14 @@ def _abort_checkpoint(
 def _count_failure(
     coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None
 ) -> _Answer:
-    failures, too_many = coordinator.failures.failed(checkpoint, reason)
+    failures, too_many = coordinator.failures.with_failure(checkpoint, reason)
     return replace(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 
 
 def _complete_checkpoint(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
-    """Complete a checkpoint.  A savepoint subsumes nothing, and notifies tasks, which then commit, only if the job stops with it."""
+    """Complete a checkpoint.  A savepoint subsumes no checkpoint, and notifies tasks only if the job stops with it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
-    failures = coordinator.failures.succeeded(pending.checkpoint)
+    failures = coordinator.failures.with_success(pending.checkpoint)
     after: Coordinator = replace(coordinator, pending=others, failures=failures, last_completion_ns=now)
     commands: _Commands = (pending.completed(now),)
     if pending.kind is RequestKind.SAVEPOINT:

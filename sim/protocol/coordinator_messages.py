@@ -1,9 +1,8 @@
-"""Events and commands of checkpoints, for coordinator and tasks.  Other machines define their own beside them.
+"""Events and commands of the checkpoint coordinator, and types that it shares with the tasks (`task_messages`).
 
-Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
-handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands
-of one tuple are carried out in its order.  A timer that fires late, twice or after its reason is gone is ignored by the
-machine that armed it, so timers need not be taken back.
+Rules for all machines: an event is a past participle and has its time `now` [ns]; a command is an imperative.  The host
+executes the commands of one tuple in order.  A machine ignores a timer that fires late, twice or without need, so hosts
+need not cancel timers.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from typing import Literal
 from sim.protocol.machine import value_class
 from sim.protocol.options import BarrierOptions, Ending, FailureReason
 
-# ---------------------------------------------------------------------------------------------- shared nouns
+# ---------------------------------------------------------------------------------------------- shared types
 
 
 class RequestKind(Enum):
     """Why a checkpoint is requested."""
 
-    PERIODIC = "periodic"  # the timer: obeys min-pause and max-concurrent
-    MANUAL = "manual"  # a user, or the final checkpoint: obeys max-concurrent only
-    # always aligned; first in the queue; forced (obeys neither) iff unaligned checkpoints are off
+    PERIODIC = "periodic"  # by the timer; obeys min-pause and max-concurrent
+    MANUAL = "manual"  # by a user, or the final checkpoint; obeys max-concurrent only
+    # always aligned; first in the queue; obeys neither if unaligned checkpoints are off ("forced")
     SAVEPOINT = "savepoint"
 
 
@@ -31,24 +30,24 @@ class Savepoint:
     """The options of a savepoint."""
 
     format: Literal["canonical", "native"] = "canonical"
-    stop: Ending | None = None  # the job stops with it (a synchronous savepoint): how its data ends
+    stop: Ending | None = None  # stop-with-savepoint: how the data of the job ends; None: the job continues
 
 
 @value_class
 class Plan:
-    """The tasks that take part in a checkpoint, by number (DefaultCheckpointPlan): those that must acknowledge, and those called first."""
+    """The tasks of a checkpoint, by task number (DefaultCheckpointPlan)."""
 
     trigger: frozenset[int]  # sources, or running tasks without running predecessors
-    wait_for: frozenset[int]  # must acknowledge; also hear of completion and abortion
-    finished: frozenset[int] = frozenset()  # they count as acknowledged
-    kept: frozenset[int] = frozenset()  # so do these: their part of the latest completed checkpoint stands for them
+    wait_for: frozenset[int]  # must acknowledge; are notified of completion and abort
+    finished: frozenset[int] = frozenset()  # finished before the checkpoint: need not acknowledge
+    kept: frozenset[int] = frozenset()  # need not acknowledge: their part of the latest completed checkpoint is reused
 
 
 @value_class
 class SnapshotTimes:
-    """The times that a task measures for its part of one checkpoint [ns] (CheckpointMetrics; phases beyond Flink's marked +)."""
+    """What a task measures of one checkpoint [ns] (CheckpointMetrics; + marks times that Flink does not report)."""
 
-    first_barrier_ns: int  # + when the first barrier (or the trigger call) was processed
+    first_barrier_ns: int  # + time at which the first barrier, or the trigger call, was processed
     start_delay_ns: int  # t0 -> first barrier, never negative
     alignment_ns: int  # first -> last barrier; 0 for triggered tasks
     pre_barrier_ns: int  # + prepareSnapshotPreBarrier
@@ -59,27 +58,27 @@ class SnapshotTimes:
 
 
 class Phase(Enum):
-    """The steps of one snapshot inside a task (SubtaskCheckpointCoordinatorImpl#checkpointState)."""
+    """The phases of a snapshot in a task, in order (SubtaskCheckpointCoordinatorImpl#checkpointState)."""
 
     __hash__ = object.__hash__  # faster: the hash of Enum is a Python function
 
-    PRE_BARRIER = "pre-barrier"  # task thread; records may still leave downstream
+    PRE_BARRIER = "pre-barrier"  # task thread; operators may still emit records
     FORWARD_BARRIER = "forward-barrier"  # task thread; to every output
-    SYNC = "sync"  # task thread; state frozen
-    RESUME_INPUTS = "resume-inputs"  # no time; the task thread goes back to records
-    ASYNC = "async"  # the task's one asynchronous thread
+    SYNC = "sync"  # task thread; state does not change
+    RESUME_INPUTS = "resume-inputs"  # takes no time; the task thread processes records again
+    ASYNC = "async"  # the asynchronous thread of the task
     ACKNOWLEDGE = "acknowledge"  # a message to the coordinator
 
 
 class Work(Enum):
-    """A piece of work of a phase.  The runtime knows what each piece costs."""
+    """Work of a phase.  The runtime determines its cost."""
 
-    # prepareSnapshotPreBarrier of the operators; FLINK-37375: in the async phase, till then locally
+    # prepareSnapshotPreBarrier of the operators; with FLINK-37375 in the async phase
     OPERATOR_FLUSH = "operator-flush"
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
     STATE_SYNC = "state-sync"  # the state backend's synchronous part
-    KEYED_STATE = "keyed-state"  # upload; then
-    OPERATOR_STATE = "operator-state"  # the next file, in the same thread
+    KEYED_STATE = "keyed-state"  # upload of keyed state
+    OPERATOR_STATE = "operator-state"  # upload of operator state, after keyed state in the same thread
     OPERATOR_ASYNC = "operator-async"  # asynchronous work of the operators
 
 
@@ -88,7 +87,7 @@ class Work(Enum):
 
 @value_class
 class SchedulerStarted:
-    """The job runs: periodic checkpoints may begin, the first one `first_delay_ns` from now (see timer.first_trigger_delay)."""
+    """The job is running: periodic checkpoints start after `first_delay_ns` (see coordinator.first_trigger_delay)."""
 
     now: int
     first_delay_ns: int
@@ -96,7 +95,7 @@ class SchedulerStarted:
 
 @value_class
 class SchedulerStopped:
-    """The job fails over or ends: everything pending and queued is aborted."""
+    """The job fails over or ends: pending checkpoints are aborted, queued requests are refused."""
 
     now: int
     reason: FailureReason = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
@@ -104,21 +103,21 @@ class SchedulerStopped:
 
 @value_class
 class LeaderLost:
-    """The JobManager is lost with its memory, and answers no message.  Completed checkpoints are kept."""
+    """The JobManager is lost, with all that it had in memory.  Completed checkpoints are kept."""
 
     now: int
 
 
 @value_class
 class LeaderElected:
-    """Another JobManager takes over.  It knows the completed checkpoints and the next id, and counts anew."""
+    """Another JobManager takes over.  It reads the completed checkpoints and the next id; its counters start at 0."""
 
     now: int
 
 
 @value_class
 class BacklogReported:
-    """The enumerator of a source says whether it reads a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
+    """The enumerator of a source reports whether it processes a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
 
     now: int
     source: int  # number of the vertex
@@ -127,7 +126,7 @@ class BacklogReported:
 
 @value_class
 class PeriodicTimerFired:
-    """The wake-up of ArmPeriodicTimer."""
+    """The timer of ArmPeriodicTimer has fired."""
 
     now: int
 
@@ -138,21 +137,21 @@ class CheckpointRequested:
 
     now: int
     kind: RequestKind
-    savepoint: Savepoint | None = None  # iff it is one
+    savepoint: Savepoint | None = None  # options, if `kind` is SAVEPOINT
 
 
 @value_class
 class TriggerReady:
-    """Answer to PrepareTrigger after its overhead.  `plan` None: not all required tasks run, or `failure`."""
+    """Answer to PrepareTrigger.  Without a `plan` the trigger is refused because of `failure`."""
 
     now: int
     plan: Plan | None
-    failure: FailureReason = FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING  # of a missing plan
+    failure: FailureReason = FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING
 
 
 @value_class
 class Acknowledged:
-    """A task's acknowledgement is processed by the coordinator."""
+    """The coordinator processes the acknowledgement of a task."""
 
     now: int
     task: int
@@ -161,7 +160,7 @@ class Acknowledged:
 
 @value_class
 class Declined:
-    """A task's decline is processed by the coordinator."""
+    """The coordinator processes the decline of a task."""
 
     now: int
     task: int
@@ -171,7 +170,7 @@ class Declined:
 
 @value_class
 class CheckpointTimedOut:
-    """The wake-up of ArmCheckpointTimeout."""
+    """The timer of ArmCheckpointTimeout has fired."""
 
     now: int
     checkpoint: int
@@ -179,17 +178,17 @@ class CheckpointTimedOut:
 
 @value_class
 class MetadataWritten:
-    """Answer to WriteMetadata: `_metadata` is durable, or it failed."""
+    """Answer to WriteMetadata: `_metadata` is durable, or writing it failed."""
 
     now: int
     checkpoint: int
     failed: bool = False
-    reason: FailureReason = FailureReason.FINALIZE_CHECKPOINT_FAILURE  # of a failure
+    reason: FailureReason = FailureReason.FINALIZE_CHECKPOINT_FAILURE  # if `failed`
 
 
 @value_class
 class StateDiscarded:
-    """Answer to DiscardState: the files are gone."""
+    """Answer to DiscardState: the files are deleted."""
 
     now: int
     checkpoint: int
@@ -216,19 +215,19 @@ CoordinatorEvent = (
 
 @value_class
 class ArmPeriodicTimer:
-    """Send PeriodicTimerFired at `at_ns` (replaces the one armed before)."""
+    """Send PeriodicTimerFired at `at_ns`.  Replaces the timer armed before."""
 
     at_ns: int
 
 
 @value_class
 class CancelPeriodicTimer:
-    """No periodic checkpoints until further notice."""
+    """Cancel the periodic timer."""
 
 
 @value_class
 class PrepareTrigger:
-    """Plan, take an id, make the directory: answer TriggerReady.  t0 is taken already."""
+    """Compute the plan and create the directory; answer TriggerReady.  `trigger_ns` is t0 of the checkpoint."""
 
     trigger_ns: int
     kind: RequestKind
@@ -236,7 +235,7 @@ class PrepareTrigger:
 
 @value_class
 class TriggerTasks:
-    """Call these tasks; each gets TriggerReceived when its thread executes the call."""
+    """Send the trigger call to these tasks; each gets TriggerReceived when its thread executes the call."""
 
     checkpoint: int
     tasks: frozenset[int]
@@ -253,14 +252,14 @@ class ArmCheckpointTimeout:
 
 @value_class
 class WriteMetadata:
-    """All have acknowledged: write `_metadata`, answer MetadataWritten."""
+    """Write `_metadata` after the last acknowledgement; answer MetadataWritten."""
 
     checkpoint: int
 
 
 @value_class
 class NotifyComplete:
-    """Tell these tasks (and the committers) that a checkpoint is complete."""
+    """Notify these tasks, and the committers, that a checkpoint is complete."""
 
     checkpoint: int
     tasks: frozenset[int]
@@ -268,7 +267,7 @@ class NotifyComplete:
 
 @value_class
 class NotifyAborted:
-    """Tell these tasks that a checkpoint is aborted: each gets AbortNotified."""
+    """Notify these tasks that a checkpoint is aborted; each gets AbortNotified."""
 
     checkpoint: int
     tasks: frozenset[int]
@@ -277,23 +276,23 @@ class NotifyAborted:
 
 @value_class
 class DiscardState:
-    """Delete what a subsumed or aborted checkpoint stored; answer StateDiscarded (unanswered ones stop the triggering)."""
+    """Delete the files of a subsumed or aborted checkpoint; answer StateDiscarded.  Too many unanswered ones block triggers."""
 
     checkpoint: int
 
 
 @value_class
 class FailJob:
-    """More counted failures than tolerated, or the savepoint failed the job was to stop with."""
+    """Fail the job: more failures than tolerated, or (`stopping`) its stop-with-savepoint failed."""
 
     reason: FailureReason
-    task: int | None = None  # the declining task, if it was one
+    task: int | None = None  # the task that declined, if any
     stopping: bool = False
 
 
 @value_class
 class RecordRefused:
-    """For the journal: a request ended without a checkpoint id (counts.failed includes refused triggers)."""
+    """For the journal: a request was refused before it got a checkpoint id.  Flink counts it in counts.failed."""
 
     kind: RequestKind
     reason: FailureReason
@@ -301,7 +300,7 @@ class RecordRefused:
 
 @value_class
 class RecordTriggered:
-    """For the journal: a checkpoint got its id; `plan` says who takes part."""
+    """For the journal: a checkpoint got its id."""
 
     checkpoint: int
     trigger_ns: int
@@ -312,13 +311,13 @@ class RecordTriggered:
 
 @value_class
 class RecordCompleted:
-    """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns; the metadata is not in it."""
+    """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns, without writing the metadata."""
 
     checkpoint: int
     kind: RequestKind
     trigger_ns: int
     latest_ack_ns: int
-    completed_ns: int  # metadata durable
+    completed_ns: int  # the metadata is durable
 
 
 @value_class

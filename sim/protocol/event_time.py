@@ -1,4 +1,4 @@
-"""Watermarks of a task, and the alignment of sources by watermarks."""
+"""Event time of a task: idle sources, watermarks of its channels, and the records of windows."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-# ---- Event time of a task: the least watermark of its channels, and which records belong to windows that it has passed.
-#
-# Flink: StatusWatermarkValve, WatermarksWithIdleness, BoundedOutOfOrdernessWatermarks.
+# Source: StatusWatermarkValve, WatermarksWithIdleness, BoundedOutOfOrdernessWatermarks.
 
 
 def last_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
-    """The latest end of a window up to this time; 0: none has ended."""
+    """Return the latest end of a window at or before this time, or 0."""
     return max(0, time_ns - (time_ns - phase_ns) % size_ns)
 
 
 def next_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
-    """The first end of a window after this time."""
+    """Return the first end of a window after this time."""
     return time_ns + size_ns - (time_ns - phase_ns) % size_ns
 
 
 class Idleness:
-    """The clock of an idle source: it has had no record for a timeout (WatermarksWithIdleness).
+    """Detects that a source is idle: it had no record for `timeout_ns` (WatermarksWithIdleness).
 
-    The source is looked at in intervals.  The first look without a new record starts the clock, which stands still
-    under back-pressure.
+    The source is checked periodically.  The first check without a new record starts the timeout; the clock stops under
+    back-pressure.
     """
 
     def __init__(self, timeout_ns: int, records: int) -> None:
@@ -33,8 +31,8 @@ class Idleness:
         self._records = records
         self._since_ns: int | None = None
 
-    def look(self, records: int, clock_ns: int) -> bool:
-        """True: it is idle."""
+    def check(self, records: int, clock_ns: int) -> bool:
+        """Return whether the source is idle.  `records`: its records so far; `clock_ns`: time without back-pressure."""
         if records != self._records:
             self._records, self._since_ns = records, None
             return False
@@ -45,126 +43,126 @@ class Idleness:
 
 
 class StatusWatermarkValve:
-    """The watermarks of all channels of a task, and their minimum.
+    """The watermarks of all channels of a task, and their minimum (StatusWatermarkValve).
 
-    A channel that is idle does not count.  When it is active again it counts as soon as its watermark is not behind.
+    Idle channels are ignored.  A channel that becomes active is ignored until its watermark reaches the minimum.
     """
 
     def __init__(self, channels: Iterable[int]) -> None:
-        self.time_ns = 0  # 0: not all channels had one
-        self.idle = False  # all channels are
+        self.time_ns = 0  # minimum; 0: some channel has none yet
+        self.idle = False  # whether all channels are idle
         self._reached = dict.fromkeys(channels, 0)
         self._idle: set[int] = set()
-        self._uncounted: set[int] = set()  # idle, or active again and behind
+        self._ignored: set[int] = set()  # idle, or active again with a watermark below the minimum
 
     def advance(self, channel: int, time_ns: int) -> bool:
-        """A watermark arrives; True: the least one has risen."""
+        """Process a watermark.  Return whether the minimum has advanced."""
         if time_ns <= self._reached[channel] or channel in self._idle:
             return False
         self._reached[channel] = time_ns
         if time_ns >= self.time_ns:
-            self._uncounted.discard(channel)
-        return self._rise()
+            self._ignored.discard(channel)
+        return self._update_minimum()
 
     def fall_idle(self, channel: int) -> bool:
-        """A channel is idle; True: the least watermark has risen.  With the last channel all watermarks count."""
+        """Mark a channel as idle.  Return whether the minimum has advanced; when all are idle it is the largest watermark."""
         self._idle.add(channel)
-        self._uncounted.add(channel)
+        self._ignored.add(channel)
         self.idle = len(self._idle) == len(self._reached)
         if self._reached[channel] != self.time_ns:
             return False
-        return self._reach(max(self._reached.values())) if self.idle else self._rise()
+        return self._advance_to(max(self._reached.values())) if self.idle else self._update_minimum()
 
     def wake(self, channel: int) -> None:
-        """A channel is active again."""
+        """Mark a channel as active."""
         self.idle = False
         self._idle.discard(channel)
         if self._reached[channel] >= self.time_ns:
-            self._uncounted.discard(channel)
+            self._ignored.discard(channel)
 
     def is_idle(self, channel: int) -> bool:
         return channel in self._idle
 
-    def _rise(self) -> bool:
-        if not self._uncounted:
-            return self._reach(min(self._reached.values()))
-        return self._reach(
-            min((time for channel, time in self._reached.items() if channel not in self._uncounted), default=0)
+    def _update_minimum(self) -> bool:
+        if not self._ignored:  # the usual case, faster
+            return self._advance_to(min(self._reached.values()))
+        return self._advance_to(
+            min((time for channel, time in self._reached.items() if channel not in self._ignored), default=0)
         )
 
-    def _reach(self, time_ns: int) -> bool:
+    def _advance_to(self, time_ns: int) -> bool:
         before, self.time_ns = self.time_ns, max(self.time_ns, time_ns)
         return self.time_ns > before
 
 
 class WindowContents:
-    """The records of each channel that came before its watermarks: they belong to windows that have ended.
+    """Counts the records of each channel that precede its watermarks, i.e. that belong to windows that have ended.
 
-    `size_ns`: from one end to the next one; `hold_ns`: a record waits so long behind its watermark.
+    `size_ns`: time between two window ends; `phase_ns`: offset of the ends; `hold_ns`: how much longer records are held.
     """
 
     def __init__(self, size_ns: int, phase_ns: int, channels: Iterable[int], hold_ns: int = 0) -> None:
         self.size_ns = size_ns
         self.phase_ns = phase_ns
         self.hold_ns = hold_ns
-        self.fired_ns = 0  # the end of the last window fired
-        # (end, records read before it), oldest first
+        self.fired_ns = 0  # end of the last window that fired
+        # channel -> (window end, records read before it), oldest first
         self._read: dict[int, list[tuple[int, int]]] = {channel: [] for channel in channels}
-        self._idle: dict[int, int] = {}  # channels that are idle: records read before
+        self._idle: dict[int, int] = {}  # idle channel -> records read before it became idle
 
     def note(self, channel: int, time_ns: int, records: int) -> None:
-        """A channel's watermark arrives behind so many of its records."""
+        """Process a watermark that arrives after `records` records of its channel."""
         end_ns = last_end(self.size_ns, self.phase_ns, time_ns)
         ends = self._read[channel]
         if end_ns > (ends[-1][0] if ends else 0):
             ends.append((end_ns, records))
 
     def fall_idle(self, channel: int, time_ns: int, records: int) -> None:
-        """A channel is idle behind so many of its records: these belong to the next window that ends, at this event time or later."""
+        """Mark a channel as idle after `records` records.  They belong to the next window that ends."""
         self._idle[channel] = records
         if self.hold_ns and not self._read[channel]:
-            self.note(channel, time_ns, records)  # it is unknown since when they have waited
+            self.note(channel, time_ns, records)  # their age is unknown
 
     def wake(self, channel: int) -> None:
-        """A channel is active again."""
+        """Mark a channel as active."""
         self._idle.pop(channel, None)
 
     def fire(self, time_ns: int, records: Mapping[int, int]) -> int | None:
-        """The records read by now that belong to windows still open, at this event time; None: no window has ended."""
+        """Fire windows up to this event time.  Return how many of the `records` read belong to open windows, or None if no window ends."""
         end_ns = last_end(self.size_ns, self.phase_ns, time_ns - self.hold_ns)
         if end_ns <= self.fired_ns:
             return None
         if self.hold_ns and any(ends and ends[0][0] > end_ns for ends in self._read.values()):
-            return None  # it is unknown since when the records before the first watermark of a channel have waited
+            return None  # the age of records before the first watermark of a channel is unknown
         self.fired_ns = end_ns
-        return sum(self._later(channel, end_ns, read) for channel, read in records.items())
+        return sum(self._records_after(channel, end_ns, read) for channel, read in records.items())
 
-    def _later(self, channel: int, end_ns: int, read: int) -> int:
-        """Records of one channel that belong to windows behind this end."""
+    def _records_after(self, channel: int, end_ns: int, read: int) -> int:
+        """Return the records of one channel that belong to windows after this end."""
         ends = self._read[channel]
         while ends and ends[0][0] < end_ns and not (self.hold_ns and (len(ends) == 1 or ends[1][0] > end_ns)):
             del ends[0]
         if ends:
             return read - ends[0][1]
-        return read - self._idle.get(channel, read)  # active, and its watermark is behind: they came too late
+        return read - self._idle.get(channel, read)  # an active channel without a watermark: its records are late
 
 
 class Slices:
-    """The records that sliding windows keep after their first output, until their last window has ended.
+    """Counts the records in the state of sliding windows.  A record stays until the last of its windows has ended.
 
-    SQL keeps a record once, in a slice; the WindowOperator keeps a copy for each window.
+    SQL stores a record once, in a slice.  The WindowOperator stores a copy per window (`copies`).
     """
 
     def __init__(self, windows: int, *, copies: bool, ends: Iterable[int] = ()) -> None:
         self.copies = copies
-        self.ends: deque[int] = deque(ends, maxlen=windows)  # records that had left at each end, oldest first
+        self.ends: deque[int] = deque(ends, maxlen=windows)  # records emitted by each window end, oldest first
 
     def end(self, records: int) -> None:
-        """At the end of a window so many records have left, since the job began."""
+        """Process the end of a window.  `records`: emitted since the job started."""
         self.ends.append(records)
 
     def records(self, open_records: int) -> int:
-        """Records in state, by copy; `open_records`: those that have not left at any end."""
+        """Return the number of records in state, copies included.  `open_records`: records not emitted by any window yet."""
         windows = self.ends.maxlen or 1
         begins = [*(() if len(self.ends) == windows else (0,)), *self.ends]
         kept = open_records * (windows if self.copies else 1)

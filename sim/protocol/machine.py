@@ -1,4 +1,4 @@
-"""State machines: frozen values, the error of an impossible event, and the log of events that explains it."""
+"""Base of the protocol state machines: frozen value classes, the error of an impossible event, and an event log."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ T = TypeVar("T")
 M = TypeVar("M")
 E = TypeVar("E")
 
-MAX_LOGGED_EVENTS = 40
+MAX_LOGGED_EVENTS = 40  # events quoted by an InvalidTransition
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value_class(kind: type[T]) -> type[T]:
-    """A frozen dataclass with slots."""
+    """Make a class a frozen dataclass with slots."""
     return dataclass(slots=True, frozen=True)(kind)
 
 
 class InvalidTransition(Exception):
-    """An event that is impossible in the state of a machine."""
+    """Raised when a machine gets an event that its state does not allow."""
 
     def __init__(self, machine: str, state: object, event: object, why: str = "") -> None:
         self.state, self.event = state, event
@@ -28,7 +28,7 @@ class InvalidTransition(Exception):
 
 
 class EventLog:
-    """The last events of a machine.  Whoever drives the machine keeps it; an `InvalidTransition` gets them as a note."""
+    """The latest events of one machine, kept by its host.  An `InvalidTransition` lists them in a note."""
 
     __slots__ = ("_events",)
 
@@ -36,7 +36,7 @@ class EventLog:
         self._events: list[object] = []
 
     def step(self, on: Callable[[M, E], T], machine: M, event: E) -> T:
-        """Return ``on(machine, event)``: the machine after the event and its commands."""
+        """Return ``on(machine, event)``, i.e. the next machine and its commands, and log the event."""
         try:
             answer = on(machine, event)
         except InvalidTransition as error:

@@ -1,4 +1,4 @@
-"""Options of barriers and coordinator, and why a checkpoint is declined or aborted."""
+"""Options that a barrier carries, edges that force alignment, and the reasons why checkpoints fail."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sim.model.job import Job, Vertex
 from sim.model.storage import SnapshotType
 from sim.protocol.machine import value_class
 
-# ---- Why a checkpoint fails, and which of these failures count (CheckpointFailureReason, CheckpointFailureManager).
+# ---- Why a checkpoint fails, and which failures count (CheckpointFailureReason, CheckpointFailureManager).
 
 COUNTS = True
 
 
 class FailureReason(Enum):
-    """Flink's names and texts; a reason that `counts` does so against tolerable-failed-checkpoints."""
+    """CheckpointFailureReason with Flink's names and texts.  If `counts`, it counts against tolerable-failed-checkpoints."""
 
     def __init__(self, text: str, counts: bool = False) -> None:
         self.text = text
@@ -26,7 +26,7 @@ class FailureReason(Enum):
     TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded"
     MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
     NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
-    NO_JOB_MANAGER = "There is no JobManager: the client gets an error."  # ours: Flink's client cannot connect
+    NO_JOB_MANAGER = "There is no JobManager: the client gets an error."  # not in Flink, whose client cannot connect
     IO_EXCEPTION = "An Exception occurred while triggering the checkpoint. IO-problem detected.", COUNTS
     # a pending checkpoint
     CHECKPOINT_EXPIRED = "Checkpoint expired before completing.", COUNTS
@@ -43,38 +43,38 @@ class FailureReason(Enum):
     JOB_FAILOVER_REGION = "FailoverRegion is restarting."
 
 
-# ---- How one barrier travels: the options inside it.  They travel *in* the barrier and may differ per edge.
+# ---- The options inside a barrier (CheckpointOptions, CheckpointOptions.AlignmentType).
 #
-# Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites them is `forced.py`.
+# Each barrier carries its options, and they may differ per edge: `forced_aligned_edges` lists the edges that rewrite them.
 
 
 class Ending(Enum):
-    """The way in which the data of a task ends (StopMode): with finish() of its operators, or without."""
+    """How the data of a task ends (StopMode): with finish() of its operators or without it."""
 
     DRAIN = "drain"
     NO_DRAIN = "no-drain"
-    # as before FLIP-147: finish() follows the savepoint, and nothing holds what it emits
+    # before FLIP-147: finish() runs after the savepoint, so no snapshot holds the records that it emits
     AFTERWARDS = "savepoint-then-finish"
 
 
 class AlignmentType(Enum):
-    """The reaction of a reader to a barrier (CheckpointOptions.AlignmentType)."""
+    """How a task reacts to a barrier (CheckpointOptions.AlignmentType)."""
 
-    __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
+    __hash__ = object.__hash__  # members are singletons; the hash of Enum is a slow Python function
 
-    AT_LEAST_ONCE = "at-least-once"  # counts it, never blocks
-    ALIGNED = "aligned"  # waits for the others; with a timeout until the deadline at most
-    UNALIGNED = "unaligned"  # snapshots at the first one
-    FORCED_ALIGNED = "forced-aligned"  # waits on this edge only; the reader goes on as the checkpoint was meant
+    AT_LEAST_ONCE = "at-least-once"  # the task counts barriers and blocks no channel
+    ALIGNED = "aligned"  # the task waits for the other barriers; with a timeout, until the deadline at most
+    UNALIGNED = "unaligned"  # the task snapshots at the first barrier
+    FORCED_ALIGNED = "forced-aligned"  # aligned on this edge only; the outputs get the original alignment type
 
 
 @value_class
 class Traits:
-    """The traits of a barrier's marker in the data plane."""
+    """Properties of a barrier's marker in the data plane."""
 
     priority: bool  # overtakes data
     blocking: bool  # nothing follows it before the reader resumes
-    announced: bool  # reader is told of its arrival, writer of its departure
+    announced: bool  # the reader is notified of its arrival, the writer of its departure
 
 
 _TRAITS = {
@@ -83,7 +83,7 @@ _TRAITS = {
     AlignmentType.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
     AlignmentType.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
 }
-_ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, with a deadline
+_TIMEOUTABLE_TRAITS = Traits(priority=False, blocking=True, announced=True)
 
 
 @value_class
@@ -92,14 +92,14 @@ class BarrierOptions:
 
     trigger_ns: int  # t0 of the checkpoint
     alignment: AlignmentType = AlignmentType.ALIGNED
-    aligned_timeout_ns: int | None = None  # counted from t0; None: never; only (forced) aligned barriers have one
+    aligned_timeout_ns: int | None = None  # from t0; None: no timeout; only (forced) aligned barriers have one
     savepoint: bool = False
-    stop: Ending | None = None  # of a savepoint: sources end their data this way and take part only then
-    type: SnapshotType | None = None  # None: a checkpoint is an ordinary one, a savepoint canonical
+    stop: Ending | None = None  # stop-with-savepoint: sources end their data this way before they take the snapshot
+    type: SnapshotType | None = None  # None: "checkpoint", or "canonical" for a savepoint
 
     @property
     def snapshot_type(self) -> SnapshotType:
-        """What the state backends are asked for."""
+        """The kind of snapshot that the state backends must write."""
         return self.type or ("canonical" if self.savepoint else "checkpoint")
 
     @property
@@ -108,12 +108,12 @@ class BarrierOptions:
 
     @property
     def timeoutable(self) -> bool:
-        """Aligned until the deadline (a forced aligned barrier never is: CheckpointOptions.isTimeoutable)."""
+        """Whether the barrier becomes unaligned at its deadline; a forced aligned one never does (CheckpointOptions.isTimeoutable)."""
         return self.alignment is AlignmentType.ALIGNED and self.aligned_timeout_ns is not None
 
     @property
     def deadline_ns(self) -> int:
-        """When a timeoutable barrier turns unaligned [ns]: one clock for all tasks (FLINK-23041)."""
+        """When a timeoutable barrier becomes unaligned [ns]: the same time in all tasks (FLINK-23041)."""
         if self.aligned_timeout_ns is None:
             raise ValueError("only a barrier with a timeout has a deadline")
         return self.trigger_ns + self.aligned_timeout_ns
@@ -121,69 +121,69 @@ class BarrierOptions:
     def has_priority(self, now: int, *, converted: bool) -> bool:
         """Whether a barrier processed at `now` [ns] is a priority barrier.
 
-        `converted`: its sender converts it in its output queue at the deadline (since FLINK-27251), never before it.
+        `converted`: senders convert timeoutable barriers in their output queues at the deadline (since FLINK-27251).
         """
         return self.unaligned or (converted and self.timeoutable and now >= self.deadline_ns)
 
     @property
     def traits(self) -> Traits:
-        return _ANNOUNCED if self.timeoutable else _TRAITS[self.alignment]
+        return _TIMEOUTABLE_TRAITS if self.timeoutable else _TRAITS[self.alignment]
 
     @property
     def needs_channel_state(self) -> bool:
-        """Whether in-flight data may belong to the snapshot (CheckpointOptions.needsChannelState)."""
+        """Whether the snapshot may contain in-flight data (CheckpointOptions.needsChannelState)."""
         return self.unaligned or self.timeoutable
 
     def as_unaligned(self) -> BarrierOptions:
-        """The options after the timeout, without a deadline (CheckpointOptions.toUnaligned)."""
+        """Return the options of the barrier after its timeout, without a deadline (CheckpointOptions.toUnaligned)."""
         return replace(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
 
     def on_forced_edge(self) -> BarrierOptions:
-        """What an edge without support for unaligned checkpoints carries (withUnalignedUnsupported)."""
+        """Return the options on an edge that does not support unaligned checkpoints (withUnalignedUnsupported)."""
         return replace(self, alignment=AlignmentType.FORCED_ALIGNED) if self.needs_channel_state else self
 
     def restored(self) -> BarrierOptions:
-        """What a task reached by a forced aligned barrier writes to its own outputs (withUnalignedSupported)."""
+        """Return the options for the outputs of a task that got a forced aligned barrier (withUnalignedSupported)."""
         if self.alignment is not AlignmentType.FORCED_ALIGNED:
             return self
-        meant = AlignmentType.UNALIGNED if self.aligned_timeout_ns is None else AlignmentType.ALIGNED
-        return replace(self, alignment=meant)
+        original = AlignmentType.UNALIGNED if self.aligned_timeout_ns is None else AlignmentType.ALIGNED
+        return replace(self, alignment=original)
 
 
-# ---- Which edges cannot carry unaligned barriers: their barriers are forced to align there.
+# ---- Edges that do not support unaligned checkpoints: their barriers are forced to align.
 #
-# An edge lacks support if it is pointwise (its channels cannot be redistributed after rescaling) or a broadcast
-# (StreamPartitioner#isSupportsUnalignedCheckpoint).  Since Flink 2.0 one that leads to a sink's committer lacks it, too
-# (FLINK-36287).  One such input edge disables all input edges of its vertex (StreamGraphGenerator).  Where FLINK-37870
-# is not fixed, a committer behind an exchange disables all edges of the job.
+# Pointwise edges (their channels cannot be redistributed after rescaling) and broadcasts do not support them
+# (StreamPartitioner#isSupportsUnalignedCheckpoint), nor, since Flink 2.0, edges to a sink's committer (FLINK-36287).
+# One such edge disables all input edges of its vertex (StreamGraphGenerator).  Without the fix of FLINK-37870, a global
+# committer behind an exchange disables all edges of the job.
 
 
 def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
-    """(upstream, downstream) of every forced edge; `also` names further ones (e.g. from a sink's writer on, FLINK-36287)."""
+    """Return (upstream, downstream) of every forced aligned edge.  `also`: edges to force in addition.  Raises ValueError if one is unknown."""
     named = frozenset(also)
-    unknown = named - {(i.upstream, v.name) for v in job.vertices for i in v.inputs}
-    if unknown:
-        raise ValueError(f"no such edges: {sorted(unknown)}")
+    edges = frozenset((inlet.upstream, vertex.name) for vertex in job.vertices for inlet in vertex.inputs)
+    if named - edges:
+        raise ValueError(f"no such edges: {sorted(named - edges)}")
     exchanges = {
         vertex.commit.exchange
         for vertex in job.vertices
         if vertex.commit is not None and vertex.commit.committer == "global"
     }
     if "aligns-job" in exchanges:
-        return frozenset((inlet.upstream, vertex.name) for vertex in job.vertices for inlet in vertex.inputs)
+        return edges
     forced = {
         vertex.name
         for vertex in job.vertices
         for inlet in vertex.inputs
-        if not inlet.shipping.overtaken or (inlet.upstream, vertex.name) in named or _is_sealed(job, vertex)
+        if not inlet.shipping.overtaken
+        or (inlet.upstream, vertex.name) in named
+        or _is_committer_without_unaligned(job, vertex)
     }
-    return frozenset(
-        (inlet.upstream, vertex.name) for vertex in job.vertices if vertex.name in forced for inlet in vertex.inputs
-    )
+    return frozenset(edge for edge in edges if edge[1] in forced)
 
 
-def _is_sealed(job: Job, vertex: Vertex) -> bool:
-    """Whether it is a committer that barriers reach in order only."""
+def _is_committer_without_unaligned(job: Job, vertex: Vertex) -> bool:
+    """Whether the vertex is a sink's committer, which barriers must not reach before committables."""
     if not vertex.committer_of:
         return False
     commit = job.vertex(vertex.committer_of).commit

@@ -1,4 +1,4 @@
-"""Recovery of a job: detection, restart, redeployment, progress."""
+"""Recovery of a job: failure detection, restart, redeployment, and restart loops."""
 
 from __future__ import annotations
 
@@ -10,123 +10,127 @@ from typing import NamedTuple
 
 from sim.model.faults import Restart
 from sim.protocol.machine import InvalidTransition, value_class
-from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, restart_strategy, restarted_with
+from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, restart_strategy, tasks_to_restart
 
-# ---- The detection of a lost task manager by the senders of its heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
+# ---- Detection of a lost task manager by heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
 #
-# The JobMaster and the ResourceManager each send heartbeats to all task managers, at times of their own.  A process
-# that is gone refuses the connection: each heartbeat fails at once, and several failures in a row count as "no longer
-# reachable" (FLINK-23209).  A machine that says nothing, or a network that is cut, is missed when no answer has come
-# for the timeout.
+# The JobMaster and the ResourceManager send heartbeats to all task managers, each on its own schedule.  If the process
+# is dead, the connection is refused: heartbeats fail at once, and a number of consecutive failures counts as "no longer
+# reachable" (FLINK-23209).  If the machine or the network does not respond, the heartbeat times out.
 
 
 @value_class
 class Heartbeats:
-    """The heartbeats of one sender.  They reach all task managers at the same times."""
+    """The heartbeats of one sender, which it sends to all task managers at the same times."""
 
     interval_ns: int
     timeout_ns: int
-    failures: int | None  # in a row that count (heartbeat.rpc-failure-threshold); None: they do not count
-    phase_ns: int = 0  # one of the times at which they are sent
+    failures: (
+        int | None
+    )  # consecutive failures that count as a loss (heartbeat.rpc-failure-threshold); None: only timeouts
+    phase_ns: int = 0  # a time at which heartbeats are sent
 
     def missed_ns(self, lost_ns: int, *, silent: bool) -> int:
-        """When a task manager that is lost at `lost_ns` counts as lost."""
-        first_ns = lost_ns + (self.phase_ns - lost_ns) % self.interval_ns  # heartbeat that it does not answer
+        """Return when the loss of a task manager at `lost_ns` is detected.  `silent`: connections are not refused."""
+        first_ns = lost_ns + (self.phase_ns - lost_ns) % self.interval_ns  # first heartbeat without an answer
         timed_out_ns = max(lost_ns, first_ns - self.interval_ns + self.timeout_ns)
         if silent or self.failures is None:
             return timed_out_ns
         return min(timed_out_ns, first_ns + (self.failures - 1) * self.interval_ns)
 
 
-# ---- The adaptive scheduler: a job that runs with the slots there are (AdaptiveScheduler; FLIP-160, FLIP-291, FLIP-461, FLIP-472).
+# ---- The adaptive scheduler runs a job with the available slots (AdaptiveScheduler; FLIP-160, FLIP-291, FLIP-461, FLIP-472).
 #
-# After a failure the whole job waits for resources.  With all slots it starts at once.  With fewer it waits until these
-# are stable, and starts with as many subtasks as there are slots.  When slots come back it is rescaled after a
-# cooldown: at once if all are there, else when these are stable.  Flink 2.x rescales it with the next completed
-# checkpoint.
+# After a failure the whole job waits for resources.  With all slots it starts at once.  With fewer it waits until their
+# number is stable, and starts with reduced parallelism.  When slots return it is rescaled after a cooldown: at once if
+# all slots are available, otherwise when their number is stable.  Flink 2.x waits for the next completed checkpoint.
 #
-#   WaitingForResources --all slots, or stable--> Executing --slots are back, and a checkpoint--> Restarting --> Executing
+#   WaitingForResources --all slots, or stable--> Executing --slots return, and a checkpoint--> Restarting --> Executing
 
 
 class Start(NamedTuple):
-    """The outcome of waiting for resources."""
+    """The end of WaitingForResources."""
 
     at_ns: int
-    complete: bool  # with all slots; False: with those that are there
+    complete: bool  # whether all slots are available
 
 
-def started(now: int, returns_ns: Collection[int], restart: Restart) -> Start:
-    """When a job starts that waits for resources since `now`, and lacks slots that return at these times (WaitingForResources)."""
+def compute_start(now: int, returns_ns: Collection[int], restart: Restart) -> Start:
+    """Return when a job starts that waits for resources from `now`.  `returns_ns`: when missing slots return (WaitingForResources)."""
     complete_ns = max(returns_ns, default=now)
     stable_ns = now + (0 if restart.reactive else restart.stabilization_ns)
     return Start(max(now, complete_ns), complete=True) if complete_ns <= stable_ns else Start(stable_ns, complete=False)
 
 
-def rescalable_ns(begun_ns: int, returns_ns: Collection[int], restart: Restart) -> int:
-    """When a job may be rescaled that has executed since `begun_ns` without the slots that return at these times.
+def compute_rescale_ns(begun_ns: int, returns_ns: Collection[int], restart: Restart) -> int:
+    """Return when a job may be rescaled.  `begun_ns`: start of Executing; `returns_ns`: when missing slots return.
 
-    DefaultStateTransitionManager: cooldown, idling, stabilizing, stabilized.
+    Source: DefaultStateTransitionManager (cooldown, idling, stabilizing, stabilized).
     """
     cool_ns = begun_ns + restart.cooldown_ns
     first_ns, complete_ns = max(cool_ns, min(returns_ns)), max(cool_ns, *returns_ns)
     return min(complete_ns, first_ns + restart.rescale_stabilization_ns)
 
 
-# ---- Progress of a job that restarts: it makes none if it causes each restart itself and always returns to the same checkpoint.
+# ---- Restart loops: the job causes every restart itself and always returns to the same checkpoint.
 #
-# Flink restarts such a job for ever, as its strategy has no end.  Causes may take turns: a checkpoint expires here, a
-# request there.  The caller decides which causes are the job's own, and what counts as progress.
+# Flink restarts such a job without end if its strategy has no limit.  Causes may alternate, e.g. expired checkpoints and
+# failed requests.  The caller decides which causes are the job's own and what counts as progress.
 
 MIN_RESTARTS = 5
-"""Restarts in a row that are no accident."""
+"""Consecutive restarts that count as a loop."""
 
 
 class Restarted(NamedTuple):
-    """A restart of the job, and the checkpoint that it returned to."""
+    """A restart of the job, and the checkpoint that it was restored from."""
 
     failed_ns: int
-    checkpoint: int  # 0: from the beginning
-    own: bool  # by the job's own doing; faults that others make may end
+    checkpoint: int  # 0: none
+    is_caused_by_job: bool  # not by a fault from outside, which may end
 
 
 class RestartLoop(NamedTuple):
-    """The latest restarts, if all of them returned to the same checkpoint."""
+    """The latest restarts, all from the same checkpoint."""
 
     times: int
     checkpoint: int
 
 
 def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> RestartLoop | None:
-    """`restarts` in the order of time; `progress_ns`: when a checkpoint was completed, something committed or a fault over at last."""
-    row: list[Restarted] = []
+    """Return the restart loop that the job is in, if any.
+
+    `restarts`: oldest first; `progress_ns`: when the latest checkpoint completed, commit succeeded or fault ended.
+    """
+    latest: list[Restarted] = []
     for restart in reversed(restarts):
-        if restart.failed_ns <= progress_ns or not restart.own or (row and restart.checkpoint != row[0].checkpoint):
+        is_other_checkpoint = latest and restart.checkpoint != latest[0].checkpoint
+        if restart.failed_ns <= progress_ns or not restart.is_caused_by_job or is_other_checkpoint:
             break
-        row.append(restart)
-    return RestartLoop(len(row), row[0].checkpoint) if len(row) >= MIN_RESTARTS else None
+        latest.append(restart)
+    return RestartLoop(len(latest), latest[0].checkpoint) if len(latest) >= MIN_RESTARTS else None
 
 
-# ---- The time without slots for the tasks of a killed task manager: a distribution, as the phases of heartbeats are unknown.
+# ---- How long the tasks of a killed task manager have no slots: a distribution, because heartbeat phases are unknown.
 #
-# Restart strategy, heartbeats and slots are asked in turn, as a run asks them, for each of a grid of their times.
+# For each of a grid of phases, restart strategy, heartbeats and slots are evaluated in the order of a simulated run.
 
 _PHASES_TRIED = 40
-"""Times within an interval of heartbeats that are tried, for each of both senders."""
+"""Phases tried within a heartbeat interval, for each of the two senders."""
 _MEDIAN_DRAW = 1 << 31
 
 
 class Outage(NamedTuple):
-    """The delays that follow the kill of a task manager."""
+    """The delays after a task manager is killed [ns after the kill]."""
 
-    ready_ns: int | None  # the tasks have slots; None: the job has failed before
+    ready_ns: int | None  # when the tasks have slots; None: the job fails for good
     deployments: int
-    missed_ns: int  # the JobMaster misses its heartbeats
+    missed_ns: int  # when the JobMaster detects the loss
 
 
 def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
-    """All outcomes, which are equally likely.  Restart delays are without jitter.
+    """Return all outcomes, which are equally likely, for restart delays without jitter.
 
-    `fail_ns`: a failure -> it is known; `restart_ns`: a delay is over -> deployment.
+    `fail_ns`: from a failure until the JobManager handles it; `restart_ns`: from the end of the delay to the deployment.
     """
     interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
     phases = [interval_ns * (2 * k + 1) // (2 * _PHASES_TRIED) for k in range(_PHASES_TRIED)]
@@ -134,27 +138,29 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
 
 
 def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, int] | None:
-    """The least and the most that a lost task manager adds to the recovery from a failing task; None: the job may fail for good."""
-    law = [outage.ready_ns for outage in outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)]
+    """Return (min, max) of the time that losing a task manager adds to the recovery from a task failure [ns].
+
+    Returns None if the job may fail for good.
+    """
+    outcomes = outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)
     _, attempt = restart_strategy(restart).failed(fail_ns, _MEDIAN_DRAW)
-    ready = [ready_ns for ready_ns in law if ready_ns is not None]
-    if len(ready) < len(law) or attempt.delay_ns is None:
+    ready = [outage.ready_ns for outage in outcomes if outage.ready_ns is not None]
+    if len(ready) < len(outcomes) or attempt.delay_ns is None:
         return None
-    own_ns = fail_ns + attempt.delay_ns + restart_ns
-    more_ns = restart.fresh_start_ns - own_ns
+    more_ns = restart.fresh_start_ns - fail_ns - attempt.delay_ns - restart_ns
     return max(min(ready) + more_ns, 0), max(max(ready) + more_ns, 0)
 
 
 def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
-    """The outage for these phases of heartbeats.  The task manager is killed at time 0."""
+    """Return the outage for the heartbeat phases of JobMaster and ResourceManager.  The task manager is killed at time 0."""
     missed_ns, released_ns = (
         Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(
             0, silent=False
         )
         for phase in phases
     )
-    given_ns = released_ns if restart.provider == "standalone" else 0
-    slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, given_ns, restart.replacement.mean))
+    unregistered_ns = released_ns if restart.provider == "standalone" else 0
+    slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, unregistered_ns, restart.replacement.mean))
     strategy, deployments = restart_strategy(restart), 0
     now = min(restart.connection_reset_ns, slots.lost[0].gone_ns) + fail_ns
     while True:
@@ -169,22 +175,21 @@ def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns
         now = deployment.at_ns + fail_ns
 
 
-# ---- From a failure to all tasks running again: what is restarted, when, and whether the job fails instead.
+# ---- The recovery machine of a job: which tasks restart, when, and whether the job fails instead.
 #
-# One machine per job.  A failure takes its whole regions along; these are cancelled while the restart delay runs, and
-# restored when both are over (DefaultScheduler#restartTasksWithDelay).  A failure of tasks that are being restarted
-# takes them over into its own restart, which goes back to the same checkpoint.  The job counts as RESTARTING while any
-# restart waits: checkpoints are suspended that long.
+# A failure restarts all tasks of its regions.  They are cancelled during the restart delay, and restored when both are
+# over (DefaultScheduler#restartTasksWithDelay).  If restarting tasks fail again, a new restart, from the same
+# checkpoint, includes them.  The job is RESTARTING, and checkpoints are suspended, while any restart waits.
 #
 #   RUNNING --TasksFailed--> cancelling and waiting --both over--> initializing, task by task --> RUNNING
 
 
 class JobStatus(Enum):
-    """Flink's names.  RUNNING says that everything is deployed, not that every task runs."""
+    """JobStatus, with Flink's names.  RUNNING: all tasks are deployed, but some may still initialize."""
 
     RUNNING = "RUNNING"
-    RESTARTING = "RESTARTING"  # a restart waits: for cancelled tasks or for its delay
-    FAILED = "FAILED"  # for good
+    RESTARTING = "RESTARTING"  # a restart waits for cancelled tasks or for its delay
+    FAILED = "FAILED"  # not restarted any more
 
 
 # ---------------------------------------------------------------------------------------------- events
@@ -192,18 +197,18 @@ class JobStatus(Enum):
 
 @value_class
 class TasksFailed:
-    """The JobManager learns that these tasks have failed; `draw` is uniform on 32 bits."""
+    """The JobManager is notified that these tasks have failed.  `draw`: a random 32-bit integer, for the jitter."""
 
     now: int
     tasks: frozenset[int]
     reason: str
     draw: int = 0
-    stopped: bool = False  # the savepoint is complete that the job stops with
+    stopped: bool = False  # the job's stop-with-savepoint has completed its savepoint
 
 
 @value_class
 class TasksCancelled:
-    """Answer to CancelTasks: all of them have stopped."""
+    """Answer to CancelTasks: all tasks have stopped."""
 
     now: int
     restart: int
@@ -211,7 +216,7 @@ class TasksCancelled:
 
 @value_class
 class RestartDelayElapsed:
-    """The wake-up of ArmRestart."""
+    """The timer of ArmRestart has fired."""
 
     now: int
     restart: int
@@ -219,7 +224,7 @@ class RestartDelayElapsed:
 
 @value_class
 class TaskInitialized:
-    """A restored task runs: its state is there and its recovered input is read."""
+    """A restored task is RUNNING: its state is downloaded and its recovered input is read."""
 
     now: int
     task: int
@@ -227,10 +232,9 @@ class TaskInitialized:
 
 @value_class
 class JobManagerReturned:
-    """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
+    """A JobManager takes over and restarts all tasks without delay.  It knows only the completed checkpoints.
 
-    Its restart strategy has seen no failure, unless it is the same JobManager that resumes the job with another
-    parallelism.
+    `resumes`: the same JobManager restarts the job with another parallelism, and its restart strategy keeps its counts.
     """
 
     now: int
@@ -244,12 +248,12 @@ RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitial
 
 @value_class
 class SuspendCheckpoints:
-    """The job is no longer RUNNING: stop the coordinator's scheduler, which aborts everything pending."""
+    """Stop the coordinator's scheduler, which aborts pending checkpoints: the job is no longer RUNNING."""
 
 
 @value_class
 class CancelTasks:
-    """Stop these tasks, answer TasksCancelled."""
+    """Cancel these tasks; answer TasksCancelled."""
 
     restart: int
     tasks: frozenset[int]
@@ -273,24 +277,24 @@ class RestoreTasks:
 
 @value_class
 class ResumeCheckpoints:
-    """The job is RUNNING again: the coordinator's scheduler may start (its triggers are refused while tasks initialize)."""
+    """Start the coordinator's scheduler: the job is RUNNING again.  Triggers are refused while tasks initialize."""
 
 
 @value_class
 class ReportRecovered:
-    """All tasks run."""
+    """All tasks are running again."""
 
 
 @value_class
 class FailForGood:
-    """The restart strategy gives up."""
+    """Fail the job: the restart strategy allows no further restart."""
 
     reason: str
 
 
 @value_class
 class FailStopped:
-    """The job has made the savepoint it stops with, and failed then: it is neither restarted nor finished."""
+    """Fail a job that failed after its stop-with-savepoint had completed: it neither restarts nor finishes."""
 
     reason: str
 
@@ -330,16 +334,16 @@ class Recovery:
     """The recovery machine of one job."""
 
     strategy: RestartStrategy
-    unused: RestartStrategy  # as each JobManager makes it
+    initial_strategy: RestartStrategy  # of a new JobManager
     regions: tuple[frozenset[int], ...]
     status: JobStatus = JobStatus.RUNNING
     waiting: tuple[PendingRestart, ...] = ()
     initializing: frozenset[int] = frozenset()
-    restarts: int = 0  # ever begun: their numbers
+    restarts: int = 0  # number of the latest restart
 
     @classmethod
     def configured(cls, options: Restart, regions: tuple[frozenset[int], ...]) -> Recovery:
-        """`regions` of the job; with failover `full`, or an adaptive scheduler, they fail as one."""
+        """Create the machine.  With failover strategy `full` or the adaptive scheduler, all `regions` fail together."""
         if options.restarts_all:
             regions = (frozenset().union(*regions),)
         strategy = restart_strategy(options)
@@ -350,23 +354,22 @@ class Recovery:
             return self, ()
         match event:
             case TasksFailed():
-                after, commands = self._failed(event)
+                return self._failed(event)
             case TasksCancelled():
-                after, commands = self._restart_progressed(event, cancelled=True)
+                return self._restart_progressed(event, cancelled=True)
             case RestartDelayElapsed():
-                after, commands = self._restart_progressed(event, delayed=True)
+                return self._restart_progressed(event, delayed=True)
             case TaskInitialized():
-                after, commands = self._initialized(event)
+                return self._initialized(event)
             case JobManagerReturned():
-                everything: frozenset[int] = frozenset().union(*self.regions)
-                strategy = self.strategy if event.resumes else self.unused
-                after, commands = _restarting(replace(self, strategy=strategy), everything, event.now)
-        return after, commands
+                strategy = self.strategy if event.resumes else self.initial_strategy
+                return _begin_restart(replace(self, strategy=strategy), frozenset().union(*self.regions), event.now)
 
     def _failed(self, event: TasksFailed) -> _Answer:
-        """Nothing restarts a job that has made the savepoint it stops with: its output is visible and no checkpoint holds it.
+        """Restart the regions of the failed tasks, unless the job fails for good.
 
-        StopWithSavepointStoppingException, a NonRecoverableError.
+        A job is not restarted after its stop-with-savepoint has completed: its output is visible, but in no checkpoint
+        (StopWithSavepointStoppingException, a NonRecoverableError).
         """
         if event.stopped:
             return self, (FailStopped(event.reason),)
@@ -378,7 +381,7 @@ class Recovery:
                 *suspend,
                 FailForGood(event.reason),
             )
-        return _restarting(after, restarted_with(event.tasks, self.regions), event.now + attempt.delay_ns)
+        return _begin_restart(after, tasks_to_restart(event.tasks, self.regions), event.now + attempt.delay_ns)
 
     def _restart_progressed(
         self, event: TasksCancelled | RestartDelayElapsed, *, cancelled: bool = False, delayed: bool = False
@@ -391,7 +394,7 @@ class Recovery:
         )
         due = next((restart for restart in waiting if restart.due), None)
         if due is None:
-            return replace(self, waiting=waiting), ()  # or a later failure has taken its tasks over
+            return replace(self, waiting=waiting), ()  # not due yet, or a later failure has taken over its tasks
         rest = tuple(restart for restart in waiting if restart is not due)
         after: Recovery = replace(self, waiting=rest, initializing=self.initializing | due.tasks)
         restore = RestoreTasks(due.number, due.tasks)
@@ -401,14 +404,14 @@ class Recovery:
 
     def _initialized(self, event: TaskInitialized) -> _Answer:
         if event.task not in self.initializing:
-            raise InvalidTransition("recovery", self, event, "this task is not being restored")
+            raise InvalidTransition("recovery", self, event, "the task is not being restored")
         after: Recovery = replace(self, initializing=self.initializing - {event.task})
         recovered = not after.initializing and not after.waiting
         return after, ((ReportRecovered(),) if recovered else ())
 
 
-def _restarting(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
-    """Take these tasks out of every restart under way, into one of their own."""
+def _begin_restart(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
+    """Begin a restart of these tasks, and remove them from restarts that are waiting."""
     left = tuple(replace(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
     number = recovery.restarts + 1
     after: Recovery = replace(

@@ -1,4 +1,4 @@
-"""Restarts: strategies, regions to restart, slots."""
+"""Restart strategies, failover regions, and the slots of lost task managers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import NamedTuple, Protocol
 from sim.model.faults import Restart
 from sim.protocol.machine import value_class
 
-# ---- Restart strategies: whether a failure is followed by a restart, and how long after it (RestartBackoffTimeStrategy).
+# ---- Restart strategies: whether the job restarts after a failure, and after which delay (RestartBackoffTimeStrategy).
 #
-# `strategy, attempt = strategy.failed(now, draw)`; each is a value, `restart_strategy` chooses by name.
+# A strategy is a value: `strategy, attempt = strategy.failed(now, draw)`.
 
 
 class Attempt(NamedTuple):
     """The answer of a restart strategy to a failure."""
 
-    delay_ns: int | None  # None: the job has failed for good
-    merged: bool = False  # no attempt of its own: a restart was on its way already
+    delay_ns: int | None  # None: no restart, the job fails for good
+    merged: bool = False  # part of a restart that waits already
 
 
 class RestartStrategy(Protocol):
-    """A restart strategy, with the failures that it has seen."""
+    """A restart strategy, with its history of failures."""
 
     def failed(self, now: int, draw: int) -> tuple[RestartStrategy, Attempt]:
-        """A failure at `now` [ns]; `draw` is uniform on 32 bits."""
+        """Return the strategy after a failure at `now` [ns], and its answer.  `draw`: a random 32-bit integer, for the jitter."""
 
 
 @value_class
 class NoRestart:
-    """No restart: the first failure ends the job (NoRestartBackoffTimeStrategy)."""
+    """No restart (NoRestartBackoffTimeStrategy)."""
 
     def failed(self, now: int, draw: int) -> tuple[NoRestart, Attempt]:
         return self, Attempt(None)
@@ -42,7 +42,7 @@ class FixedDelay:
     """A limited number of restarts, each after the same delay (FixedDelayRestartBackoffTimeStrategy)."""
 
     delay_ns: int
-    attempts: int | None  # None: without end
+    attempts: int | None  # None: unlimited
     made: int = 0
 
     def failed(self, now: int, draw: int) -> tuple[FixedDelay, Attempt]:
@@ -53,9 +53,9 @@ class FixedDelay:
 
 @value_class
 class ExponentialDelay:
-    """Restarts after delays that grow (ExponentialDelayRestartBackoffTimeStrategy, FLIP-364).
+    """Restarts after exponentially growing delays (ExponentialDelayRestartBackoffTimeStrategy, FLIP-364).
 
-    Failures before the restart that they would cause are merged into it.
+    Failures that occur while a restart waits are merged into it.
     """
 
     initial_ns: int
@@ -63,7 +63,7 @@ class ExponentialDelay:
     multiplier: Fraction
     jitter: Fraction
     reset_ns: int
-    attempts: int | None  # before the reset; None: without end
+    attempts: int | None  # until the reset; None: unlimited
     made: int = 0
     next_restart_ns: int | None = None
 
@@ -78,7 +78,7 @@ class ExponentialDelay:
         return after, Attempt(None if spent else delay_ns)
 
     def _delay_ns(self, made: int, draw: int) -> int:
-        """initial * multiplier^made, at most max, give or take the jitter."""
+        """Return min(initial * multiplier^made, max), plus or minus the jitter."""
         delay = Fraction(self.initial_ns)
         for _ in range(made):
             delay *= self.multiplier
@@ -91,15 +91,15 @@ class ExponentialDelay:
 
 @value_class
 class FailureRate:
-    """Restarts until too many failures lie within an interval (FailureRateRestartBackoffTimeStrategy)."""
+    """Restarts unless more than `rate` failures occur within an interval (FailureRateRestartBackoffTimeStrategy)."""
 
     delay_ns: int
     rate: int
     interval_ns: int
-    latest_ns: tuple[int, ...] = ()  # failures, oldest first
+    latest_ns: tuple[int, ...] = ()  # times of the latest failures, oldest first
 
     def failed(self, now: int, draw: int) -> tuple[FailureRate, Attempt]:
-        latest = (*self.latest_ns[-self.rate :], now)  # one more than may happen within the interval
+        latest = (*self.latest_ns[-self.rate :], now)  # one more than allowed
         after: FailureRate = replace(self, latest_ns=latest)
         spent = len(latest) > self.rate and now - latest[0] <= self.interval_ns
         return after, Attempt(None if spent else self.delay_ns)
@@ -113,22 +113,21 @@ MAKERS: dict[str, Callable[[Restart], RestartStrategy]] = {
     ),
     "failure-rate": lambda given: FailureRate(given.delay_ns, given.rate, given.rate_interval_ns),
 }
-"""One for each name of RESTARTS."""
+"""Constructor of each strategy in RESTARTS."""
 
 
 def restart_strategy(options: Restart) -> RestartStrategy:
     return MAKERS[options.strategy](options)
 
 
-# ---- Failover regions: tasks that fail together because they exchange data (RestartPipelinedRegionFailoverStrategy).
+# ---- Failover regions: tasks that restart together because they exchange data (RestartPipelinedRegionFailoverStrategy).
 #
-# A region is a connected component over pipelined edges, task by task: one all-to-all edge joins all subtasks of its
-# two vertices, pointwise edges (forward, rescale) leave slices apart.  All edges of a streaming job are pipelined, so
-# no region consumes another.
+# A region is a connected component of tasks over pipelined edges, and all edges of a streaming job are pipelined.  An
+# all-to-all edge connects all subtasks of its vertices; with pointwise edges (forward, rescale) regions may be smaller.
 
 
 def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset[int], ...]:
-    """The regions of a job of so many tasks, by their first task; `exchanges` are (writing task, reading task)."""
+    """Return the regions of tasks 0 to `tasks` - 1, by their first task.  `exchanges`: (writing task, reading task) pairs."""
     leader = list(range(tasks))
 
     def find(task: int) -> int:
@@ -146,72 +145,69 @@ def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset
     return tuple(frozenset(group) for _, group in sorted(members.items()))
 
 
-def restarted_with(failed: Iterable[int], of: tuple[frozenset[int], ...]) -> frozenset[int]:
-    """Everything that restarts when these tasks fail."""
-    tasks = frozenset(failed)
-    return frozenset().union(*(region for region in of if region & tasks))
+def tasks_to_restart(failed: Iterable[int], regions_of_job: tuple[frozenset[int], ...]) -> frozenset[int]:
+    """Return all tasks of the regions of the failed tasks."""
+    return frozenset().union(*(region for region in regions_of_job if not region.isdisjoint(failed)))
 
 
-# ---- Slots of lost task managers: how long JobMaster and ResourceManager count them, and their replacement (DeclarativeSlotPool,
+# ---- Slots of lost task managers: how long they are in the slot pool, and when others are allocated (DeclarativeSlotPool,
 # SlotManager).
 #
-# A restart deploys into the slots that the JobMaster has.  Those of a lost task manager are among them until its
-# heartbeats are missed.  A deployment into one fails at once (RecipientUnreachableException), and the restart strategy
-# counts it.  Only then others are asked for.  Their heartbeats are missed by the JobMaster itself, or by the
-# ResourceManager, which then tells it.  The ResourceManager gives others when it has missed the task manager too, or
-# its provider has told it so, and there are some.
+# A restart deploys into the slots of the JobMaster's pool.  The slots of a lost task manager stay in it until the
+# JobMaster or the ResourceManager, which notifies it, detects the loss.  A deployment into one fails at once
+# (RecipientUnreachableException) and counts as a failure for the restart strategy.  The ResourceManager allocates other
+# slots when it knows of the loss, by heartbeats or from its resource provider, and when other slots exist.
 
 
 @value_class
 class LostSlots:
     """The slots of one lost task manager."""
 
-    missed_ns: int  # the JobMaster misses their heartbeats
-    released_ns: int  # the ResourceManager does not count them any more
-    replaced_ns: int  # there are others
-    refusal_ns: int = 0  # a deployment into them fails after so long, if they are not missed before
+    missed_ns: int  # when the JobMaster detects the loss
+    released_ns: int  # when the ResourceManager unregisters them
+    replaced_ns: int  # when other slots exist
+    refusal_ns: int = 0  # time until a deployment into them fails, unless the loss is detected before
 
-    def known(self, now: int) -> LostSlots:
-        """The slots as a new component sees them, which knows the live task managers."""
+    def for_new_leader(self, now: int) -> LostSlots:
+        """Return the slots for a JobManager that is new at `now`: it does not know the lost task manager."""
         return replace(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
 
     @property
     def gone_ns(self) -> int:
-        """The JobMaster does not deploy into them any more: a ResourceManager that closes its connection to them tells it so."""
+        """When the slots leave the JobMaster's pool.  A ResourceManager that detects the loss notifies the JobMaster."""
         return min(self.missed_ns, self.released_ns)
 
     @property
     def given_ns(self) -> int:
-        """When the ResourceManager gives others, once it is asked."""
+        """When the ResourceManager can allocate other slots."""
         return max(self.released_ns, self.replaced_ns)
 
 
 @value_class
 class Deployment:
-    """The outcome of a deployment: all slots are there, or task managers that are `unreachable` fail it."""
+    """The outcome of a deployment: it succeeds, or fails because task managers are unreachable."""
 
     unreachable: frozenset[int]
-    at_ns: int  # either of both
+    at_ns: int  # when it succeeds or fails
 
 
 @value_class
 class Slots:
-    """The slots that were lost, until tasks are deployed into others in their place."""
+    """The slots that are lost and not replaced yet."""
 
-    check_ns: int = 0  # a request -> slots are looked for
-    lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by number of the task manager
+    check_ns: int = 0  # from a request until the ResourceManager allocates slots
+    lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by task manager
 
     def lose(self, task_manager: int, slots: LostSlots) -> Slots:
-        """A task manager is lost, perhaps one that has replaced another."""
+        """Add the slots of a lost task manager, which may itself be a replacement."""
         return replace(self, lost={**self.lost, task_manager: slots})
 
-    def known(self, now: int) -> Slots:
-        """The slots that another JobManager knows: only task managers that live report to it."""
-        lost = self.lost.items()
-        return replace(self, lost={number: slots.known(now) for number, slots in lost})
+    def for_new_leader(self, now: int) -> Slots:
+        """Return the slots for a JobManager that is new at `now`: only live task managers register with it."""
+        return replace(self, lost={number: slots.for_new_leader(now) for number, slots in self.lost.items()})
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
-        """The outcome of deploying tasks whose slots are on these task managers."""
+        """Return the outcome of a deployment at `now` into slots of these task managers."""
         concerned = {number: self.lost[number] for number in task_managers if number in self.lost}
         unreachable = frozenset(number for number, slots in concerned.items() if now < slots.gone_ns)
         if unreachable:
@@ -222,10 +218,10 @@ class Slots:
         return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
 
     def replaced(self, task_managers: Iterable[int]) -> frozenset[int]:
-        """The task managers, among these, that are new processes and ran nothing of the job yet."""
+        """Return which of these task managers are new processes that have not run tasks of the job."""
         return frozenset(number for number in task_managers if number in self.lost)
 
     def deployed(self, task_managers: Iterable[int]) -> Slots:
-        """Tasks are deployed on these, or on what replaces them."""
+        """Record that tasks are deployed on these task managers, or on their replacements."""
         left = {number: slots for number, slots in self.lost.items() if number not in set(task_managers)}
         return self if len(left) == len(self.lost) else replace(self, lost=left)

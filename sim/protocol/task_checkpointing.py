@@ -1,4 +1,4 @@
-"""Checkpoints of one task: barriers, the parts of a snapshot, acknowledgement."""
+"""Checkpointing of one task: its barrier handler, its snapshots and their acknowledgement (SubtaskCheckpointCoordinatorImpl)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,10 @@ from sim.protocol.task_messages import (
     TriggerReceived,
 )
 
-# ---- One snapshot inside a task: its phases in order, then what its acknowledgement still waits for.
+# ---- One snapshot of a task: its phases in order, then the conditions of its acknowledgement.
 #
-# Source:  SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS
-# are atomic on the task thread.  The host that carries the commands out decides how long a phase takes, and what is
-# written where.
+# Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS hold
+# the task thread without interruption.  The host that executes the commands decides how long a phase takes.
 
 NEXT_PHASE: dict[Phase, Phase] = {
     Phase.PRE_BARRIER: Phase.FORWARD_BARRIER,
@@ -57,7 +56,7 @@ NEXT_PHASE: dict[Phase, Phase] = {
     Phase.RESUME_INPUTS: Phase.ASYNC,
     Phase.ASYNC: Phase.ACKNOWLEDGE,
 }
-"""The order of the phases.  RESUME_INPUTS takes no time; ASYNC ends when every part the snapshot waits for is there."""
+"""The order of the phases.  RESUME_INPUTS takes no time.  ASYNC ends when all requirements are met."""
 
 _ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYNC})
 
@@ -69,25 +68,25 @@ class SnapshotInProgress:
     """A snapshot of one task, from its first phase to its acknowledgement."""
 
     start: StartSnapshot
-    options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored
+    options: BarrierOptions  # of the barriers that it forwards
     phases: Phases
-    missing: frozenset[Requirement]  # what the acknowledgement still waits for
+    missing: frozenset[Requirement]  # requirements of the acknowledgement that are not met yet
     phase: Phase = Phase.PRE_BARRIER
     phase_began_ns: int = 0
-    alignment_ns: int = -1  # -1: not over
+    alignment_ns: int = -1  # -1: barriers are missing
     pre_barrier_ns: int = 0
     forward_ns: int = 0
     sync_ns: int = 0
-    channel_state: bool | None = None  # None: there is none; False: not durable yet
-    closing: bool = False  # the channel state has been told that nothing more comes
-    aborted: bool = False  # notified while the task thread was at work: heard afterwards
-    ended: bool = False  # acknowledged, declined or cancelled: to be forgotten
+    channel_state: bool | None = None  # whether it is durable; None: the snapshot has none
+    closing: bool = False  # FinishChannelState was issued
+    aborted: bool = False  # the abort arrived while the snapshot held the task thread, and is handled afterwards
+    ended: bool = False  # acknowledged, declined or cancelled
 
     @classmethod
     def begun(
         cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Requirement], now: int
     ) -> _SnapshotAnswer:
-        """Take the first step.  `waits_for` is the strategy's finishing rule; a checkpoint without channel state needs less."""
+        """Start a snapshot.  `waits_for`: requirements of the strategy, some of which this snapshot may not need."""
         options = start.options.restored()
         missing = waits_for if options.needs_channel_state else waits_for & {Requirement.ASYNC_WORK}
         missing = missing if start.barriers_missing else missing - {Requirement.CAPTURED_INPUT}
@@ -106,77 +105,79 @@ class SnapshotInProgress:
 
     @property
     def holds_task(self) -> bool:
-        """Whether the task thread works for this snapshot."""
+        """Whether the snapshot holds the task thread."""
         return self.phase in _ON_TASK_THREAD and not self.ended
 
     def on(self, event: SnapshotEvent | InputsComplete) -> _SnapshotAnswer:
         match event:
             case PhaseFinished():
-                after, commands = self._phase_finished(event)
+                return self._phase_finished(event)
             case InputsComplete():
-                known = replace(
-                    self, missing=self.missing - {Requirement.CAPTURED_INPUT}, alignment_ns=event.alignment_ns
+                missing = self.missing - {Requirement.CAPTURED_INPUT}
+                return _acknowledge_if_complete(
+                    replace(self, missing=missing, alignment_ns=event.alignment_ns), event.now
                 )
-                after, commands = _settled(known, event.now)
             case OutputBarriersLeft():
-                after, commands = self._output_done(event, ())
+                return self._output_done(event, ())
             case OutputTimedOut():
                 waiting = Requirement.OUTPUT_BARRIERS in self.missing
-                after, commands = self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting else (self, ())
+                return self._output_done(event, (ConvertOutput(self.checkpoint),)) if waiting else (self, ())
             case ChannelStateWritten():
                 if not self.closing:
                     self._impossible(event, "the channel state is still open")
-                after, commands = _settled(replace(self, channel_state=True), event.now)
+                return _acknowledge_if_complete(replace(self, channel_state=True), event.now)
             case AsyncFailed():
                 if self.phase is not Phase.ASYNC:
-                    self._impossible(event, "nothing asynchronous runs")
+                    self._impossible(event, "the asynchronous phase is not running")
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
-                after, commands = replace(self, ended=True), done
+                return replace(self, ended=True), done
             case AbortNotified():
-                if self.holds_task:  # the mail waits until the thread is free
-                    after, commands = replace(self, aborted=True), ()
-                else:
-                    after, commands = replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
-        return after, commands
+                if self.holds_task:  # the notification is a mail, which waits for the task thread
+                    return replace(self, aborted=True), ()
+                return replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
 
     def _phase_finished(self, event: PhaseFinished) -> _SnapshotAnswer:
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
-            self._impossible(event, f"the phase is {self.phase.value}")
+            self._impossible(event, f"the snapshot is in phase {self.phase.value}")
         if event.phase is Phase.ASYNC:
             if Requirement.ASYNC_WORK not in self.missing:
-                self._impossible(event, "it has finished before")
-            return _settled(replace(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
-        spent, then = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
+                self._impossible(event, "the phase has finished already")
+            return _acknowledge_if_complete(replace(self, missing=self.missing - {Requirement.ASYNC_WORK}), event.now)
+        spent, next_phase = event.now - self.phase_began_ns, NEXT_PHASE[event.phase]
         if event.phase is Phase.PRE_BARRIER:
-            after = replace(self, phase=then, phase_began_ns=event.now, pre_barrier_ns=spent)
+            after = replace(self, phase=next_phase, phase_began_ns=event.now, pre_barrier_ns=spent)
             return after, (ForwardBarrier(self.checkpoint, self.options),)
         if event.phase is Phase.FORWARD_BARRIER:
-            return _forwarded(replace(self, phase=then, phase_began_ns=event.now, forward_ns=spent), event.now)
-        return _back_to_records(replace(self, phase=NEXT_PHASE[then], phase_began_ns=event.now, sync_ns=spent))
+            return _start_sync_phase(
+                replace(self, phase=next_phase, phase_began_ns=event.now, forward_ns=spent), event.now
+            )
+        return _start_async_phase(replace(self, phase=NEXT_PHASE[next_phase], phase_began_ns=event.now, sync_ns=spent))
 
     def _output_done(
         self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]
     ) -> _SnapshotAnswer:
         if self.phase is Phase.PRE_BARRIER:
-            self._impossible(event, "no barrier has been written")
-        after, follow_ups = _settled(replace(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now)
+            self._impossible(event, "the barrier has not been forwarded")
+        after, follow_ups = _acknowledge_if_complete(
+            replace(self, missing=self.missing - {Requirement.OUTPUT_BARRIERS}), event.now
+        )
         return after, (*commands, *follow_ups)
 
     def _impossible(self, event: object, why: str) -> NoReturn:
         raise InvalidTransition("snapshot", self, event, why)
 
 
-def _forwarded(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
-    """The barrier is on its way.  What it overtook is final, unless it may still be converted at the deadline."""
-    after, closing = _settled(snapshot, now)
+def _start_sync_phase(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
+    """Continue after the barrier is forwarded.  The data it overtook is final unless the barrier may still be converted."""
+    after, closing = _acknowledge_if_complete(snapshot, now)
     timer: tuple[TaskCommand, ...] = ()
     if Requirement.OUTPUT_BARRIERS in snapshot.missing:
         timer = (ArmOutputTimer(snapshot.checkpoint, max(now, snapshot.options.deadline_ns)),)
     return after, (*timer, *closing, RunSync(snapshot.checkpoint, work_of(snapshot.phases, Phase.SYNC)))
 
 
-def _back_to_records(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
-    """RESUME_INPUTS takes no time, ASYNC begins: the channels stayed blocked through the sync phase."""
+def _start_async_phase(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
+    """Continue after the sync phase: release the task thread, resume blocked channels, and start the asynchronous phase."""
     resume = (ResumeInputs(snapshot.checkpoint),) if snapshot.start.resumes else ()
     released = ReleaseTask(snapshot.checkpoint), *resume
     if snapshot.aborted:
@@ -187,11 +188,11 @@ def _back_to_records(snapshot: SnapshotInProgress) -> _SnapshotAnswer:
 _CHANNEL_PARTS = frozenset({Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS})
 
 
-def _settled(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
-    """Close the channel state when its volume is final; acknowledge when nothing is missing."""
+def _acknowledge_if_complete(snapshot: SnapshotInProgress, now: int) -> _SnapshotAnswer:
+    """Close the channel state when its size is final.  Acknowledge when all requirements are met."""
     checkpoint = snapshot.checkpoint
     if snapshot.channel_state is False and not snapshot.closing and not snapshot.missing & _CHANNEL_PARTS:
-        if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is known once the barrier is written
+        if snapshot.phase in (Phase.SYNC, Phase.ASYNC):  # the output part is complete once the barrier is forwarded
             return replace(snapshot, closing=True), (FinishChannelState(checkpoint),)
     if snapshot.phase is Phase.ASYNC and not snapshot.missing and snapshot.channel_state is not False:
         return replace(snapshot, phase=Phase.ACKNOWLEDGE, ended=True), (Acknowledge(checkpoint, _times(snapshot, now)),)
@@ -211,13 +212,12 @@ def _times(snapshot: SnapshotInProgress, now: int) -> SnapshotTimes:
     )
 
 
-# ---- One task's part in checkpoints: its barrier handler, its snapshots, and what it remembers of aborted ones.
+# ---- All checkpoints of one task (SubtaskCheckpointCoordinatorImpl): barrier handler, snapshots, aborted checkpoints.
 #
-# Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does; the only machine of a task the
-# runtime talks to.
+# The runtime sends all barrier and snapshot events of a task to this machine.
 
 MAX_ABORTED = 128
-"""Aborted checkpoints remembered (StreamTask: DEFAULT_MAX_RECORD_ABORTED_CHECKPOINTS); older ones count as aborted."""
+"""Aborted checkpoints remembered (DEFAULT_MAX_RECORD_ABORTED_CHECKPOINTS).  If there are more, older ones count as aborted."""
 
 _CHECKPOINT, _HOLDS_TASK = attrgetter("checkpoint"), attrgetter("holds_task")
 
@@ -232,12 +232,12 @@ class TaskCheckpointing:
     phases: Phases
     waits_for: frozenset[Requirement]
     snapshots: tuple[SnapshotInProgress, ...] = ()  # oldest first
-    aborted: frozenset[int] = frozenset()  # notified before their snapshot began
-    last_checkpoint: int = 0  # begun or given up; the handler lets no older one begin
+    aborted: frozenset[int] = frozenset()  # notified before their snapshot started
+    last_checkpoint: int = 0  # newest checkpoint started or declined; the handler starts no older one
 
     @classmethod
     def configured(cls, strategy: Strategy, gates: int, phases: Phases | None = None) -> TaskCheckpointing:
-        """A task with so many input gates.  `phases` if they are not the strategy's own (e.g. phases.ASYNC_OPERATE)."""
+        """Create the machine of a task with `gates` input gates.  `phases` replace those of the strategy (e.g. ASYNC_OPERATE)."""
         return cls(
             strategy.first_barrier_state(gates),
             complete(strategy.phases if phases is None else phases),
@@ -245,41 +245,37 @@ class TaskCheckpointing:
         )
 
     def on(self, event: TaskEvent) -> _Answer:
-        if isinstance(event, SnapshotEvent):
-            after, commands = self._about_snapshot(event)
-        else:
-            after, commands = self._about_barriers(event)
-        return after, commands
+        return self._on_snapshot_event(event) if isinstance(event, SnapshotEvent) else self._on_barrier_event(event)
 
-    def _about_barriers(self, event: BarrierEvent) -> _Answer:
+    def _on_barrier_event(self, event: BarrierEvent) -> _Answer:
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(
             map(_HOLDS_TASK, self.snapshots)
         ):
-            raise InvalidTransition("task", self, event, "its thread is at work for a snapshot")
+            raise InvalidTransition("task", self, event, "a snapshot holds the task thread")
         handler, inner = self.handler.on(event)
         after, commands = replace(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
         for command in inner:
-            after, follow_ups = _carried_out(after, command, event.now)
+            after, follow_ups = _execute(after, command, event.now)
             commands = (*commands, *follow_ups)
         return after, commands
 
-    def _about_snapshot(self, event: SnapshotEvent) -> _Answer:
+    def _on_snapshot_event(self, event: SnapshotEvent) -> _Answer:
         if event.checkpoint in map(_CHECKPOINT, self.snapshots):
-            return _to_snapshot(self, event)
+            return _dispatch_to_snapshot(self, event)
         if isinstance(event, AbortNotified):
-            return (_remembering(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
+            return (_with_aborted(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
         if isinstance(event, PhaseFinished) and event.phase is not Phase.ASYNC:
-            raise InvalidTransition("task", self, event, "there is no such snapshot")
-        return self, ()  # it was cancelled meanwhile
+            raise InvalidTransition("task", self, event, "the task has no such snapshot")
+        return self, ()  # the snapshot was cancelled
 
 
-def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot | InputsComplete, now: int) -> _Answer:
-    """Carry out the commands of the barrier handler that are about snapshots.  The host gets the others."""
+def _execute(task: TaskCheckpointing, command: TaskCommand | StartSnapshot | InputsComplete, now: int) -> _Answer:
+    """Execute commands of the barrier handler that concern snapshots.  Return the others for the host."""
     match command:
         case StartSnapshot():
-            return _begun(task, command, now)
+            return _start_snapshot(task, command, now)
         case InputsComplete():
-            return _to_snapshot(task, command)
+            return _dispatch_to_snapshot(task, command)
         case FinishCapture():
             return task, ((command,) if command.checkpoint in map(_CHECKPOINT, task.snapshots) else ())
         case CancelSnapshot():
@@ -294,12 +290,12 @@ def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot |
             return task, (command,)
 
 
-def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
+def _start_snapshot(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     checkpoint = start.checkpoint
     resume = (ResumeInputs(checkpoint),) if start.resumes else ()
-    known = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)
-    aborted = frozenset(n for n in task.aborted if n > checkpoint) if task.aborted else task.aborted
-    if known:  # spare those downstream the alignment
+    was_aborted = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)
+    aborted = frozenset(n for n in task.aborted if n > checkpoint)
+    if was_aborted:  # downstream tasks need not align
         capture = (CancelSnapshot(checkpoint),) if start.options.unaligned else ()
         return replace(task, last_checkpoint=checkpoint, aborted=aborted), (
             ForwardCancellation(checkpoint),
@@ -310,8 +306,8 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     return replace(task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)), commands
 
 
-def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
-    """Pass an event to its snapshot; forget the snapshot when it has ended."""
+def _dispatch_to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:
+    """Pass an event to its snapshot, and remove the snapshot if it has ended."""
     snapshots: tuple[SnapshotInProgress, ...] = ()
     commands: tuple[TaskCommand, ...] = ()
     for snapshot in task.snapshots:
@@ -324,6 +320,6 @@ def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete)
     return replace(task, snapshots=snapshots), commands
 
 
-def _remembering(task: TaskCheckpointing, checkpoint: int) -> TaskCheckpointing:
+def _with_aborted(task: TaskCheckpointing, checkpoint: int) -> TaskCheckpointing:
     newest = sorted((*task.aborted, checkpoint))[-MAX_ABORTED:]
     return replace(task, aborted=frozenset(newest))

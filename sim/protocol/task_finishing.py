@@ -1,8 +1,7 @@
-"""The end of a task: its data ends, its operators finish, and it waits for what must hold its last output (FLIP-147).
+"""The end of a task: its data ends, its operators finish, and it waits for a final checkpoint (FLIP-147).
 
-Source:  StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish
-before one final checkpoint.  How jobs ended before FLIP-147 is data of the same rule.  What finishing costs and what is
-committed is the business of the host that carries the commands out.
+Source: StreamTask#endData, #afterInvoke.  The end of data is forwarded before the task ends, so that the operators of
+all tasks finish before one final checkpoint.  `FINISHING` also has the rules by which jobs ended before FLIP-147.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ class Finishing:
     """The rules by which jobs end."""
 
     name: str
-    end_of_data_first: bool = True  # else the end of a task is the first that others hear of
-    waits: bool = True  # a task stays until a checkpoint holds its end
-    after_finish: bool = True  # checkpoints go on when tasks have finished
-    final_trigger: bool = True  # one at once when all data has ended (FLINK-28386)
-    # what becomes of output no checkpoint holds
+    end_of_data_first: bool = True  # tasks forward EndOfData before the end of the partition
+    waits: bool = True  # a task waits until a completed checkpoint contains its end
+    after_finish: bool = True  # checkpoints continue after tasks have finished
+    final_trigger: bool = True  # trigger a checkpoint as soon as all data has ended (FLINK-28386)
+    # what happens to output that no checkpoint contains
     tail: Literal["checkpoint", "at-finish", "dropped", "left"] = "checkpoint"
 
 
@@ -38,9 +37,9 @@ FINISHING: dict[str, Finishing] = {
         Finishing("off", waits=False, after_finish=False, final_trigger=False, tail="left"),
     )
 }
-"""flink: FLIP-147.  naive: every task waits for a checkpoint of its own before the next one may finish.  If such a job is drained, its
-savepoint is the last one: what tasks finish with behind it is lost.  off:  FLIP-147's switch turned off;
-commit-at-finish and discard: what sinks did with their last transaction before it."""
+"""flink: FLIP-147.  naive: each task waits for its own final checkpoint before downstream tasks may finish; if such a job
+is drained, the output that tasks emit in finish() after the savepoint is lost.  off: FLIP-147 disabled by its option.
+commit-at-finish, discard: what sinks did with their last transaction before FLIP-147."""
 
 
 # ---------------------------------------------------------------------------------------------- events
@@ -48,7 +47,7 @@ commit-at-finish and discard: what sinks did with their last transaction before 
 
 @value_class
 class DataEnded:
-    """The source is exhausted or stopped, or every input delivered its end of data."""
+    """The source has finished or was stopped, or all inputs have delivered EndOfData."""
 
     now: int
     ending: Ending
@@ -70,7 +69,7 @@ class OperatorsClosed:
 
 @value_class
 class OutputRead:
-    """A reader has come to the end of an output channel: of its data (AllUserRecordsProcessed), or of itself if that is told first."""
+    """A reader has processed an output channel to its end of data (AllUserRecordsProcessed), or to its end without `end_of_data_first`."""
 
     now: int
 
@@ -84,7 +83,7 @@ class InputsClosed:
 
 @value_class
 class SnapshotBegun:
-    """The task takes part in a checkpoint; `stop`: it is the savepoint the job stops with, and how."""
+    """The task starts its snapshot of a checkpoint.  `stop`: if it is a stop-with-savepoint, how data ends."""
 
     now: int
     checkpoint: int
@@ -101,7 +100,7 @@ class SnapshotEnded:
 
 @value_class
 class CompletionHandled:
-    """The task has done what the completion of a checkpoint asks of it."""
+    """The task has handled notifyCheckpointComplete."""
 
     now: int
     checkpoint: int
@@ -123,34 +122,34 @@ EndEvent = (
 
 @value_class
 class FinishOperators:
-    """endInput() and finish(), head to tail: what is left comes out.  OperatorsFinished."""
+    """Call endInput() and finish() of the operators, head to tail, which emits their last records; answer OperatorsFinished."""
 
 
 @value_class
 class QuiesceTimers:
-    """No timer of processing time fires any more, and nothing comes out (StreamOperatorWrapper#finish without a drain)."""
+    """Stop processing-time timers without emitting records (StreamOperatorWrapper#finish without drain)."""
 
 
 @value_class
 class ForwardEndOfData:
-    """No record follows on any output."""
+    """Write EndOfData to all outputs: no record follows."""
 
     ending: Ending
 
 
 @value_class
 class ReportEndOfData:
-    """Tell the coordinator."""
+    """Report the end of data to the coordinator."""
 
 
 @value_class
 class CloseOperators:
-    """close(), head to tail: nothing comes out any more.  OperatorsClosed."""
+    """Call close() of the operators, head to tail; answer OperatorsClosed."""
 
 
 @value_class
 class ForwardEndOfPartition:
-    """Nothing follows on any output."""
+    """Write EndOfPartition to all outputs: nothing follows."""
 
 
 @value_class
@@ -175,10 +174,10 @@ class EndState(Enum):
     """The states of a task's end."""
 
     RUNNING = "running"
-    FINISHING = "finishing"  # operators finish
-    WAITING = "waiting"  # the end of data is out
-    LEAVING = "leaving"  # no snapshot begins any more, those under way end
-    CLOSING = "closing"  # operators close
+    FINISHING = "finishing"  # operators are finishing
+    WAITING = "waiting"  # EndOfData is forwarded; waits for readers and the final checkpoint
+    LEAVING = "leaving"  # starts no snapshot, and waits for those in progress
+    CLOSING = "closing"  # operators are closing
     FINISHED = "finished"
 
 
@@ -191,30 +190,30 @@ class TaskEnd:
 
     rule: Finishing
     checkpointing: bool
-    unread: int  # output channels that have not been read to the end
+    unread: int  # output channels not read to the end
     inputs_open: bool
     state: EndState = EndState.RUNNING
-    ending: Ending = Ending.DRAIN  # while it runs: how its data will end if its inputs just close
+    ending: Ending = Ending.DRAIN  # while RUNNING: how data ends if the inputs close without EndOfData
     final: int | None = None  # the first checkpoint after the end of data (finalCheckpointMinId)
-    # the savepoint the job stops with: only this one counts (StreamTask#isCurrentSyncSavepoint)
+    # the savepoint of a stop-with-savepoint, which replaces the final checkpoint (StreamTask#isCurrentSyncSavepoint)
     stop: int | None = None
-    stop_completed: bool = False  # ... and its completion is heard
-    completed: int = 0  # newest one heard of
-    open: frozenset[int] = frozenset()  # snapshots under way
+    stop_completed: bool = False  # the task was notified of its completion
+    completed: int = 0  # newest checkpoint whose completion was notified
+    open: frozenset[int] = frozenset()  # snapshots in progress
 
     @property
     def data_ended(self) -> bool:
-        """Whether the operators have finished.  A snapshot taken now holds all of their output."""
+        """Whether the data has ended, so that a snapshot taken now contains all output of the operators."""
         return self.state not in (EndState.RUNNING, EndState.FINISHING)
 
     @property
     def drained(self) -> bool:
-        """The operators have finished: they hold nothing back any more."""
+        """Whether finish() was called: the operators hold no records back."""
         return self.data_ended and self.ending is Ending.DRAIN
 
     @property
     def closing(self) -> bool:
-        """Whether it is too late for another checkpoint."""
+        """Whether the task starts no further snapshot."""
         return self.state in (EndState.LEAVING, EndState.CLOSING, EndState.FINISHED)
 
     def on(self, event: EndEvent) -> _Answer:
@@ -224,20 +223,20 @@ class TaskEnd:
             case OperatorsFinished():
                 if self.state is not EndState.FINISHING:
                     raise InvalidTransition("task end", self, event)
-                after, commands = _ended(self)
+                after, commands = _end_data(self)
             case OperatorsClosed():
                 if self.state is not EndState.CLOSING:
                     raise InvalidTransition("task end", self, event)
                 after = replace(self, state=EndState.FINISHED)
-                commands = (ForwardEndOfPartition(), *_known_to_readers(after))
+                commands = (ForwardEndOfPartition(), *_finish_if_read(after))
             case OutputRead():
                 if not self.unread:
-                    raise InvalidTransition("task end", self, event, "every channel is read")
+                    raise InvalidTransition("task end", self, event, "all channels are read already")
                 after = replace(self, unread=self.unread - 1)
-                commands = _known_to_readers(after) if after.state is EndState.FINISHED else ()
+                commands = _finish_if_read(after) if after.state is EndState.FINISHED else ()
             case InputsClosed():
                 if self.state is EndState.RUNNING and self.rule.end_of_data_first:
-                    raise InvalidTransition("task end", self, event, "the end of data comes first")
+                    raise InvalidTransition("task end", self, event, "EndOfData is missing")
                 ended = DataEnded(event.now, self.ending)
                 after, commands = self._data_ended(ended) if self.state is EndState.RUNNING else (self, ())
                 after = replace(after, inputs_open=False)
@@ -251,22 +250,22 @@ class TaskEnd:
                     replace(self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed),
                     (),
                 )
-        after, follow_ups = _settled(after)
+        after, follow_ups = _close_if_ready(after)
         return after, (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
         if self.state is not EndState.RUNNING:
-            raise InvalidTransition("task end", self, event, "its data has ended before")
+            raise InvalidTransition("task end", self, event, "the data has ended already")
         after = replace(self, state=EndState.FINISHING, ending=event.ending)
         if event.ending is Ending.DRAIN:
             return after, (FinishOperators(),)
-        after, commands = _ended(after)
+        after, commands = _end_data(after)
         return after, (QuiesceTimers(), *commands)
 
     def fails_with(self, aborted: int) -> bool:
-        """Whether the task fails as it hears that this checkpoint is aborted: it has begun to stop with it, and cannot go on.
+        """Return whether the abort of this checkpoint fails the task, because its data has ended for that stop-with-savepoint.
 
-        StreamTask#notifyCheckpointAbortAsync: "Stop-with-savepoint failed."
+        Source: StreamTask#notifyCheckpointAbortAsync ("Stop-with-savepoint failed.").
         """
         return self.stop == aborted and self.state is not EndState.FINISHED
 
@@ -283,27 +282,27 @@ class TaskEnd:
 
     @property
     def durable(self) -> bool:
-        """Whether a completed checkpoint holds the end of this task."""
+        """Whether a completed checkpoint contains the end of this task."""
         if self.stop is not None:
             return self.stop_completed
         return not (self.rule.waits and self.checkpointing) or (self.final is not None and self.completed >= self.final)
 
 
-def _ended(end: TaskEnd) -> _Answer:
-    """The end of data leaves; the coordinator hears of it unless the job is made to stop where it stands."""
+def _end_data(end: TaskEnd) -> _Answer:
+    """Forward EndOfData, and report it to the coordinator if the job drains."""
     forward = (ForwardEndOfData(end.ending),) if end.rule.end_of_data_first else ()
-    stopped = end.stop is not None and end.durable  # the savepoint came first
+    stopped = end.stop is not None and end.durable  # the savepoint is complete already
     report = (ReportEndOfData(),) if end.ending is Ending.DRAIN and not stopped else ()
     return replace(end, state=EndState.WAITING), (*forward, *report)
 
 
-def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
-    """Whether readers have read all output.  A finished task takes no part in checkpoints, so none of its output may be in flight."""
+def _finish_if_read(end: TaskEnd) -> tuple[EndCommand, ...]:
+    """Report FINISHED if readers have read all output.  A finished task is in no checkpoint, so no output may be in flight."""
     return () if end.unread else (ReportFinished(),)
 
 
-def _settled(end: TaskEnd) -> _Answer:
-    """Leave when nothing is left to wait for, close when no snapshot is under way (StreamTask#afterInvoke)."""
+def _close_if_ready(end: TaskEnd) -> _Answer:
+    """Leave when the end is read and durable, close when no snapshot is in progress (StreamTask#afterInvoke)."""
     unread = end.unread if end.rule.end_of_data_first else 0
     if end.state is EndState.WAITING and not unread and not end.inputs_open and end.durable:
         end = replace(end, state=EndState.LEAVING)

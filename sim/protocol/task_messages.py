@@ -1,7 +1,7 @@
-"""Events and commands of one task: its barriers first, then its snapshots.  See vocabulary.py for the rules of both.
+"""Events and commands of one task, for its barriers and its snapshots (`coordinator_messages` has the rules for both).
 
-Gates are positions among the task's inputs.  The data plane counts barriers per gate and tells of the first and the
-last of a number only; a gate with one channel tells both at once.
+Gates are numbered by the task's inputs.  The data plane counts barriers per gate, and reports only the first and the
+last barrier of a checkpoint on each gate.  On a gate with one channel both are one report.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sim.protocol.options import BarrierOptions, FailureReason
 class BarrierArrived:
     """The task thread processed the first and / or last barrier of this checkpoint on a gate.
 
-    `options` are those the edge's barriers were sent with; `priority`: this one was sent (or converted at its sender) as an
-    unaligned barrier.  Moved forward by PrioritiseInput alone it stays an aligned one.
+    `options`: as sent on this edge.  `priority`: the barrier was sent as an unaligned one, or converted in the sender's
+    output queue; one that only PrioritiseInput has moved forward is still aligned.
     """
 
     now: int
@@ -32,7 +32,7 @@ class BarrierArrived:
 
 @value_class
 class BarrierAnnounced:
-    """A timeoutable barrier lies in a receive queue of this gate (told once per gate and checkpoint)."""
+    """A timeoutable barrier is queued at this gate (reported once per gate and checkpoint)."""
 
     now: int
     gate: int
@@ -42,7 +42,7 @@ class BarrierAnnounced:
 
 @value_class
 class CancellationArrived:
-    """The task thread processed a cancellation marker (first of its checkpoint on this gate)."""
+    """The task thread processed a cancellation marker, the first of its checkpoint on this gate."""
 
     now: int
     gate: int
@@ -51,7 +51,7 @@ class CancellationArrived:
 
 @value_class
 class GateClosed:
-    """No channel of this gate will ever deliver again: it counts as arrived for what is pending, and is not waited for later."""
+    """All channels of this gate have ended: it counts as arrived for the pending checkpoint, and later ones ignore it."""
 
     now: int
     gate: int
@@ -59,7 +59,7 @@ class GateClosed:
 
 @value_class
 class InputEnded:
-    """A channel of this gate has ended where checkpoints do not outlive finished tasks: what is pending cannot complete."""
+    """A channel of this gate has ended in a job without checkpoints after tasks finish: the pending checkpoint cannot complete."""
 
     now: int
     gate: int
@@ -67,7 +67,7 @@ class InputEnded:
 
 @value_class
 class AlignmentTimedOut:
-    """The wake-up of ArmAlignmentTimer, executed by the task thread."""
+    """The timer of ArmAlignmentTimer, executed by the task thread."""
 
     now: int
     checkpoint: int
@@ -75,7 +75,7 @@ class AlignmentTimedOut:
 
 @value_class
 class TriggerReceived:
-    """The task thread executes the coordinator's trigger call.  Sources get one, and tasks whose inputs have all finished."""
+    """The task thread executes the coordinator's trigger call, for a source or a task whose inputs have all finished."""
 
     now: int
     checkpoint: int
@@ -87,7 +87,7 @@ class TriggerReceived:
 
 @value_class
 class PhaseFinished:
-    """RunPreBarrier, ForwardBarrier, RunSync or RunAsync is done."""
+    """RunPreBarrier, ForwardBarrier, RunSync or RunAsync has finished."""
 
     now: int
     checkpoint: int
@@ -96,7 +96,7 @@ class PhaseFinished:
 
 @value_class
 class OutputBarriersLeft:
-    """The last watched barrier of this checkpoint has left the task's output queues."""
+    """The last timeoutable barrier of this checkpoint has left the task's output queues."""
 
     now: int
     checkpoint: int
@@ -104,7 +104,7 @@ class OutputBarriersLeft:
 
 @value_class
 class OutputTimedOut:
-    """The wake-up of ArmOutputTimer, executed by the task thread."""
+    """The timer of ArmOutputTimer, executed by the task thread."""
 
     now: int
     checkpoint: int
@@ -112,7 +112,7 @@ class OutputTimedOut:
 
 @value_class
 class ChannelStateWritten:
-    """Answer to FinishChannelState: the in-flight data of this snapshot is durable (at once if there is none)."""
+    """Answer to FinishChannelState: the in-flight data of this snapshot is durable.  Immediate if there is none."""
 
     now: int
     checkpoint: int
@@ -120,7 +120,7 @@ class ChannelStateWritten:
 
 @value_class
 class AsyncFailed:
-    """RunAsync or the channel state failed; the task goes on."""
+    """RunAsync or writing the channel state failed.  The task continues."""
 
     now: int
     checkpoint: int
@@ -129,7 +129,7 @@ class AsyncFailed:
 
 @value_class
 class AbortNotified:
-    """The task thread hears NotifyAborted (a mail; while it works for a snapshot it is heard afterwards)."""
+    """The task thread handles NotifyAborted, a mail that waits while a snapshot holds the thread."""
 
     now: int
     checkpoint: int
@@ -152,14 +152,14 @@ TaskEvent = BarrierEvent | SnapshotEvent
 
 @value_class
 class StartSnapshot:
-    """From the barrier handler to the snapshots; TaskCheckpointing answers it itself, the runtime never sees it."""
+    """Start a snapshot.  From the barrier handler to TaskCheckpointing; the runtime does not see it."""
 
     checkpoint: int
-    options: BarrierOptions  # already unaligned if the timeout passed
+    options: BarrierOptions  # unaligned if the timeout has passed
     first_barrier_ns: int
     start_delay_ns: int
     alignment_ns: int | None  # None: barriers are missing, InputsComplete follows
-    resumes: bool = False  # inputs wait to be resumed after the sync phase
+    resumes: bool = False  # inputs are blocked until the sync phase ends
 
     @property
     def barriers_missing(self) -> bool:
@@ -168,7 +168,7 @@ class StartSnapshot:
 
 @value_class
 class InputsComplete:
-    """From the barrier handler to the snapshots: the missing barriers are here; the runtime never sees it."""
+    """The last missing barrier has arrived.  From the barrier handler to TaskCheckpointing; the runtime does not see it."""
 
     now: int
     checkpoint: int
@@ -177,42 +177,42 @@ class InputsComplete:
 
 @value_class
 class CaptureInput:
-    """From now on keep the data before this checkpoint's barrier on every input channel (checkpointStarted)."""
+    """Capture the data before this checkpoint's barrier on all input channels (checkpointStarted)."""
 
     checkpoint: int
 
 
 @value_class
 class FinishCapture:
-    """All barriers are here: the captured input is final (checkpointStopped)."""
+    """Stop capturing: all barriers have arrived (checkpointStopped)."""
 
     checkpoint: int
 
 
 @value_class
 class ResumeInputs:
-    """Unblock every channel a barrier up to this checkpoint holds back."""
+    """Resume all channels that a barrier of this or an older checkpoint blocks."""
 
     checkpoint: int
 
 
 @value_class
 class SettleBarriers:
-    """Barriers up to this checkpoint are obsolete: count and report none, resume at once."""
+    """Treat barriers up to this checkpoint as obsolete: do not count or report them, resume their channels at once."""
 
     checkpoint: int
 
 
 @value_class
 class PrioritiseInput:
-    """Let this checkpoint's barriers overtake in the receive queues, those yet to come too (convertToPriorityEvent)."""
+    """Let this checkpoint's barriers overtake data in the receive queues, also barriers that arrive later (convertToPriorityEvent)."""
 
     checkpoint: int
 
 
 @value_class
 class ArmAlignmentTimer:
-    """Send AlignmentTimedOut at `at_ns` (a mail: between records)."""
+    """Send AlignmentTimedOut at `at_ns`, as a mail that is handled between records."""
 
     checkpoint: int
     at_ns: int
@@ -220,7 +220,7 @@ class ArmAlignmentTimer:
 
 @value_class
 class DeclineCheckpoint:
-    """Tell the coordinator that this task has no part of it: it gets Declined."""
+    """Decline the checkpoint: the coordinator gets Declined."""
 
     checkpoint: int
     reason: FailureReason
@@ -228,7 +228,7 @@ class DeclineCheckpoint:
 
 @value_class
 class ForwardCancellation:
-    """Write a cancellation marker to every output: ordinary, not blocking."""
+    """Write a cancellation marker to all outputs, without priority; it does not block channels."""
 
     checkpoint: int
 
@@ -238,7 +238,7 @@ class ForwardCancellation:
 
 @value_class
 class RunPreBarrier:
-    """Hold the task thread until ReleaseTask; do this work (perhaps none); PhaseFinished(PRE_BARRIER)."""
+    """Hold the task thread until ReleaseTask and do this work, if any; answer PhaseFinished(PRE_BARRIER)."""
 
     checkpoint: int
     work: tuple[Work, ...]
@@ -246,10 +246,10 @@ class RunPreBarrier:
 
 @value_class
 class ForwardBarrier:
-    """Write the barrier to every output (forced edges: `options.on_forced_edge()`); PhaseFinished(FORWARD_BARRIER).
+    """Write the barrier to all outputs (forced edges: `options.on_forced_edge()`); answer PhaseFinished(FORWARD_BARRIER).
 
-    Output data that priority barriers overtake belongs to the snapshot.  Of a timeoutable barrier the departure is
-    watched: where nothing is (no output, or forced edges only) OutputBarriersLeft follows at once.
+    Output data that priority barriers overtake belongs to the snapshot.  After a timeoutable barrier the host sends
+    OutputBarriersLeft; at once if the task has no outputs, or forced edges only.
     """
 
     checkpoint: int
@@ -258,7 +258,7 @@ class ForwardBarrier:
 
 @value_class
 class ArmOutputTimer:
-    """Send OutputTimedOut at `at_ns` (a mail: between records)."""
+    """Send OutputTimedOut at `at_ns`, as a mail that is handled between records."""
 
     checkpoint: int
     at_ns: int
@@ -266,14 +266,14 @@ class ArmOutputTimer:
 
 @value_class
 class ConvertOutput:
-    """Barriers still in the output queues become priority barriers; what they overtake belongs to the snapshot."""
+    """Convert barriers in the output queues to priority barriers; the data that they overtake belongs to the snapshot."""
 
     checkpoint: int
 
 
 @value_class
 class RunSync:
-    """Do this work on the task thread; PhaseFinished(SYNC)."""
+    """Do this work on the task thread; answer PhaseFinished(SYNC)."""
 
     checkpoint: int
     work: tuple[Work, ...]
@@ -281,30 +281,30 @@ class RunSync:
 
 @value_class
 class ReleaseTask:
-    """The task thread goes back to records."""
+    """Release the task thread, which processes records again."""
 
     checkpoint: int
 
 
 @value_class
 class StartChannelState:
-    """Register with the channel-state file of the task's group (ChannelStateWriter#start)."""
+    """Open the channel state in the file that the subtasks of a task manager share (ChannelStateWriter#start)."""
 
     checkpoint: int
 
 
 @value_class
 class FinishChannelState:
-    """Input and output parts are complete, their volume is final; ChannelStateWritten when the group's file is closed."""
+    """Close the channel state, whose size is final; answer ChannelStateWritten when the shared file is closed."""
 
     checkpoint: int
 
 
 @value_class
 class RunAsync:
-    """Do this work in the task's one asynchronous thread, first come first served; PhaseFinished(ASYNC).
+    """Do this work in the asynchronous thread of the task, first in, first out; answer PhaseFinished(ASYNC).
 
-    The thread stays with this snapshot until Acknowledge or CancelSnapshot: it waits for the channel state at its end.
+    The thread waits for the channel state, and is free again after Acknowledge or CancelSnapshot.
     """
 
     checkpoint: int
@@ -313,7 +313,7 @@ class RunAsync:
 
 @value_class
 class Acknowledge:
-    """The task's part is durable: the coordinator gets Acknowledged."""
+    """Acknowledge: the task's part is durable, and the coordinator gets Acknowledged."""
 
     checkpoint: int
     times: SnapshotTimes
@@ -321,7 +321,7 @@ class Acknowledge:
 
 @value_class
 class CancelSnapshot:
-    """Drop the snapshot: release its captured buffers, stop its asynchronous work and its channel state."""
+    """Cancel the snapshot: release its captured buffers, stop its asynchronous work and its channel state."""
 
     checkpoint: int
 

@@ -43,7 +43,8 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     begun = list(recoveries)
     restarts = list(_restored(begun))
     found = find_restart_loop(
-        [Restarted(row.failed_ns, row.checkpoint, own=_own(origin)) for row, origin in restarts], progress_ns
+        [Restarted(row.failed_ns, row.checkpoint, is_caused_by_job=_own(origin)) for row, origin in restarts],
+        progress_ns,
     )
     if found is None:
         return None

@@ -79,7 +79,7 @@ def no_checkpoint_expires(_):
     return lambda self, event: (self, ())
 
 
-@add(FailureCounter, "failed", INTOLERANT, "Failed checkpoints never fail the job, whatever is tolerated.")
+@add(FailureCounter, "with_failure", INTOLERANT, "Failed checkpoints never fail the job, whatever is tolerated.")
 def every_failure_is_tolerated(_):
     return lambda self, checkpoint, reason: (self, False)
 

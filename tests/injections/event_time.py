@@ -39,12 +39,17 @@ IDLE = source(2, 6, watermark=WATERMARK | {"idle-timeout": "300 ms"})
 ONE_IDLE = world(TWO_STREAMS["job"] | {"t": IDLE})
 
 
-@add(StatusWatermarkValve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
+@add(
+    StatusWatermarkValve,
+    "_update_minimum",
+    TWO_STREAMS,
+    "The watermark of a task is the largest of its inputs, not the least.",
+)
 def a_watermark_is_the_largest_of_the_inputs(_):
-    return lambda self: self._reach(max(self._reached.values()))
+    return lambda self: self._advance_to(max(self._reached.values()))
 
 
-@add(StatusWatermarkValve, "_reach", TWO_STREAMS, "The watermark of a task follows its inputs back.")
+@add(StatusWatermarkValve, "_advance_to", TWO_STREAMS, "The watermark of a task follows its inputs back.")
 def a_watermark_goes_back(_):
     def reach(self, time_ns):
         self.time_ns = time_ns - 100_000_000 if time_ns > 600_000_000 else time_ns
@@ -65,7 +70,7 @@ def an_active_channel_stays_idle(_):
 
 @add(
     Idleness,
-    "look",
+    "check",
     TWO_STREAMS | {"job": TWO_STREAMS["job"] | {"s": source(watermark=WATERMARK | {"idle-timeout": "1 s"})}},
     "A source is marked idle though it has records.",
 )

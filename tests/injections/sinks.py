@@ -11,7 +11,7 @@ from sim.protocol.commit import (
     Restored,
     SnapshotTaken,
     Writer,
-    _committed,
+    _commit_up_to,
 )
 from sim.runtime.context import CommittedOutput
 from sim.runtime.task.epochs import Epochs
@@ -38,7 +38,7 @@ GLOBAL = world(chain(k=sink(commit={"committer": "global"})), faults=KILLED)
 def commits_come_before_the_completion(original):
     def on(self, event):
         if isinstance(event, SnapshotTaken):
-            return _committed(self, event.now, event.checkpoint, again=False)
+            return _commit_up_to(self, event.now, event.checkpoint, again=False)
         return original(self, event)
 
     return on

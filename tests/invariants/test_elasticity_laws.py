@@ -60,7 +60,7 @@ def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
     [
         (None, None),
         ("started", "it goes on without all slots after"),
-        ("rescalable_ns", "it is rescaled after"),
+        ("compute_rescale_ns", "it is rescaled after"),
     ],
 )
 def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
@@ -69,11 +69,11 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
 
     at_once = {
         "started": lambda now, returns, _: adaptive.Start(now, complete=False),
-        "rescalable_ns": lambda begun, returns, _: max(begun, *returns),
+        "compute_rescale_ns": lambda begun, returns, _: max(begun, *returns),
     }
     if broken:
         monkeypatch.setattr(scheduler, broken, at_once[broken])
-    replaced = "20 s" if broken == "rescalable_ns" else "50 s"
+    replaced = "20 s" if broken == "compute_rescale_ns" else "50 s"
     found = run(f"restart.replacement={replaced}", "run.duration=90 s").violations
 
     assert ([STABLE_SLOTS] if law else []) == [violation.law for violation in found]

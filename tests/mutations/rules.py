@@ -64,8 +64,8 @@ BARRIERS = (
     Rule(
         "a cancellation of something old is ignored",
         "protocol/barrier_handler.py",
-        "        if event.checkpoint > self.current or (event.checkpoint == self.current and begun):\n",
-        "        if event.checkpoint <= self.current or begun:\n",
+        "        if event.checkpoint > self.current or (event.checkpoint == self.current and has_barrier):\n",
+        "        if event.checkpoint <= self.current or has_barrier:\n",
         f"{PROTOCOL}barriers/test_aligned_barriers.py::test_an_old_cancellation_is_ignored",
     ),
     Rule(
@@ -92,7 +92,7 @@ BARRIERS = (
     Rule(
         "a complete alignment is aligned, however late",
         "protocol/barrier_states.py",
-        "        if pending.complete:  # looked at before the clock: a complete alignment is aligned, however late\n",
+        "        if pending.complete:  # checked before the deadline: a complete alignment is never unaligned\n",
         "        if pending.complete and not pending.timed_out(options, now):\n",
         f"{PROTOCOL}barriers/test_alternating_barriers.py::test_a_complete_alignment_is_aligned_however_late",
     ),
@@ -179,8 +179,8 @@ SNAPSHOTS = (
     Rule(
         "the barrier of an aborted checkpoint becomes a cancellation",
         "protocol/task_checkpointing.py",
-        "    known = checkpoint in task.aborted or",
-        "    known = checkpoint + 10**9 in task.aborted or",
+        "    was_aborted = checkpoint in task.aborted or",
+        "    was_aborted = checkpoint + 10**9 in task.aborted or",
         f"{PROTOCOL}task/test_task_checkpointing.py::test_a_barrier_of_an_aborted_checkpoint_becomes_a_cancellation",
     ),
     Rule(
@@ -330,7 +330,7 @@ COORDINATOR = (
     Rule(
         "a success forgives",
         "protocol/coordinator.py",
-        "        return replace(self.forgiven(), last_success=checkpoint) if",
+        "        return replace(self.reset(), last_success=checkpoint) if",
         "        return replace(self, last_success=checkpoint) if",
         f"{PROTOCOL}coordinator/test_coordinator.py::test_law_21_a_success_forgives",
     ),
@@ -351,8 +351,8 @@ COORDINATOR = (
     Rule(
         "a longer interval does not put off the checkpoint that is due",
         "protocol/coordinator.py",
-        "Grid(min(self.next_ns, now + interval_ns))",
-        "Grid(now + interval_ns)",
+        "PeriodicSchedule(min(self.next_ns, now + interval_ns))",
+        "PeriodicSchedule(now + interval_ns)",
         f"{PROTOCOL}coordinator/test_backlog_interval.py::test_a_longer_interval_does_not_put_off_what_is_due",
     ),
     Rule(
@@ -382,14 +382,14 @@ SINKS = (
     Rule(
         "a commit covers every epoch up to its checkpoint: aborted committables are carried over",
         "protocol/commit.py",
-        "    ready = tuple(committable for committable in committer.committables if committable.epoch <= checkpoint)\n",
-        "    ready = tuple(committable for committable in committer.committables if committable.epoch == checkpoint)\n",
+        "    until = tuple(committable for committable in committables if committable.epoch <= checkpoint)\n",
+        "    until = tuple(committable for committable in committables if committable.epoch == checkpoint)\n",
         f"{PROTOCOL}commit/test_sink.py::test_commits_coalesce",
     ),
     Rule(
         "what a snapshot held is committed again after a restore",
         "protocol/commit.py",
-        "return _committed(restored, event.now, event.checkpoint, again=True)",
+        "return _commit_up_to(restored, event.now, event.checkpoint, again=True)",
         "return restored, ()",
         f"{PROTOCOL}commit/test_sink.py::test_what_a_snapshot_held_is_committed_again",
     ),
@@ -410,8 +410,8 @@ SINKS = (
     Rule(
         "what is committed is held no longer",
         "protocol/commit.py",
-        "waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)",
-        "waiting = committer.committables",
+        "replace(committer, committables=waiting, last_completed=checkpoint)",
+        "replace(committer, last_completed=checkpoint)",
         f"{PROTOCOL}commit/test_sink.py::test_a_completion_commits_what_it_covers",
     ),
 )

@@ -44,8 +44,8 @@ FAILURES = (
     Rule(
         "a failure takes its whole region along",
         "protocol/restart_strategy.py",
-        "    return frozenset().union(*(region for region in of if region & tasks))\n",
-        "    return tasks\n",
+        "    return frozenset().union(*(region for region in regions_of_job if not region.isdisjoint(failed)))\n",
+        "    return frozenset(failed)\n",
         f"{PROTOCOL}recovery/test_regions.py::test_a_failure_restarts_its_whole_region_only",
     ),
     Rule(

@@ -40,7 +40,7 @@ JOB_MANAGER = (
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery.py",
-        "strategy = self.strategy if event.resumes else self.unused",
+        "strategy = self.strategy if event.resumes else self.initial_strategy",
         "strategy = self.strategy",
         f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
     ),

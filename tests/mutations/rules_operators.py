@@ -104,7 +104,7 @@ OPERATORS = (
     Rule(
         "the edge to a committer is never unaligned",
         "protocol/options.py",
-        " or _is_sealed(job, vertex)",
+        " or _is_committer_without_unaligned(job, vertex)",
         "",
         f"{_IO}the_committer_reads_barriers_and_no_records",
     ),
@@ -125,15 +125,15 @@ OPERATORS = (
     Rule(
         "a list of files that a snapshot sets replaces the one of the same checkpoint",
         "protocol/commit.py",
-        "anew = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}",
-        "anew = {checkpoint}",
+        "rewritten = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}",
+        "rewritten = {checkpoint}",
         "tests/runtime/task/test_overtaken_committables.py::test_only_version_1_loses_records_and_only_if_barriers_overtake",
     ),
     Rule(
         "a restore takes lists up to the table's newest commit for committed",
         "protocol/commit.py",
-        "_divided(event.committables, event.newest_commit)",
-        "_divided(event.committables, 0)",
+        "_split_at(event.committables, event.newest_commit)",
+        "_split_at(event.committables, 0)",
         "tests/runtime/task/test_overtaken_committables.py::test_a_failure_during_a_commit_lets_the_older_list_be_forgotten",
     ),
     Rule(

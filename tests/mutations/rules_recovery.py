@@ -181,7 +181,7 @@ RECOVERY = (
     Rule(
         "restarts that are not alike are no row",
         "protocol/recovery.py",
-        "or not restart.own or (row and restart.checkpoint != row[0].checkpoint)",
+        "or not restart.is_caused_by_job or is_other_checkpoint",
         "",
         "tests/protocol/recovery/test_progress.py::test_another_checkpoint_or_a_fault_of_others_ends_the_row",
     ),

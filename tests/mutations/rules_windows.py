@@ -38,8 +38,8 @@ WINDOWS = (
     Rule(
         "event time is that of the slowest channel",
         "protocol/event_time.py",
-        "            return self._reach(min(self._reached.values()))\n",
-        "            return self._reach(max(self._reached.values()))\n",
+        "            return self._advance_to(min(self._reached.values()))\n",
+        "            return self._advance_to(max(self._reached.values()))\n",
         f"{_TIME}the_least_watermark_counts",
     ),
     Rule(
@@ -150,7 +150,7 @@ WINDOWS = (
     Rule(
         "an idle channel does not count",
         "protocol/event_time.py",
-        "        self._idle.add(channel)\n        self._uncounted.add(channel)\n",
+        "        self._idle.add(channel)\n        self._ignored.add(channel)\n",
         "        self._idle.add(channel)\n",
         f"{_TIME}an_idle_channel_does_not_count",
     ),

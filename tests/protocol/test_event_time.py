@@ -84,8 +84,8 @@ def test_a_source_is_idle_by_the_looks_that_find_nothing():
     """The first of them starts the clock, and more than the timeout must pass."""
     idleness = Idleness(50, 7)
 
-    assert [idleness.look(7, clock) for clock in (100, 120, 150, 151)] == [False, False, False, True]
-    assert [idleness.look(8, clock) for clock in (160, 170, 220, 221)] == [False, False, False, True]
+    assert [idleness.check(7, clock) for clock in (100, 120, 150, 151)] == [False, False, False, True]
+    assert [idleness.check(8, clock) for clock in (160, 170, 220, 221)] == [False, False, False, True]
 
 
 def test_records_of_an_idle_channel_belong_to_the_window_that_ends_next():

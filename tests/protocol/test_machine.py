@@ -19,12 +19,12 @@ class Lamp:
 
 
 def test_a_machine_refuses_assignments_and_is_equal_to_another_in_the_same_state():
-    tracker = BarrierTracker.waiting(1)
+    tracker = BarrierTracker.for_gates(1)
 
     with pytest.raises(FrozenInstanceError):
         tracker.latest = 7
-    assert tracker == BarrierTracker.waiting(1)
-    assert len({tracker, BarrierTracker.waiting(1), BarrierTracker.waiting(2)}) == 2
+    assert tracker == BarrierTracker.for_gates(1)
+    assert len({tracker, BarrierTracker.for_gates(1), BarrierTracker.for_gates(2)}) == 2
 
 
 def test_an_impossible_event_is_told_with_the_events_before_it():

@@ -109,7 +109,7 @@ def test_moving_back_is_the_same_list():
 
 
 def test_work_that_is_not_there_cannot_move():
-    with pytest.raises(ValueError, match="no work of"):
+    with pytest.raises(ValueError, match="is not part of"):
         with_work_moved(ALIGNED_PHASES, Work.KEYED_STATE, out_of=Phase.SYNC, into=Phase.ASYNC)
     with pytest.raises(ValueError, match="no phase"):
         with_work_moved(ALIGNED_PHASES[:3], Work.STATE_SYNC, out_of=Phase.SYNC, into=Phase.ASYNC)

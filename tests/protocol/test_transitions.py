@@ -45,7 +45,7 @@ def events(options, *, now=10):
 
 def reached(first_state, options, gates=2, depth=3):
     """(state, event, next state) of every sequence of so many events."""
-    found, frontier = set(), {BarrierHandler.waiting(first_state, gates)}
+    found, frontier = set(), {BarrierHandler.for_gates(first_state, gates)}
     for _ in range(depth):
         following = set()
         for handler in frontier:
@@ -83,7 +83,7 @@ def test_the_phases_follow_each_other():
 @given(st.lists(st.sampled_from(sorted(events((UNALIGNED, TIMEOUT)), key=str)), max_size=12))
 def test_a_handler_snapshots_each_checkpoint_once_and_in_order(sequence):
     """Whatever comes, in whatever order: no checkpoint is begun twice, none after a newer one."""
-    handler, begun = BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), 2), []
+    handler, begun = BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), 2), []
     for event in sequence:
         try:
             handler, commands = handler.on(event)

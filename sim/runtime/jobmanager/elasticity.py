@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.protocol.recovery import rescalable_ns, started
+from sim.protocol.recovery import compute_rescale_ns, compute_start
 from sim.results.journal import Happening
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
@@ -55,7 +55,7 @@ class Elasticity:
         if self.managers.without_any(lost):  # it waits for the first slot, and then until slots are stable
             first_ns = min(lost.values())
             self._give_up_later(restart, first_ns)
-        start = started(first_ns, lost.values(), self.options)
+        start = compute_start(first_ns, lost.values(), self.options)
         left = [number for number, back_ns in lost.items() if back_ns > start.at_ns]
         if start.complete or not self.managers.can_do_without(left) or not self.coordinator.machine.latest_completed:
             return False
@@ -67,7 +67,7 @@ class Elasticity:
         self._rescales_with_checkpoint = False
         missing = [slots.given_ns for slots in self.managers.absent.values()]
         if self.is_adaptive and missing:
-            ready_ns = rescalable_ns(at_ns, missing, self.options)
+            ready_ns = compute_rescale_ns(at_ns, missing, self.options)
             self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
 
     def _ready(self, restart: int) -> None:

@@ -18,7 +18,7 @@ from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
-from sim.protocol.restart_strategy import RestartStrategy, regions, restarted_with
+from sim.protocol.restart_strategy import RestartStrategy, regions, tasks_to_restart
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats, stopped_with
 from sim.runtime.host_loop import HostLoop
@@ -291,7 +291,7 @@ class RecoveryHost:
         stats.deployments += 1
         deployment = self.cluster.task_managers.deployment(command.tasks)
         failing = [task for task in sorted(command.tasks) if self.context.hosts[task] in deployment.unreachable]
-        tasks = command.tasks - restarted_with(failing, self.machine.regions)
+        tasks = command.tasks - tasks_to_restart(failing, self.machine.regions)
         if failing:
             self._fail_deployment(failing, stats, deployment.at_ns, alone=not tasks)
             deployment = self.cluster.task_managers.deployment(tasks)

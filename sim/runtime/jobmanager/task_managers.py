@@ -124,7 +124,7 @@ class TaskManagers:
         self._job_managers += 1
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")
-        self.slots = self.slots.known(self.context.env.now)
+        self.slots = self.slots.for_new_leader(self.context.env.now)
 
     def deployment(self, tasks: Iterable[int]) -> Deployment:
         """The outcome of a deployment of these tasks that begins now."""
@@ -152,7 +152,7 @@ class TaskManagers:
         """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
         now = self.context.env.now
         self._used = before._used
-        known = before.slots.known(now)
+        known = before.slots.for_new_leader(now)
         self.slots, self._losses = known, before._losses if self.restart.scheduler == "adaptive" else 0
         if self.restart.scheduler == "adaptive":
             lost = {

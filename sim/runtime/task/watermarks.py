@@ -69,7 +69,7 @@ class WatermarkGenerator(TaskPart):
 
     def _is_active(self, idleness: Idleness, reached_ns: int) -> bool:
         """An idle source is active with its next watermark, not with its next record."""
-        if idleness.look(self._served(), self.slot.now - self._stood_still_ns()):
+        if idleness.check(self._served(), self.slot.now - self._stood_still_ns()):
             if not self.idle:
                 self.idle = True
                 self._send(IDLE)

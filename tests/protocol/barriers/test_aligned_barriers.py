@@ -24,7 +24,7 @@ OPTIONS = BarrierOptions(trigger_ns=100)
 
 def feed(gates, *events):
     """The handler after these events, and every command on the way."""
-    handler, commands = BarrierHandler.waiting(WaitingForFirstBarrier(), gates), ()
+    handler, commands = BarrierHandler.for_gates(WaitingForFirstBarrier(), gates), ()
     for event in events:
         handler, new = handler.on(event)
         commands = (*commands, *new)

@@ -39,7 +39,7 @@ UW, UC = AlternatingWaitingForFirstBarrierUnaligned(), AlternatingCollectingBarr
 
 
 def feed(gates, *events):
-    handler, commands = BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates), ()
+    handler, commands = BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates), ()
     for event in events:
         handler, new = handler.on(event)
         commands = (*commands, *new)
@@ -68,7 +68,7 @@ def test_gates_cannot_all_close_after_a_barrier_was_announced():
     """The barrier announced comes before the end of its gate."""
     handler, _ = feed(1, announced(110, 0), AlignmentTimedOut(150, 1))
 
-    with pytest.raises(InvalidTransition, match="every gate closed and no barrier came"):
+    with pytest.raises(InvalidTransition, match="all gates closed before any barrier arrived"):
         handler.on(GateClosed(160, 0))
 
 
@@ -200,5 +200,5 @@ def test_gates_close_while_only_announced(state):
 
 
 def test_every_gate_closed_without_a_barrier_cannot_happen():
-    with pytest.raises(InvalidTransition, match="every gate closed"):
+    with pytest.raises(InvalidTransition, match="all gates closed"):
         feed(1, announced(110, 0), GateClosed(120, 0))

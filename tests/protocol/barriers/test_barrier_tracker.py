@@ -23,7 +23,7 @@ CANCELLED = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
 
 
 def feed(gates, *events):
-    tracker, commands = BarrierTracker.waiting(gates), ()
+    tracker, commands = BarrierTracker.for_gates(gates), ()
     for event in events:
         tracker, new = tracker.on(event)
         commands = (*commands, *new)

@@ -101,7 +101,7 @@ def test_what_is_written_is_not_taken_back():
     writer, _ = feed(Writer(0, (3, 8)), EpochEnded(5, 4, (3, 9), 30))
 
     for event in (EpochEnded(9, 5, (3, 8), 1), WriterInputEnded(9, (2, 9), 1)):
-        with pytest.raises(InvalidTransition, match="takes nothing back"):
+        with pytest.raises(InvalidTransition, match="must not decrease"):
             writer.on(event)
 
 

@@ -254,14 +254,14 @@ def test_the_list_of_wishes_is_bounded():
     """The last periodic one makes room; among others the newcomer is turned away."""
     requests = WaitingRequests(1, 0)
     for now in range(MAX_WAITING):
-        requests, _ = requests.with_one(TriggerRequest(PERIODIC, now))
-    requests, dropped = requests.with_one(TriggerRequest(MANUAL, 5))
+        requests, _ = requests.with_request(TriggerRequest(PERIODIC, now))
+    requests, dropped = requests.with_request(TriggerRequest(MANUAL, 5))
 
     assert TriggerRequest(PERIODIC, MAX_WAITING - 1, serial=MAX_WAITING - 1) == dropped
     assert MANUAL is requests.waiting[0].kind
 
     for now in range(MAX_WAITING):
-        requests, dropped = requests.with_one(TriggerRequest(MANUAL, now))
+        requests, dropped = requests.with_request(TriggerRequest(MANUAL, now))
 
     assert TriggerRequest(MANUAL, MAX_WAITING - 1) == dropped
 
@@ -429,32 +429,32 @@ def test_law_21_a_success_forgives():
 def test_law_21_a_checkpoint_counts_once():
     counter = FailureCounter(tolerable=1)
     for _ in range(3):
-        counter, too_many = counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
+        counter, too_many = counter.with_failure(5, FailureReason.CHECKPOINT_EXPIRED)
 
         assert not too_many
 
 
 def test_law_21_failures_older_than_a_success_do_not_count():
-    counter = FailureCounter(tolerable=0).succeeded(5)
+    counter = FailureCounter(tolerable=0).with_success(5)
 
-    assert (counter, False) == counter.failed(4, FailureReason.CHECKPOINT_EXPIRED)
-    assert counter.failed(6, FailureReason.CHECKPOINT_EXPIRED)[1]
-    assert counter is counter.succeeded(3)
+    assert (counter, False) == counter.with_failure(4, FailureReason.CHECKPOINT_EXPIRED)
+    assert counter.with_failure(6, FailureReason.CHECKPOINT_EXPIRED)[1]
+    assert counter is counter.with_success(3)
 
 
 def test_law_21_a_success_forgives_once():
     """Told again, it forgives nothing that failed since; nor does it fail itself."""
-    counter, _ = FailureCounter(tolerable=9).succeeded(5).failed(6, FailureReason.CHECKPOINT_EXPIRED)
+    counter, _ = FailureCounter(tolerable=9).with_success(5).with_failure(6, FailureReason.CHECKPOINT_EXPIRED)
 
-    assert counter.succeeded(5).count == 1
-    assert (counter, False) == counter.failed(5, FailureReason.CHECKPOINT_EXPIRED)
+    assert counter.with_success(5).count == 1
+    assert (counter, False) == counter.with_failure(5, FailureReason.CHECKPOINT_EXPIRED)
 
 
 def test_law_21_counting_starts_anew_after_it_fired():
     counter = FailureCounter(tolerable=1)
     fired = []
     for checkpoint in range(1, 5):
-        counter, too_many = counter.failed(checkpoint, FailureReason.CHECKPOINT_EXPIRED)
+        counter, too_many = counter.with_failure(checkpoint, FailureReason.CHECKPOINT_EXPIRED)
         fired.append(too_many)
 
     assert fired == [False, True, False, True]
@@ -481,7 +481,7 @@ def test_a_second_acknowledgement_cannot_happen():
     machine = triggered(0)
     machine.on(Acknowledged(5, 0, 1))
 
-    with pytest.raises(InvalidTransition, match="not awaited"):
+    with pytest.raises(InvalidTransition, match="has done so already"):
         machine.on(Acknowledged(6, 0, 1))
 
 
@@ -489,12 +489,12 @@ def test_a_scheduler_starts_once_and_a_task_must_acknowledge():
     machine = coordinator()
     machine.on(SchedulerStarted(0, 40))
 
-    with pytest.raises(InvalidTransition, match="runs already"):
+    with pytest.raises(InvalidTransition, match="running already"):
         machine.on(SchedulerStarted(1, 40))
 
     machine.on(CheckpointRequested(2, MANUAL))
 
-    with pytest.raises(InvalidTransition, match="no task is left"):
+    with pytest.raises(InvalidTransition, match="no task has to acknowledge"):
         machine.on(TriggerReady(3, Plan(frozenset(), frozenset())))
 
 

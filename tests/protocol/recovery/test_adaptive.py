@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.faults import Restart
-from sim.protocol.recovery import rescalable_ns, started
+from sim.protocol.recovery import compute_rescale_ns, compute_start
 
 SECOND = 10**9
 ADAPTIVE = Restart(scheduler="adaptive")
@@ -25,13 +25,16 @@ def seconds(*times):
 )
 def test_it_starts_with_all_slots_or_when_the_others_are_stable(returns, expected):
     """Ten seconds after it began to wait, whatever has come meanwhile."""
-    start = started(100 * SECOND, seconds(*returns), ADAPTIVE)
+    start = compute_start(100 * SECOND, seconds(*returns), ADAPTIVE)
 
     assert (expected[0] * SECOND, expected[1]) == start
 
 
 def test_in_reactive_mode_it_starts_at_once():
-    assert started(100 * SECOND, seconds(101), Restart(scheduler="adaptive", reactive=True)) == (100 * SECOND, False)
+    assert compute_start(100 * SECOND, seconds(101), Restart(scheduler="adaptive", reactive=True)) == (
+        100 * SECOND,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,7 @@ def test_in_reactive_mode_it_starts_at_once():
 )
 def test_it_is_rescaled_after_a_cooldown_when_all_are_back_or_some_are_stable(returns, expected):
     """Cooldown 30 s, then up to 60 s for the others."""
-    assert expected * SECOND == rescalable_ns(0, seconds(*returns), ADAPTIVE)
+    assert expected * SECOND == compute_rescale_ns(0, seconds(*returns), ADAPTIVE)
 
 
 def test_a_failure_restarts_the_whole_job():

@@ -4,7 +4,7 @@ import pytest
 
 from sim.protocol.recovery import MIN_RESTARTS, Restarted, RestartLoop, find_restart_loop
 
-ALIKE = [Restarted(10 * i, 3, own=True) for i in range(1, MIN_RESTARTS + 3)]
+ALIKE = [Restarted(10 * i, 3, is_caused_by_job=True) for i in range(1, MIN_RESTARTS + 3)]
 
 
 def test_restarts_that_are_all_alike():
@@ -20,7 +20,7 @@ def test_progress_in_between_ends_the_row():
     assert None is find_restart_loop(ALIKE, 30)
 
 
-@pytest.mark.parametrize("other", [Restarted(45, 2, own=True), Restarted(45, 3, own=False)])
+@pytest.mark.parametrize("other", [Restarted(45, 2, is_caused_by_job=True), Restarted(45, 3, is_caused_by_job=False)])
 def test_another_checkpoint_or_a_fault_of_others_ends_the_row(other):
     assert None is find_restart_loop(sorted([*ALIKE, other]), 0)
 

@@ -1,6 +1,6 @@
 """Which tasks fail together."""
 
-from sim.protocol.restart_strategy import regions, restarted_with
+from sim.protocol.restart_strategy import regions, tasks_to_restart
 
 
 def test_an_all_to_all_edge_makes_one_region():
@@ -20,6 +20,6 @@ def test_a_later_edge_joins_what_earlier_ones_left_apart():
 def test_a_failure_restarts_its_whole_region_only():
     apart = regions(4, [(0, 2), (1, 3)])
 
-    assert frozenset({1, 3}) == restarted_with([3], apart)
-    assert frozenset({0, 1, 2, 3}) == restarted_with([0, 3], apart)
-    assert frozenset() == restarted_with([], apart)
+    assert frozenset({1, 3}) == tasks_to_restart([3], apart)
+    assert frozenset({0, 1, 2, 3}) == tasks_to_restart([0, 3], apart)
+    assert frozenset() == tasks_to_restart([], apart)

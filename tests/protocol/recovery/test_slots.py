@@ -30,8 +30,8 @@ def test_what_is_deployed_again_is_lost_no_more():
 
 def test_another_jobmanager_knows_those_that_live():
     """It deploys nothing into slots that none reports, and waits only until there are others."""
-    assert Deployment(NOTHING, 65) == LOST.known(60).deployment({7}, 60)
-    assert Deployment(NOTHING, 300) == Slots().lose(7, LostSlots(100, 200, 300)).known(60).deployment({7}, 60)
+    assert Deployment(NOTHING, 65) == LOST.for_new_leader(60).deployment({7}, 60)
+    assert Deployment(NOTHING, 300) == Slots().lose(7, LostSlots(100, 200, 300)).for_new_leader(60).deployment({7}, 60)
 
 
 def test_a_silent_machine_refuses_nothing():

@@ -236,10 +236,10 @@ def test_before_flip_147_no_task_waits_for_a_checkpoint(rule):
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ([DRAINED, DRAINED], "ended before"),
+        ([DRAINED, DRAINED], "ended already"),
         ([FINISHED], "EndState.RUNNING"),
         ([CLOSED], "EndState.RUNNING"),
-        ([READ, READ], "every channel is read"),
+        ([READ, READ], "all channels are read"),
     ],
 )
 def test_impossible_events(events, why):
@@ -248,5 +248,5 @@ def test_impossible_events(events, why):
 
 
 def test_the_end_of_data_comes_first():
-    with pytest.raises(InvalidTransition, match="the end of data comes first"):
+    with pytest.raises(InvalidTransition, match="EndOfData is missing"):
         after(reader(), SHUT)

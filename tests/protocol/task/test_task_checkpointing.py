@@ -360,5 +360,5 @@ def test_the_asynchronous_part_finishes_once():
     to_async(machine)
     machine.on(done(210, Phase.ASYNC))
 
-    with pytest.raises(InvalidTransition, match="finished before"):
+    with pytest.raises(InvalidTransition, match="finished already"):
         machine.on(done(211, Phase.ASYNC))
