@@ -42,6 +42,7 @@ class SinkKind:
     gives_up: Literal["restart", "drop"] = "restart"
     failed_commit: str = ""  # source of these two
     readers: str = ""  # what they have to set, so that output counts once
+    left_out: str = ""  # what it does and a simulation does not, as a verb phrase
     metadata: str = ""  # files of the table's own that each commit writes, at least; from the format's specification
     answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
 
@@ -102,6 +103,8 @@ SINKS: Catalog[SinkKind] = Catalog(
         "aligned inside",
         "apache/flink#18916 (FLINK-26314); FLINK-36287",
         why="its compactor cannot work with unaligned checkpoints",
+        left_out="compacts files once their checkpoint completes and commits them with the next one (CompactorOperator): "
+        "readers see output one interval later than here, which commits with its own checkpoint",
         committer="global",
         failed_commit="FileCommitter: commitAfterRecovery throws",
     ),

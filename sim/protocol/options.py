@@ -31,6 +31,7 @@ class FailureReason(Enum):
     # a pending checkpoint
     CHECKPOINT_EXPIRED = "Checkpoint expired before completing.", COUNTS
     CHECKPOINT_SUBSUMED = "Checkpoint has been subsumed."
+    TRIGGER_CHECKPOINT_FAILURE = "Trigger checkpoint failure."
     CHECKPOINT_DECLINED = "Checkpoint was declined.", COUNTS
     CHECKPOINT_DECLINED_TASK_CLOSING = "Checkpoint was declined (task is closing)"
     CHECKPOINT_DECLINED_SUBSUMED = "Checkpoint was canceled because a barrier from newer checkpoint was received."

@@ -54,8 +54,15 @@ class InitialState:
     restarts: RestartsSoFar | None = None  # of that instance, if the same JobMaster goes on
 
     @property
+    def is_same_job(self) -> bool:
+        """Whether Flink's adaptive scheduler rescaled a running job: its checkpoints stay its own, without a claim mode."""
+        return self.restarts is not None
+
+    @property
     def description(self) -> str:
         """The snapshot in words, for the row of the restart that the instance begins with."""
+        if self.is_same_job:
+            return f"rescaled by the adaptive scheduler, from checkpoint {self.snapshot.checkpoint}"
         return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
 
     @property

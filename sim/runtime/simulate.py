@@ -122,13 +122,17 @@ class Chain:
                     return
 
     def _rest(self, segment: Segment, instance: JobInstance) -> Segment:
-        """The rest of a segment, on all task managers but those that are missing (`Outcome.rescale`)."""
+        """The rest of a segment, on all task managers but those that are missing (`Outcome.rescale`).
+
+        The job stays the same, so that its checkpoints remain its own: as if it claimed the one that it goes on from.
+        """
         missing = instance.outcome.missing
         fewer = (
             without_task_managers(self.scenario, hosts(self.scenario), missing) or self.scenario
         )  # only what can be rescaled is
         actions = tuple(action for action in segment.scenario.actions if action.at_ns >= instance.env.now)
-        scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions)
+        instances = replace(segment.scenario.instances, claim="claim")
+        scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions, instances=instances)
         return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 
     def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
@@ -176,12 +180,12 @@ class Chain:
         return [row._replace(needed_by=needed_by.get(key, ())) for key, row in rows.items()]
 
     def restore_rows(self) -> list[RestoreRow]:
-        """One per instance but the first."""
+        """One per job that began from a snapshot of another."""
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [
             _restore_row(instance, instance.beginning, snapshots, directories)
             for instance in self.instances
-            if instance.beginning is not None
+            if instance.beginning is not None and not instance.beginning.is_same_job
         ]
 
     def _run(self, instance: JobInstance, segment: Segment) -> None:
@@ -242,7 +246,7 @@ class Chain:
             len(self.instances),
             instance.env.now,
             snapshot,
-            self.scenario.instances.claim,
+            segment.scenario.instances.claim,
             parts,
             names,
             instance.job.files,

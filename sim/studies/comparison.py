@@ -509,10 +509,15 @@ class Comparison:
 
     @cached_property
     def tables_left_out(self) -> list[str]:
-        """Return sentences on storage use by table formats that results do not include: metadata and empty commits."""
+        """Return sentences on what sinks do and results do not include: metadata, empty commits, commits of compacted files."""
         vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
         tables = [pair for job in self._jobs for pair in table_sinks(job).items()]
-        found = []
+        known = dict(pair for job in self._jobs for pair in known_sinks(job).items())
+        found = [
+            f"'{name}' {kind.left_out}"
+            for name, (vertex, kind) in known.items()
+            if kind.left_out and vertex.commit is not None
+        ]
         if tables and any(use.has_requests for use in self.storage_use.values()):
             written = {kind.metadata for _, kind in tables}
             least = f", at least {written.pop()}" if len(written) == 1 else ""

@@ -317,7 +317,12 @@ class CoordinatorHost:
             self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
-        """Calls to a task come in the order in which they set out."""
+        """Calls to a task come in the order in which they set out; one to a TaskManager that is cut off times out."""
+        ask_timeout_ns = self.context.scenario.restart.ask_timeout_ns
+        if self.reachability.delay_ns(task) > ask_timeout_ns:
+            reason = FailureReason.TRIGGER_CHECKPOINT_FAILURE
+            failed = partial(coordinator_messages.Declined, task=task, checkpoint=checkpoint, reason=reason)
+            self.message(ask_timeout_ns, lambda: self._in_turn(lambda: self.dispatch(failed(now=self.env.now))))
         at_ns = max(
             self.env.now + self.context.residual_ns("scheduling", task, checkpoint), self._triggered_ns.get(task, 0)
         )

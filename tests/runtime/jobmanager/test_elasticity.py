@@ -60,3 +60,14 @@ def test_both_engines_do_the_same_and_nothing_is_lost(seed):
     assert kernel.recoveries.equals(reference.recoveries)
     assert kernel.checkpoints.equals(reference.checkpoints)
     assert not kernel.violations
+
+
+def test_a_rescaled_job_stays_the_same_job():
+    """It claims nothing from itself: the checkpoint that it goes on from is its own, subsumed by later ones."""
+    result = run()
+
+    assert len(result.recoveries) == 2
+    assert result.recoveries["cause"].iloc[-1].startswith("rescaled by the adaptive scheduler, from checkpoint")
+    assert len(result.restores) == 0
+    assert len(result.snapshots) == 1
+    assert result.violations == ()

@@ -280,6 +280,17 @@ def test_a_host_that_is_cut_off_for_long_is_lost_and_for_short_only_late():
     assert short.checkpoints.set_index("id").loc[5, "latest_ack_timestamp"] >= 1800
 
 
+@pytest.mark.parametrize(("ask_timeout_ms", "status"), [(200, "FAILED"), (400, "COMPLETED")])
+def test_a_trigger_to_a_host_that_is_cut_off_times_out(ask_timeout_ms, status):
+    """After pekko.ask.timeout the checkpoint has failed, which counts for nothing: the job goes on (CheckpointFailureManager)."""
+    cut = run((NetworkOutage(390 * MS, 0), 1450), restart=Restart(ask_timeout_ns=ask_timeout_ms * MS))
+    row = cut.checkpoints.set_index("id").loc[5]
+
+    assert row["status"] == status
+    assert (row["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE") == (status == "FAILED")
+    assert len(cut.recoveries) == 0
+
+
 def test_an_acknowledgement_waits_for_the_network():
     """The sink's asynchronous phase ends while its host is cut off: the coordinator hears of it when the network is back."""
     job = chain(1, rate=50)

@@ -3,6 +3,8 @@
 import math
 import re
 
+import pytest
+
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.studies.compare import compare
@@ -99,3 +101,14 @@ def test_the_busiest_subtask_is_named_before_and_after_a_rescale():
     ), sentence
     without = "\n".join(line for line in text.splitlines() if not line.startswith("rescale"))
     assert compare(loads(without), jobs=1).rescaled == []
+
+
+@pytest.mark.parametrize(("connector", "count"), [("file-sink-compaction", 1), ("file-sink", 0)])
+def test_a_sink_that_commits_later_than_simulated_is_named(connector, count):
+    text = (
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, "
+        f"connector: {connector}, commit: as-connector}}}}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}\n"
+    )
+    said = [text for text in compare(loads(text), jobs=1).tables_left_out if "one interval later than here" in text]
+
+    assert len(said) == count
