@@ -197,7 +197,7 @@ class Causes:
         """Return whether the barrier was allowed to overtake when this part began."""
         scenario, writer = self.context.scenario, self.context.layout.writer[part.channel]
         edge = self.context.names[writer][0], self.context.names[part.task][0]
-        if edge in forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned):
+        if edge in forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned, scenario.cluster.version):
             return False
         kind = scenario.checkpoint.barriers.record
         if kind.overtakes and not kind.has_deadline:

@@ -159,18 +159,24 @@ class BarrierOptions:
 # committer behind an exchange disables all edges of the job.
 
 
-def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
-    """Return (upstream, downstream) of every forced aligned edge.  `also`: edges to force in addition.  Raises ValueError if one is unknown."""
+ALIGN_JOBS_WITH_A_SINK = ("1.19.2", "1.20.1", "2.0.0")
+"""Versions of Flink with FLINK-37870: a Sink V2 that commits disables all edges of its job."""
+
+
+def forced_aligned_edges(
+    job: Job, also: Iterable[tuple[str, str]] = (), version: str = ""
+) -> frozenset[tuple[str, str]]:
+    """Return (upstream, downstream) of every forced aligned edge.
+
+    `also`: edges to force in addition.  `version`: of Flink, if known.  Raises ValueError if an edge is unknown.
+    """
     named = frozenset(also)
     edges = frozenset((inlet.upstream, vertex.name) for vertex in job.vertices for inlet in vertex.inputs)
     if named - edges:
         raise ValueError(f"no such edges: {sorted(named - edges)}")
-    exchanges = {
-        vertex.commit.exchange
-        for vertex in job.vertices
-        if vertex.commit is not None and vertex.commit.committer == "global"
-    }
-    if "aligns-job" in exchanges:
+    commits = [vertex.commit for vertex in job.vertices if vertex.commit is not None]
+    has_defect = version in ALIGN_JOBS_WITH_A_SINK and any(commit.exchange != "as-job" for commit in commits)
+    if has_defect or any(commit.committer == "global" and commit.exchange == "aligns-job" for commit in commits):
         return edges
     forced = {
         vertex.name

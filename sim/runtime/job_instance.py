@@ -206,5 +206,5 @@ class JobInstance:
 
 def _forced_edges(scenario: Scenario) -> frozenset[int]:
     """Numbers of the edges whose barriers are forced to be aligned."""
-    forced = forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned)
+    forced = forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned, scenario.cluster.version)
     return frozenset(e for e, edge in enumerate(scenario.job.edges) if edge in forced)

@@ -446,6 +446,13 @@ class Comparison:
         for scenario in (results[0].scenario for results in self.results.values()):
             if not scenario.checkpoint.barriers.record.overtakes:
                 continue
+            inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
+            if not any(inlet.shipping.overtaken for inlet in inlets):
+                kinds = listed(sorted({inlet.shipping.name for inlet in inlets}))
+                found[
+                    f"No barrier overtakes data in this job: its edges are {kinds}, whose channels cannot store in-flight data."
+                ] = None
+                continue
             for vertex in scenario.job.vertices:
                 aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
                 if 0 < len(aligned) < len(vertex.inputs):

@@ -57,7 +57,9 @@ def observed(**fields):
         timeout_ns=200 * MILLISECOND, record=SimpleNamespace(overtakes=False, has_deadline=False)
     )
     scenario = SimpleNamespace(
-        job=SimpleNamespace(vertices=[vertex] * 3), checkpoint=SimpleNamespace(barriers=barriers, forced_aligned=())
+        job=SimpleNamespace(vertices=[vertex] * 3),
+        cluster=SimpleNamespace(version=""),
+        checkpoint=SimpleNamespace(barriers=barriers, forced_aligned=()),
     )
     layout = SimpleNamespace(writer=np.array([0, 1]), reader=np.array([2, 2]), vertex=[0, 1, 2], outputs=[[0], [1], []])
     layout.task_partitions, layout.partitions = [[0], [1], []], [(0, 0, [0]), (1, 0, [1])]

@@ -1,8 +1,11 @@
 """Which edges force barriers to align."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.model.job import Input, Job, Source, Vertex
+from sim.model.sinks import Commit
 from sim.protocol.options import forced_aligned_edges
 
 
@@ -48,3 +51,15 @@ def test_a_committer_s_input_is_forced():
 def test_an_edge_that_does_not_exist_is_an_error():
     with pytest.raises(ValueError, match="no such edges"):
         forced_aligned_edges(job(("a", "hash")), [("a", "sink")])
+
+
+def test_releases_that_align_whole_jobs_because_of_a_sink():
+    """FLINK-37870; the sink has to commit, and the release after it is as it was."""
+    plain = job(("a", "hash"))
+    sink = Job((*plain.vertices[:-1], replace(plain.vertices[-1], commit=Commit("chained"))))
+    every = {(inlet.upstream, vertex.name) for vertex in plain.vertices for inlet in vertex.inputs}
+
+    assert every == forced_aligned_edges(sink, version="2.0.0")
+    assert [forced_aligned_edges(plain, version="2.0.0"), forced_aligned_edges(sink, version="2.0.1")] == [
+        frozenset()
+    ] * 2

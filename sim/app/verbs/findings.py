@@ -31,6 +31,7 @@ from sim.model.text import listed
 from sim.model.units import SECOND, format_duration
 from sim.results.formats import TextTable, bytes_text
 from sim.runtime.manifest import code_version
+from sim.studies.plan import SEED
 
 if TYPE_CHECKING:
     from sim.app.verbs.common import Listener
@@ -95,6 +96,8 @@ def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
     values: dict[str, set[str]] = {}
     for axis, value in (pair for scenario in scenarios for pair in scenario.axes if pair[0]):
         values.setdefault(axis, set()).add(value)
+    if len(values.get(SEED, ())) == 1:
+        del values[SEED]  # a sweep repeats each combination with several seeds, of which these scenarios have one
     if values:
         yield Remark(f"axes: {' x '.join(f'{axis} ({len(found)})' for axis, found in values.items())}")
 

@@ -309,7 +309,7 @@ def question(
     `axes`: varied keys, including the window.  `values`: their values as written.  `labels`: axes that only group windows.
     `windows`: see `windows_of`.  `precise`: the file has `precision:`.
     """
-    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
+    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels, SEED)])
     if given.by is not None and (given.by not in axes or given.by in settings):
         others = [axis for axis in axes if axis not in settings]
         reading.wrong(

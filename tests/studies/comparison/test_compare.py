@@ -112,3 +112,13 @@ def test_a_sink_that_commits_later_than_simulated_is_named(connector, count):
     said = [text for text in compare(loads(text), jobs=1).tables_left_out if "one interval later than here" in text]
 
     assert len(said) == count
+
+
+def test_a_job_of_forward_edges_overtakes_nothing():
+    text = (
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: forward}, service: 1 ms}}\n"
+        "checkpoint: {interval: 1 s, barriers: unaligned}\nrun: {duration: 3 s}\n"
+    )
+    (sentence,) = compare(loads(text), jobs=1).aligned_inputs
+
+    assert sentence.startswith("No barrier overtakes data in this job: its edges are forward")
