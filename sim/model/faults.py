@@ -132,6 +132,25 @@ class FailedCommits:
 Target = Kill | TaskManagerLost | JobManagerDown | StorageOutage | NetworkOutage | SlowTask | FailedCommits
 
 
+def kind_of_fault(what: Target) -> str:
+    """Return the kind of a fault as a noun with its article."""
+    match what:
+        case Kill():
+            return "a task fails"
+        case TaskManagerLost():
+            return "a silent task manager" if what.silent else "a task manager is lost"
+        case JobManagerDown():
+            return "the job manager is down"
+        case StorageOutage():
+            return "a storage outage"
+        case NetworkOutage():
+            return "a network outage"
+        case SlowTask():
+            return "a slow task"
+        case FailedCommits():
+            return "failed commits"
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A fault, and its times."""

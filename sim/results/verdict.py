@@ -18,7 +18,7 @@ from sim.results.tables import EXPIRED
 
 # ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
 
-_LESS = 0.99
+COMMITTED_SHARE = 0.99
 """Output of so small a share of the others' is less than theirs."""
 MAX_NAMED = 4
 """So many strategies are named; of more the number is told."""
@@ -68,7 +68,7 @@ def _less(found: _Found) -> str:
     """Output that some strategies commit and another does not."""
     most = max(end.committed for _, end in found)
     line, end = min(found, key=lambda item: item[1].committed)
-    if end.committed >= _LESS * most:
+    if end.committed >= COMMITTED_SHARE * most:
         return ""
     return f"{capitalised(line.called)} commits {count_text(end.committed)} records of {count_text(most)}. "
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sim.model.faults import TaskManagerLost
+from sim.model.faults import TaskManagerLost, kind_of_fault
 from sim.model.job import Job, Vertex, key_groups
-from sim.model.quantities import S3_STANDARD, Prices
+from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START
@@ -57,7 +57,7 @@ from sim.results.summary import (
     throughput,
     warm_up,
 )
-from sim.results.verdict import overload_sentence, verdict
+from sim.results.verdict import COMMITTED_SHARE, overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
@@ -427,6 +427,81 @@ class Comparison:
         return list(found.values())
 
     @cached_property
+    def during_faults(self) -> list[str]:
+        """Return, for each planned fault that lasts, a sentence with the checkpoints that were under way meanwhile."""
+        found: dict[str, list[str]] = {}
+        for name, results in self.results.items():
+            rows, faults = results[0].checkpoints, results[0].scenario.faults
+            ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
+            for fault in faults:
+                lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
+                for at_ns in fault.when.at_ns if lasts_ns else ():
+                    at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
+                    ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
+                    if ids:
+                        text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
+                        found.setdefault(text, []).append(f"{_ids_text(ids)} ({name})")
+        return [f"During {fault}: {'; '.join(ids)}." for fault, ids in found.items()]
+
+    @cached_property
+    def from_scratch(self) -> list[str]:
+        """Return, for each strategy whose job restarts before a checkpoint has completed, a sentence about its state."""
+        found = []
+        for name, results in self.results.items():
+            tables = [result.recoveries for result in results]
+            count = sum(
+                int(((rows["restored_checkpoint"] == 0) & ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
+                for rows in tables
+            )
+            if count and any(vertex.state is not None for vertex in results[0].scenario.job.vertices):
+                found.append(
+                    f"{name}: {count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
+                    "here state keeps the size that the scenario gives it, and nothing is read."
+                )
+        return found
+
+    @cached_property
+    def stops(self) -> list[str]:
+        """Return, for each strategy whose job stops with a savepoint and goes on, how long its sources emit nothing at most."""
+        found = []
+        for name, results in self.results.items():
+            rows, restarts = results[0].checkpoints, results[0].recoveries
+            running_ms = restarts["running"][restarts["running"] >= 0]
+            stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
+            spans = [
+                (running_ms[running_ms > begun_ms].min() - begun_ms, took_ms)
+                for begun_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)
+                if (running_ms > begun_ms).any()
+            ]
+            if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
+                found.append(
+                    f"{name}: sources emit nothing for {ms_text(longest[0])}: the savepoint that the job stops with takes "
+                    f"{ms_text(longest[1])}, and the restart follows."
+                )
+        return found
+
+    @cached_property
+    def commits_less(self) -> bool:
+        """Whether some jobs that finish commit fewer records than others."""
+        committed = [line.finish.committed for line in self.strategies if line.finish is not None]
+        return bool(committed) and min(committed) < COMMITTED_SHARE * max(committed)
+
+    @cached_property
+    def lost_windows(self) -> list[str]:
+        """Return, for each window in processing time of a job that finishes, what becomes of its last records."""
+        finished = [job for job, line in zip(self._jobs, self.strategies, strict=True) if line.finish is not None]
+        names = dict.fromkeys(
+            vertex.name
+            for job in finished
+            for vertex in job.vertices
+            if vertex.window is not None and vertex.window.time == "processing"
+        )
+        return [
+            f"'{name}' fires nothing at the end of the data: its windows are in processing time, and Flink drops timers that are not due."
+            for name in names
+        ]
+
+    @cached_property
     def rescaled(self) -> list[str]:
         """Return, for each strategy that rescales, a sentence on its busiest subtask before and after."""
         found = []
@@ -719,6 +794,14 @@ def _harmed_sink(scenario: Scenario) -> str:
         return ""
     sinks = known_sinks(scenario.job).items()
     return next((f"'{name}' ({kind.title}) {kind.verdict}" for name, (_, kind) in sinks if kind.verdict), "")
+
+
+_MIN_STOP_MS = 1_000
+"""Savepoints to stop with that take less are not told of."""
+
+
+def _ids_text(ids: Sequence[int]) -> str:
+    return f"checkpoint {ids[0]}" if len(ids) == 1 else f"checkpoints {ids[0]} to {ids[-1]}"
 
 
 def _others(count: int) -> str:

@@ -110,6 +110,7 @@ class RunOutcome:
             *filter(None, [comparison.overload]),
             *scarce,
             *comparison.uneven,
+            *comparison.during_faults,
             *comparison.rescaled,
             *comparison.aligned_inputs,
             *map(str, comparison.deciding),
@@ -129,7 +130,12 @@ class RunOutcome:
             f"{what}."
             for what in (*comparison.long_transactions, *comparison.tables_left_out, *comparison.axes_without_effect)
         ]
-        lines += filter(None, [comparison.longest_downtime])
+        lines += [
+            *filter(None, [comparison.longest_downtime]),
+            *comparison.stops,
+            *comparison.from_scratch,
+            *comparison.lost_windows,
+        ]
         if drained := comparison.continued_after_drain:
             lines.append(
                 f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "
@@ -145,7 +151,7 @@ class RunOutcome:
         lost = any(row.lost_records for row in comparison.consequences.values()) or comparison.violations
         if (
             comparison.consequences_texts() is not None
-            and not (lost or comparison.continued_after_drain)
+            and not (lost or comparison.continued_after_drain or comparison.commits_less)
             and (unsafe := unsafe_issues(self.request.study.scenarios))
         ):
             lines.append(f"Nothing lost in the simulation; {unsafe.sentence}")

@@ -11,16 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from sim.model.faults import (
-    FailedCommits,
-    JobManagerDown,
-    Kill,
-    NetworkOutage,
-    SlowTask,
-    StorageOutage,
-    Target,
-    TaskManagerLost,
-)
+from sim.model.faults import kind_of_fault
 from sim.model.job import Input, Job, Vertex, key_groups
 from sim.model.quantities import quantities
 from sim.model.scenario import Scenario
@@ -258,24 +249,6 @@ def _ends(scenario: Scenario) -> list[str]:
     ]
 
 
-def _fault(what: Target) -> str:
-    match what:
-        case Kill():
-            return "a task fails"
-        case TaskManagerLost():
-            return "a silent task manager" if what.silent else "a task manager is lost"
-        case JobManagerDown():
-            return "the job manager is down"
-        case StorageOutage():
-            return "a storage outage"
-        case NetworkOutage():
-            return "a network outage"
-        case SlowTask():
-            return "a slow task"
-        case FailedCommits():
-            return "failed commits"
-
-
 def _restarts(scenario: Scenario) -> list[str]:
     return _chosen(
         {
@@ -402,7 +375,7 @@ FEATURES = (
     Feature("commit", lambda scenario: _commits(scenario.job)),
     Feature("end of the job", _ends),
     Feature("snapshots asked for", _snapshots),
-    Feature("faults", lambda scenario: [_fault(fault.what) for fault in scenario.faults]),
+    Feature("faults", lambda scenario: [kind_of_fault(fault.what) for fault in scenario.faults]),
     Feature("restarts", _restarts),
     Feature("strategy", _strategy),
 )

@@ -122,3 +122,55 @@ def test_a_job_of_forward_edges_overtakes_nothing():
     (sentence,) = compare(loads(text), jobs=1).aligned_inputs
 
     assert sentence.startswith("No barrier overtakes data in this job: its edges are forward")
+
+
+FAULTY = (
+    "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 1 MB}}}\n"
+    "checkpoint: {interval: 1 s}\nrun: {duration: 6 s}\nfaults: "
+)
+
+
+def test_checkpoints_under_way_during_a_fault_are_named():
+    """A queue behind a fault of the scenario is no bottleneck of the job."""
+    slow = compare(loads(FAULTY + "[{slow: b, factor: 3, at: 2500 ms, lasts: 1 s}]"), jobs=1)
+    quick = compare(loads(FAULTY + "[{slow: b, factor: 3, at: 2500 ms, lasts: 1 ms}]"), jobs=1)
+
+    assert slow.during_faults == ["During a slow task from 2.5 s to 3.5 s: checkpoint 4 (aligned)."]
+    assert quick.during_faults == []
+
+
+def test_restarts_without_a_checkpoint_are_counted():
+    """What they restore is nothing: a real job would have lost its state."""
+    early, late = (compare(loads(FAULTY + f"[{{kill: 'b[0]', at: {at}}}]"), jobs=1) for at in ("1 ms", "3500 ms"))
+
+    assert early.from_scratch[0].startswith("aligned: 1 restart before a checkpoint had completed")
+    assert late.from_scratch == []
+
+
+def test_windows_in_processing_time_lose_their_last_records():
+    text = (
+        "job: {a: {source: {rate: 100/s, record: 1 kB, records: 250}}, b: {input: {a: hash}, "
+        "window: {tumbling: 1 s, time: [processing, event]}}, "
+        "c: {input: {b: hash}, commit: two-phase}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 9 s}\n"
+    )
+    both = compare(loads(text), jobs=1)
+    event = compare(loads(text.replace("[processing, event]", "event")), jobs=1)
+
+    assert (both.commits_less, event.commits_less) == (True, False)
+    assert [len(both.lost_windows), len(event.lost_windows)] == [1, 0]
+    assert "'b' fires nothing at the end of the data" in both.lost_windows[0]
+
+
+def test_sources_are_silent_while_a_job_stops_with_a_savepoint():
+    """The downtime of the restart begins after the savepoint; output has stopped before."""
+    text = (
+        "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\n"
+        "checkpoint: {interval: 1 min}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
+        "rescale: {at: 3 s, parallelism: {b: 2}, from: savepoint}\n"
+    )
+    slow, quick = (compare(loads(text.replace("20 MB/s", rate)), jobs=1).stops for rate in ("20 MB/s", "1 GB/s"))
+
+    assert re.fullmatch(
+        r"aligned: sources emit nothing for [\d.]+ s: the savepoint that the job stops with takes 2 s, .*", slow[0]
+    )
+    assert quick == []
