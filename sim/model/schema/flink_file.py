@@ -293,6 +293,8 @@ def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
         found.beside["cluster", "version"] = (f"{match[1]}.{match[2]}", version[1])
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
         found.beside["cluster", "cores"] = (int(match[1]), cores[1])
+    if ("kind",) in reading.marks and value("mode")[0] != "standalone":  # a patch has no kind
+        found.beside["restart", "provider"] = ("kubernetes", reading.marks[("kind",)])
     for name in (*_NOT_MODELLED, *(() if ("cluster", "cores") in found.beside else ("taskManager.resource.cpu",))):
         if (given := value(name))[0] is not None:
             found.keys[f"spec.{name}"] = given

@@ -151,6 +151,7 @@ def test_each_form_says_the_same(tmp_path, text, name):
 TAKEN = [
     "cluster.version 1.20 (simulated as profile 1.20)",
     "cluster.cores 2",
+    "restart.provider kubernetes",
     "taskmanager.numberOfTaskSlots 2",
     "execution.checkpointing.interval 5 s",
     "state.backend.type rocksdb",
@@ -170,9 +171,12 @@ def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
     lines = [str(warning) for warning in given.warnings if warning.path.startswith("Flink")]
 
     assert (cluster.profile, cluster.cores) == ("1.20", 2)
+    assert given.scenarios[0].restart.provider == "kubernetes"
+    standalone = DEPLOYMENT.replace("spec:\n", "spec:\n  mode: standalone\n", 1)
+    assert study(tmp_path, standalone, "other.yaml").scenarios[0].restart.provider == "standalone"
     assert study(tmp_path, NESTED).scenarios[0].cluster.profile == "2.x"
     assert [
-        f"deployment.yaml: FlinkDeployment orders: 6 values taken: {', '.join(TAKEN)}",
+        f"deployment.yaml: FlinkDeployment orders: 7 values taken: {', '.join(TAKEN)}",
         f"deployment.yaml: FlinkDeployment orders: not modelled, no effect here: 5 keys of Flink: {LEFT}",
     ] == lines
 
