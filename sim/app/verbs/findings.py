@@ -72,6 +72,10 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Remark(f"{name}: {finding}", is_warning=True)
     for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
         yield Remark(f"{name}: {danger}", is_warning=True)
+    for sentence in dict.fromkeys(
+        sentence for scenario in scenarios for sentence in _memory_storage_sentences(scenario)
+    ):
+        yield Remark(f"{name}: {sentence}", is_warning=True)
     for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
         yield Remark(f"{name}: {sentence}")
     for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _upload_sentences(scenario)):
@@ -100,6 +104,26 @@ def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
         del values[SEED]  # a sweep repeats each combination with several seeds, of which these scenarios have one
     if values:
         yield Remark(f"axes: {' x '.join(f'{axis} ({len(found)})' for axis, found in values.items())}")
+
+
+_MAX_STATE_IN_MEMORY_BYTES = 5 * 1024**2
+"""JobManagerCheckpointStorage.DEFAULT_MAX_STATE_SIZE: of one state of one subtask."""
+
+
+def _memory_storage_sentences(scenario: Scenario) -> Iterator[str]:
+    """Yield a sentence on each vertex whose checkpoints a real job declines, as it stores them in the JobManager's memory."""
+    written = dict(scenario.written_keys)
+    if not any(
+        written.get(key) == "jobmanager" for key in ("execution.checkpointing.storage", "state.checkpoint-storage")
+    ):
+        return
+    for vertex in scenario.job.vertices:
+        if vertex.state is not None and vertex.state.bytes > _MAX_STATE_IN_MEMORY_BYTES * vertex.parallelism:
+            yield (
+                f"checkpoints are stored in the JobManager's memory, which takes 5 MiB of a state: a real job declines each of them, as a "
+                f"subtask of '{vertex.name}' has {bytes_text(vertex.state.bytes / vertex.parallelism)}, and restarts. Not simulated: set "
+                "execution.checkpointing.storage: filesystem and execution.checkpointing.dir"
+            )
 
 
 def _union_sentences(scenario: Scenario) -> Iterator[str]:

@@ -93,3 +93,16 @@ def test_a_file_without_lists_has_no_axes(ckptsim, tmp_path):
     (file := tmp_path / "one.yaml").write_text(PRESSED.replace("BARRIERS", "aligned"))
 
     assert not any(line.startswith("axes") for line in lines(ckptsim("run", file, "--out", "out"))[1])
+
+
+@pytest.mark.parametrize(("size", "is_named"), [("24 MB", True), ("16 MB", False)])
+def test_state_that_memory_of_the_job_manager_does_not_take_is_named(ckptsim, tmp_path, size, is_named):
+    """5 MiB per state and subtask, of which there are four: a real job declines its checkpoints."""
+    text = PRESSED.replace("BARRIERS", "aligned").replace("{src: hash},", f"{{src: hash}}, state: {{size: {size}}},")
+    (tmp_path / "job.yaml").write_text(f"{text}flink: {{execution.checkpointing.storage: jobmanager}}\n")
+
+    _, remarks = lines(ckptsim("run", "job.yaml", "--out", "out"))
+
+    assert is_named == any(
+        "a real job declines each of them, as a subtask of 'map' has 6 MB" in line for line in remarks
+    )
