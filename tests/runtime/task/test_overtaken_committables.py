@@ -51,7 +51,7 @@ def test_a_failed_checkpoint_lets_late_files_replace_the_earlier_ones(results):
     assert "records are lost before it" in violation.fact
     assert "CHECKPOINT_EXPIRED" in story
     assert "drops" in story
-    assert "files that came behind the barrier take their place" in story
+    assert "their manifest was replaced by one of files that arrived after the barrier" in story
 
 
 def test_a_failure_during_a_commit_lets_the_older_list_be_forgotten(results):
