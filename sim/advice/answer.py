@@ -40,7 +40,7 @@ from sim.advice.uncertainty import agreements
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.files import replace_text
-from sim.model.quantities import S3_STANDARD, Prices, cost_text
+from sim.model.quantities import S3_STANDARD, Prices, cost_text, smallest_sample
 from sim.model.text import one_line
 from sim.model.units import format_duration, parse_duration
 from sim.results.formats import TextTable, bytes_text, change_text, count_text
@@ -249,6 +249,13 @@ def _costs(
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
+    fewest = min(setting.completed for setting in (chosen, before) if setting is not None)
+    if fewest < smallest_sample(0.9):
+        yield Text(
+            "costs",
+            f"bytes are those of {count_text(fewest)} checkpoint{'s' * (fewest != 1)}: rare large ones may be missing",
+            4,
+        )
     if commits:
         yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):

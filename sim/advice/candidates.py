@@ -343,8 +343,10 @@ class CandidateSearch:
 
     def period_ns(self, setting: Setting) -> float:
         """Return the effective interval [ns], given how long checkpoints took in trials."""
-        options = self.bench.load({**self.bench.common, **self.candidate_of(setting.name).point}).checkpoint
-        p50_ms = setting.checkpoint_p50_ms
+        return self._period_ns(setting.name, setting.checkpoint_p50_ms)
+
+    def _period_ns(self, name: tuple[str, str], p50_ms: float) -> float:
+        options = self.bench.load({**self.bench.common, **self.candidate_of(name).point}).checkpoint
         return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
 
     def binding_keys(self, name: tuple[str, str]) -> Point:
@@ -550,6 +552,7 @@ class CandidateSearch:
             unlimited=unlimited,
             prices=self.bench.prices,
             observed=lambda name: self.bench.observed_s(self.candidate_of(name)),
+            period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
         )
 
     def seen(self, name: tuple[str, str]) -> int:

@@ -171,6 +171,10 @@ def _observed_s(name: _Name) -> float:
     return observed_s(name[0])
 
 
+def _period_s(name: _Name, p50_ms: float) -> float:
+    return max(parse_duration(name[0]) / 1e9, p50_ms / 1e3)
+
+
 def measured(
     results: pd.DataFrame,
     *,
@@ -178,13 +182,15 @@ def measured(
     unlimited: bool,
     prices: Prices = S3_STANDARD,
     observed: Callable[[_Name], float] = _observed_s,
+    period: Callable[[_Name, float], float] = _period_s,
 ) -> Trials:
     """Return the values of every setting that ran.
 
     `now`: a protocol with the current network settings; losses are relative to its baselines, because debloating costs
     throughput too.  `unlimited`: sources always have more records, so that a backlog is never worked off; recovery then
     includes replay at the job's throughput.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
-    `observed`: time for which the undisturbed run of a setting is observed [s].
+    `observed`: time for which the undisturbed run of a setting is observed [s].  `period`: time from one checkpoint of a
+    setting to the next [s], if the median takes so long [ms].
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -192,6 +198,13 @@ def measured(
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
     again_ms = _again_ms(failed, steady["throughput_per_second"])
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
+    # not by count: the last one may not complete within the run
+    periods_s = np.array(
+        [
+            period((interval, protocol), p50_ms if math.isfinite(p50_ms) else 0.0)
+            for (_, interval, protocol, _), p50_ms in zip(steady.index, steady["end_to_end_p50_ms"], strict=True)
+        ]
+    )
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
     # negative if restarts take back more records than are served
@@ -201,13 +214,13 @@ def measured(
             "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
             "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
             "loss": 1 - served / bare,
-            "visible_ms": steady["visible_p99_ms"],
+            "visible_ms": steady["visible_p99_ms"].where(~(steady["lost_records"] > 0), math.inf),
             "recovery_ms": recoveries_ms(failed, steady["throughput_per_second"], unlimited=unlimited),
             "again_ms": again_ms,
             "replayed": failed["replayed_records"],
             "completed": steady["completed"],
             "persisted_bytes": steady["persisted_bytes"],
-            "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
+            "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * 3600 / periods_s,
             "per_second": served,
             "longest_ms": steady["end_to_end_max_ms"],
             "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where(

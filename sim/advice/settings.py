@@ -65,10 +65,18 @@ def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
 
 
 def dangers(scenario: Scenario) -> list[str]:
-    """Return a sentence per sink that loses records or fails under unaligned barriers, if this scenario has them."""
+    """Return a sentence per sink that loses records or fails with the barriers or the interval of this scenario."""
+    interval_ns = scenario.checkpoint.interval_ns or 0
+    found = [
+        f"'{vertex.name}' keeps each transaction open for {format_duration(interval_ns)} (checkpoint.interval), longer than its "
+        f"timeout, {format_duration(timeout_ns)}: its output is lost"
+        for vertex in scenario.job.vertices
+        if vertex.commit is not None
+        and interval_ns > (timeout_ns := vertex.commit.transaction_timeout_ns or interval_ns)
+    ]
     if not scenario.checkpoint.barriers.record.overtakes:
-        return []
-    return [
+        return found
+    return found + [
         f"'{vertex}' writes to {kind.title}, which {kind.verdict} if barriers overtake data ({kind.source}): {kind.why}. "
         f"Instead: {kind.instead}"
         for vertex, kind in sinks_of(scenario).items()

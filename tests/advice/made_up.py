@@ -37,6 +37,7 @@ def row(axes, k, ms, **others):
         "end_to_end_p90_ms": ms,
         "end_to_end_max_ms": ms,
         "visible_p99_ms": math.nan,
+        "lost_records": 0,
         "downtime_ms": 5000.0,
         "replayed_records": 400 * seconds,
         "caught_up_ms": 5000 + 1000 * seconds,

@@ -77,6 +77,7 @@ def rows(**others):
         "end_to_end_p90_ms": 170.0,
         "end_to_end_max_ms": 200.0,
         "visible_p99_ms": 30.0,
+        "lost_records": 0,
         "checkpointed_bytes": 5e6,
         "checkpointed_mean_bytes": 5e6,
         "persisted_bytes": 7e6,
@@ -128,6 +129,9 @@ def test_each_column_has_its_place():
         ({"completed": 0}, "checkpoint_p90_ms", math.inf),
         ({"completed": 1}, "checkpoint_p90_ms", 170.0),
         ({"checkpointed_mean_bytes": math.nan}, "written_per_hour", 0.0),
+        ({"completed": 1}, "written_per_hour", 6e8),  # by the interval, not by how many ended within the run
+        ({"end_to_end_p50_ms": 60_000.0}, "written_per_hour", 3e8),
+        ({"lost_records": 1}, "visible_ms", math.inf),
     ],
 )
 def test_checkpoints_that_expire_take_for_ever(others, column, expected):

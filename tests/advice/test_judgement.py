@@ -46,6 +46,7 @@ def results(
                 "end_to_end_p50_ms": duration[protocol],
                 "end_to_end_p90_ms": duration[protocol],
                 "visible_p99_ms": visible,
+                "lost_records": 0,
                 "end_to_end_max_ms": duration[protocol],
                 "checkpointed_bytes": 2e6,
                 "checkpointed_mean_bytes": 2e6,

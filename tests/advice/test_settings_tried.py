@@ -196,3 +196,12 @@ def test_debloating_keeps_the_target_of_the_job():
     assert candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point == {
         "checkpoint.barriers": {"aligned-timeout": "1 s"}
     }
+
+
+@pytest.mark.parametrize(("interval", "loses"), [("10 min", True), ("4 min", False)])
+def test_transactions_that_end_before_the_interval_are_a_danger(interval, loses):
+    """Nothing of them becomes visible, whatever the barriers."""
+    sink = "service: 1 ms, connector: jdbc-xa, commit: {transaction-timeout: 5 min},"
+    found = dangers(scenario(sink=sink, checkpoint=f"{{interval: {interval}}}"))
+
+    assert loses == any("longer than its timeout, 5 min: its output is lost" in danger for danger in found)

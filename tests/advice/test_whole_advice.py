@@ -53,6 +53,7 @@ class Transactional(Uploading):
             "checkpointed_mean_bytes": 2e9,
             "persisted_bytes": 3e6,
             "visible_p99_ms": 4000.0,
+            "lost_records": 0,
         }
 
 
