@@ -254,7 +254,7 @@ def _costs(
         yield Text(
             "costs",
             f"bytes are those of {count_text(fewest)} checkpoint{'s' * (fewest != 1)}: rare large ones may be missing",
-            4,
+            1,
         )
     if commits:
         yield Text("costs", commits, 7)
