@@ -22,6 +22,7 @@ from sim.advice.settings import Candidate
 from sim.advice.situation import Change
 from sim.advice.trials import Affords, Bench, Lack, any_amount, over_budget
 from sim.advice.uncertainty import capped, doubts, remarks
+from sim.model.faults import Kill, TaskManagerLost
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_text import flink_text
 from sim.model.schema.history_file import missed_failures
@@ -61,7 +62,7 @@ def report(
     """Run the search and describe its result.  `mtbf_ms`: mean time between failures; None: unknown."""
     levers = Levers()
     seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
-    seen_ms = None if seen is None else seen.mtbf_ms
+    seen_ms = mtbf_of_faults_ms(bench.load(bench.common)) if seen is None else seen.mtbf_ms
     race = CandidateSearch(
         bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers
     )
@@ -115,6 +116,16 @@ def report(
     )
     candidate = None if chosen is None else race.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
+
+
+def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
+    """Return the mean time between failures by the laws of the file's faults [ms]; None: it has none."""
+    means_ns = [
+        fault.when.every.mean_ns
+        for fault in scenario.faults
+        if fault.when.every is not None and isinstance(fault.what, Kill | TaskManagerLost)
+    ]
+    return 1 / sum(1 / mean_ns for mean_ns in means_ns) / 1e6 if means_ns else None
 
 
 def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.advice.report import mtbf_of_faults_ms
 from sim.advice.settings import (
     Candidate,
     Protocol,
@@ -205,3 +206,18 @@ def test_transactions_that_end_before_the_interval_are_a_danger(interval, loses)
     found = dangers(scenario(sink=sink, checkpoint=f"{{interval: {interval}}}"))
 
     assert loses == any("longer than its timeout, 5 min: its output is lost" in danger for danger in found)
+
+
+@pytest.mark.parametrize(
+    ("faults", "mtbf_ms"),
+    [
+        ("[{kill: sink, every: 20 s}]", 20_000.0),
+        ("[{kill: sink, every: 20 s}, {task-manager: 0, every: 20 s}]", 10_000.0),
+        ("[{kill: sink, at: 20 s}, {storage: outage, every: 5 s, lasts: 1 s}]", None),
+    ],
+)
+def test_faults_of_the_file_say_how_often_the_job_fails(faults, mtbf_ms):
+    """By their laws; times and outages are no rate of failures."""
+    found = mtbf_of_faults_ms(loads(f"{JOB}faults: {faults}\n").scenarios[0])
+
+    assert found == (None if mtbf_ms is None else pytest.approx(mtbf_ms))

@@ -94,7 +94,7 @@ class Visible(MadeUp):
     def row(self, axes, k, more_ms):
         return super().row(axes, k, more_ms) | {
             "lost_records": 0,
-            "visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"]
+            "visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"],
         }
 
 
