@@ -107,7 +107,8 @@ def other_kind(path: Path) -> str:
         is_monitoring = True
     if is_monitoring:
         return (
-            "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read` takes rates of records from it; "
+            "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read` takes rates of records "
+            "from an answer of Prometheus; "
             "sizes and durations of checkpoints are in the answer to /jobs/JOB/checkpoints, which `ckptsim explain` reads"
         )
     if is_scenario(text):

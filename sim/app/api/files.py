@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", **options: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
-    """Convert CSV series, Prometheus and Grafana JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
+    """Convert CSV series, Prometheus JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
 
     In the result, `counts` has a row per trace and table with the number of its rows (`count`).  Rows of kind
     `quarantine` count invalid rows, with file, line and reason.  Rows of kind `note` say how a file was read: the unit of

@@ -205,7 +205,7 @@ def read(
     as_json: Annotated[bool, Option("Print row counts and notes as one JSON object.", flag="--json")] = False,
     **options: Unpack[ReadTracesOptions],
 ) -> Code:
-    """Convert CSV series, Prometheus and Grafana JSON, offsets, arrivals, cluster events, failures, recordings and logs to tables.
+    """Convert CSV series, Prometheus JSON, arrivals, cluster events, failures, recordings and logs to tables.
 
     Formats are detected from the content. The table `quarantine` lists every invalid row with file, line and reason.
     """

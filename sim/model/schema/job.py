@@ -147,7 +147,7 @@ class Step(Section):
 
 
 class Trace(Section):
-    """Rates from a CSV file (also .csv.gz), JSON of Prometheus or Grafana, or a table of `ckptsim traces`, relative to the scenario."""
+    """Rates from a CSV file (also .csv.gz), JSON of Prometheus, or a table of `ckptsim traces`, relative to the scenario."""
 
     trace: str = Field(min_length=1)
     """CSV file or table of rates, relative to the scenario."""

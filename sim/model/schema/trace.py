@@ -20,15 +20,14 @@ from sim.model.packed_records import PackedRecords
 from sim.model.schema.job import Trace
 from sim.model.schema.text import did_you_mean
 from sim.model.series.monitoring import (
+    RECIPE,
     TIME,
     MonitoringError,
     MonitoringTable,
     NotRecordsError,
-    are_metrics,
-    are_offsets,
-    table_of_columns,
+    refuse_offsets,
+    table_of_counter,
     table_of_document,
-    table_of_offsets,
 )
 from sim.model.series.tables import (
     EXPECTED,
@@ -167,9 +166,9 @@ def _series(
     metric, rows = (Metric(Kind.RATE), rows) if made else _detect_metric(column, rows, is_scaled=is_scaled)
     if metric.kind is Kind.OTHER:
         raise TraceError(f"{file}: {metric.refusal(column, f', or write {SCALE_HINT}')}")
-    if metric.kind in (Kind.COUNTER, Kind.PERIOD):
-        time, column, made = _convert_counts_to_rates(file, time, column, rows, metric, time_unit, zone, every_ns)
-        rows, time_unit, zone, every_ns = _table_rows(made), None, None, None
+    if metric.kind is Kind.COUNTER:
+        made = _convert_counts_to_rates(file, time, column, rows, time_unit, zone, every_ns)
+        time, rows, time_unit, zone, every_ns = TIME, _table_rows(made), None, None, None
     clock: Clock | None = None
     if not every_ns:
         clock, rows = detect_clock(time, rows, None if time_unit is None else UNITS[time_unit], zone)
@@ -212,9 +211,7 @@ def _detect_metric(
     With `scale:` only counters are detected, by their names; any other column contains rates.
     """
     if is_scaled:
-        metric = metric_of(column)
-        counts = metric.kind is Kind.COUNTER or metric.window_s is not None
-        return (metric if counts else Metric(Kind.RATE)), rows
+        return Metric(Kind.COUNTER if metric_of(column).kind is Kind.COUNTER else Kind.RATE), rows
     first = list(islice(rows, SAMPLE))
     return taken_as(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
 
@@ -224,22 +221,18 @@ def _convert_counts_to_rates(
     time: str,
     column: str,
     rows: Iterator[tuple[int, dict[str, str | None]]],
-    metric: Metric,
     time_unit: str | None,
     zone: str | None,
     every_ns: int | None,
-) -> tuple[str, str, MonitoringTable]:
-    """Convert a column of counts.  Returns (name of the time column, name of the rate column, table)."""
+) -> MonitoringTable:
+    """Convert a column of counts."""
     if every_ns:
         rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
-    unit_s = None if time_unit is None else UNITS[time_unit]
+    unit_s = Fraction(1) if every_ns else None if time_unit is None else UNITS[time_unit]
     try:
-        rates = table_of_columns(
-            [time, column], rows, metric=metric, unit_s=Fraction(1) if every_ns else unit_s, zone=zone
-        )
+        return table_of_counter(time, column, rows, unit_s, zone)
     except MonitoringError as error:
         raise TraceError(f"{file}: {error}") from None
-    return TIME, rates.columns[1], rates
 
 
 def time_column(columns: Sequence[str]) -> str:
@@ -314,13 +307,10 @@ def _read_table(
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
     try:
         columns = list(reader.fieldnames or [])
-        rates_of = table_of_offsets if are_offsets(columns) else table_of_columns if are_metrics(columns) else None
-        if rates_of is None:
-            return columns, _csv_rows(reader, file), None
-        made = rates_of(columns, _csv_rows(reader, file))
-        return made.columns, _table_rows(made), made
+        refuse_offsets(columns)
+        return columns, _csv_rows(reader, file), None
     except MonitoringError as error:
-        raise TraceError(f"{file}: {error}") from None
+        raise TraceError(f"{file} {error}") from None
     except csv.Error as error:
         raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
 
@@ -334,9 +324,7 @@ def _read_monitoring_json(file: FilePath, text: str, *, as_written: bool) -> Mon
     except MonitoringError as error:
         raise TraceError(f"{file} {error}") from None
     if table is None:
-        raise TraceError(
-            f"{file} is JSON, but neither an answer of Prometheus, Datadog, CloudWatch or InfluxDB nor data frames of Grafana"
-        )
+        raise TraceError(f"{file} is JSON, but not an answer of Prometheus to a range query: {RECIPE}")
     return table
 
 

@@ -57,7 +57,6 @@ class Kind(Enum):
 
     RATE = "rate"  # records per second
     COUNTER = "counter"  # records since the start
-    PERIOD = "period"  # records since the sample before
     OTHER = "other"  # no number of records, or not of those that arrive
     UNKNOWN = "unknown"
 
@@ -92,13 +91,15 @@ NEVER_RECORDS = (
 )
 
 
+PER_MINUTE = "a count of records per minute"
+
+
 class Metric(NamedTuple):
     """What the values of a metric are."""
 
     kind: Kind
     what: str = ""  # of OTHER: what its values are instead
     query: str = QUERIES[FLINK]  # that gives the rate instead
-    window_s: Fraction | None = None  # of PERIOD; None: from sample to sample
     is_listed: bool = False  # a row of the table has it
 
     def refusal(self, name: str, override: str = "") -> str:
@@ -113,13 +114,11 @@ _PERIOD_FUNCTION = re.compile(
     r"\b(?:increase|delta|idelta|difference|non_negative_difference|diff|monotonic_diff)\s*\(|\.as_count\(\)",
     re.IGNORECASE,
 )
-_WINDOW = re.compile(r"\[(\d+)(s|m|h|d)(?::[^\]]*)?\]")
 _PER_SECOND_SIGN = re.compile(r"/ ?s(ec(onds?)?)?(?!\w)")
-_PER_MINUTE = re.compile(r"\)?\s*/\s*60(?:\.0*)?\s*\)?\s*$")
+_BY_60 = re.compile(r"\)?\s*/\s*60(?:\.0*)?\s*\)?\s*$")
 _METRIC_NAME = re.compile(r"""__name__\s*=\s*["']([^"']+)["']""")
 _LABELS = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\b(?:by|without|on|ignoring)\s*\([^()]*\)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.:/ %-]*[\w%]|[A-Za-z%]")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _STATISTICS = {
     "average",
     "avg",
@@ -199,7 +198,7 @@ def metric_of(name: str) -> Metric:
     if "%" in bare and not metric.is_listed:
         return Metric(Kind.OTHER, "per cent")
     if metric.kind is Kind.OTHER:
-        return metric
+        return metric._replace(kind=Kind.RATE) if metric.what == PER_MINUTE and _BY_60.search(bare) else metric
     if metric.kind is Kind.UNKNOWN and _PER_SECOND_SIGN.search(bare):
         return Metric(Kind.RATE)
     if _RATE_FUNCTION.search(name):
@@ -210,20 +209,13 @@ def metric_of(name: str) -> Metric:
             else metric._replace(kind=Kind.RATE)
         )
     if _PERIOD_FUNCTION.search(name):
-        window = _WINDOW.search(name)
-        return metric._replace(
-            kind=Kind.PERIOD, window_s=Fraction(int(window[1]) * _SECONDS[window[2]]) if window else None
-        )
-    if metric.window_s is not None and _PER_MINUTE.search(bare):
-        return metric._replace(kind=Kind.RATE, window_s=None)
+        return metric._replace(kind=Kind.OTHER, what="a count of records in periods")
     return metric
 
 
 def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
     """What a series is taken as: by its name or, where that leaves it open, by its first values.  OTHER is refused."""
     metric, known = metric_of(name), [value for value in values if value is not None]
-    if metric.kind is Kind.PERIOD and metric.window_s is None:
-        return metric._replace(kind=Kind.OTHER, what="a count of records in periods whose length is not known")
     if metric.is_listed or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
         return metric
     falls = [(before, after) for before, after in itertools.pairwise(known) if after < before]
@@ -282,14 +274,11 @@ def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | No
     )
     if found is None:
         return None
-    minute = Fraction(60) if found.kind is Kind.PERIOD and found.system == "confluent" else None
-    metric = Metric(found.kind, found.what, QUERIES[found.system], minute, is_listed=True)
+    metric = Metric(found.kind, found.what, QUERIES[found.system], is_listed=True)
     if statistic == "count" and found.kind is Kind.RATE:  # of a meter
         return metric._replace(kind=Kind.COUNTER)
     if statistic == "rate" and found.kind is Kind.COUNTER:
         return metric._replace(kind=Kind.RATE)
-    if found.kind is Kind.PERIOD and statistic in ("average", "avg", "mean", "maximum", "max", "minimum", "min"):
-        return metric._replace(kind=Kind.OTHER, what="a statistic of single requests")
     return metric
 
 

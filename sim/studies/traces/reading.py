@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, islice
@@ -19,14 +19,7 @@ import pyarrow as pa
 from sim.jobs.reading import read_any
 from sim.jobs.source.job_log import JobLog, read_jobs
 from sim.jobs.source.recorded_job import Budget, RecordingError
-from sim.model.series.monitoring import (
-    MonitoringError,
-    MonitoringTable,
-    are_metrics,
-    are_offsets,
-    table_of_columns,
-    table_of_offsets,
-)
+from sim.model.series.monitoring import MonitoringError, MonitoringTable, refuse_offsets, table_of_counter
 from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, metric_of, taken_as
 from sim.model.text import printable
 from sim.studies.traces.choices import Choices
@@ -93,17 +86,13 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
         header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
         rows = chain([first], remaining) if headless else remaining
         is_open = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
-        if are_offsets(header) and choices.value is None and choices.format is None:
-            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_offsets)
-        elif are_metrics(header) and choices.value is None and is_open:
-            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_columns)
-        elif (
-            is_open and (column := choices.value_column(header)) is not None and metric_of(column).kind is not Kind.RATE
-        ):
+        if choices.value is None and choices.format is None:
+            refuse_offsets(header)
+        if is_open and (column := choices.value_column(header)) is not None and metric_of(column).kind is not Kind.RATE:
             yield from _column_rows(source, choices, header, names, delimiter, rows, first, column)
         else:
             yield from _known_rows(source, choices, header, names, delimiter, rows, first)
-    except TraceFileError as error:
+    except (TraceFileError, MonitoringError) as error:
         yield quarantined(source, str(error))
 
 
@@ -147,45 +136,20 @@ def _column_rows(
     place = header.index(column)
     cells = [fields[place] for line in begin if len(fields := _fields(line, delimiter) or []) == len(header)]
     metric = taken_as(column, map(cell_number, cells))
-    if metric.kind not in (Kind.COUNTER, Kind.PERIOD):
+    if metric.kind is not Kind.COUNTER:
         if metric.kind is Kind.OTHER:
             raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
         yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
         return
     time = choices.time or first_of(TIMES, header) or header[0]
     unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
-
-    def counted(_: list[str], lines: Iterable[tuple[int, Mapping[str, str | None]]]) -> MonitoringTable:
-        return table_of_columns([time, column], lines, metric=metric, unit_s=unit_s, zone=choices.zone)
-
-    yield from _whole_rows(
-        source,
-        header,
-        delimiter,
-        chain(begin, remaining),
-        replace(choices, time=None, value=None, unit_s=None),
-        counted,
+    numbered = (
+        (line.number, dict(zip(header, row, strict=True)))
+        for line in chain(begin, remaining)
+        if len(row := _fields(line, delimiter) or []) == len(header)
     )
-
-
-def _whole_rows(
-    source: RowOrigin,
-    names: list[str],
-    delimiter: str,
-    rows: Iterable[TraceLine],
-    choices: Choices,
-    table_of: Callable[[list[str], Iterable[tuple[int, Mapping[str, str | None]]]], MonitoringTable],
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rates of a file that is read as a whole by `table_of`."""
-    fields = ((line.number, _fields(line, delimiter) or []) for line in rows if line.text.strip())
-    try:
-        table = table_of(
-            names, ((number, dict(zip(names, row, strict=False))) for number, row in fields if len(row) == len(names))
-        )
-    except MonitoringError as error:
-        yield quarantined(source, str(error))
-    else:
-        yield from monitoring_rows(source, table, choices)
+    table = table_of_counter(time, column, numbered, unit_s, choices.zone)
+    yield from monitoring_rows(source, table, replace(choices, time=None, value=None, unit_s=None))
 
 
 def _line(row: list[str]) -> str:

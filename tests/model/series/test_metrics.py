@@ -21,7 +21,7 @@ from sim.studies.traces.listing import list_files
 with TABLE.open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
 GROWING = [10_000 + 600 * i for i in range(6)]
-"""Samples that may be of anything, 60 s apart: as a counter 10/s, in periods of a minute 166.7/s at first."""
+"""Samples that may be of anything, 60 s apart: as a counter 10/s."""
 
 
 def rates(name, values=GROWING, step_s=60):
@@ -36,19 +36,13 @@ def rates(name, values=GROWING, step_s=60):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["metric"] for row in ROWS])
 def test_a_row_of_the_table(row):
-    """Rates are taken, counters differentiated, counts of periods divided or refused, and all else is refused with the query instead."""
+    """Rates are taken, counters differentiated, and all else is refused with the query instead."""
     name, query = row["metric"], QUERIES[row["system"]]
     match row["kind"]:
         case "rate":
             assert [str(value) for value in GROWING] == rates(name)
         case "counter":
             assert rates(name) == ["10"] * 5
-        case "period" if row["system"] == "confluent":
-            assert rates(name)[0] == "166.66666666666666"
-        case "period":
-            assert {Kind.PERIOD} == {metric_of(name).kind}
-            with pytest.raises(NotRecordsError, match="in periods whose length is not known"):
-                rates(name)
         case "other":
             with pytest.raises(NotRecordsError) as refused:
                 rates(name)
@@ -104,7 +98,7 @@ REPORTED = (
         (Kind.RATE, 'sum(rate(kafka_topic_partition_current_offset{topic="orders"}[1m]))'),
         (Kind.OTHER, "sum(rate(kafka_consumergroup_lag[1m]))"),  # how fast the backlog grows
         (Kind.OTHER, "rate(numRecordsInPerSecond[1m])"),
-        (Kind.PERIOD, "increase(flink_taskmanager_job_task_numRecordsIn[5m])"),
+        (Kind.OTHER, "increase(flink_taskmanager_job_task_numRecordsIn[5m])"),
         (Kind.OTHER, "aws_kinesis_incoming_records_average"),
         (Kind.OTHER, "rate(container_cpu_usage_seconds_total[5m])"),
         # names that nobody knows
@@ -166,34 +160,23 @@ def test_a_counter_by_its_name_that_falls_is_refused():
 
 
 def files(folder, name, values, step_s=60):
-    """The same samples as CSV, as Prometheus, Datadog, InfluxDB and Grafana give them."""
+    """The same samples as CSV and as Prometheus gives them."""
     at = [1_764_400_000 + step_s * i for i in range(len(values))]
     pairs = list(zip(at, values, strict=True))
     prometheus = {
         "resultType": "matrix",
         "result": [{"metric": {"__name__": name}, "values": [[t, str(v)] for t, v in pairs]}],
     }
-    frame = {
-        "schema": {"fields": [{"name": "Time", "type": "time"}, {"name": name, "type": "number"}]},
-        "data": {"values": [[t * 1000 for t in at], values]},
-    }
     written = {
         "lag.csv": f'Time,"{name}"\n' + "".join(f"{t},{v}\n" for t, v in pairs),
         "prometheus.json": json.dumps({"status": "success", "data": prometheus}),
-        "datadog.json": json.dumps(
-            {"status": "ok", "series": [{"metric": name, "pointlist": [[t * 1000, v] for t, v in pairs]}]}
-        ),
-        "influx.json": json.dumps(
-            {"results": [{"series": [{"name": name, "columns": ["time", "value"], "values": pairs}]}]}
-        ),
-        "grafana.json": json.dumps([frame]),
     }
     for file, text in written.items():
         (folder / file).write_text(text)
     return list(written)
 
 
-FILES = ["lag.csv", "prometheus.json", "datadog.json", "influx.json", "grafana.json"]
+FILES = ["lag.csv", "prometheus.json"]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -213,8 +196,7 @@ def test_a_lag_is_refused_in_every_format(tmp_path, file):
 @pytest.mark.parametrize("file", FILES)
 def test_per_and_scale_override_in_every_format(tmp_path, file):
     files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
-    columns = {"influx.json": "kafka_consumergroup_lag.value"}
-    trace = Trace(trace=file, column=columns.get(file, "kafka_consumergroup_lag"), scale=1)
+    trace = Trace(trace=file, column="kafka_consumergroup_lag", scale=1)
 
     found = read_trace(trace, tmp_path, until_ns=10**12)
     counts = read_anywhere(
@@ -228,7 +210,7 @@ def test_per_and_scale_override_in_every_format(tmp_path, file):
 @pytest.mark.parametrize("file", FILES)
 def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, file):
     files(tmp_path, "flink_taskmanager_job_task_numRecordsIn", [0, 600, 1800, 300])
-    name = "flink_taskmanager_job_task_numRecordsIn" + (".value" if file == "influx.json" else "")
+    name = "flink_taskmanager_job_task_numRecordsIn"
 
     found = read_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12)
     counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
@@ -236,72 +218,6 @@ def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, 
     assert [rate for _, rate in found] == [10, 20, 5]
     assert counts[counts["kind"] == "rates"].set_index("kind")["count"].to_dict() == {"rates": 3}
     assert "counters are turned into rates; 1 fell back to 0 and went on from there" in counts["reason"].tolist()
-
-
-def datadog_v2(folder, values, *, unit=(None, None), kind="timeseries_response"):
-    """The trace of an answer to /api/v2/query/timeseries: no query, but the unit of each series."""
-    series = [{"group_tags": ["topic:orders", "env:prod"], "query_index": 0, "unit": unit}]
-    attributes = {
-        "series": series,
-        "times": [1_764_400_000_000 + 60_000 * i for i in range(len(values))],
-        "values": [values],
-    }
-    (folder / "v2.json").write_text(json.dumps({"data": {"type": kind, "attributes": attributes}}))
-    return Trace(trace="v2.json", column="orders")
-
-
-RECORD, SECOND = (
-    {"family": "general", "name": "record", "plural": "records"},
-    {"family": "time", "name": "second", "plural": "seconds"},
-)
-BYTE, MINUTE = (
-    {"family": "bytes", "name": "byte", "plural": "bytes"},
-    {"family": "time", "name": "minute", "plural": "minutes"},
-)
-
-
-@pytest.mark.parametrize(("unit", "is_taken"), [((RECORD, SECOND), False), ((RECORD, None), True), (None, True)])
-def test_units_of_datadog_say_what_values_are(tmp_path, unit, is_taken):
-    trace = datadog_v2(tmp_path, [10.5, None, 30], unit=unit)
-    table = table_of_document((tmp_path / "v2.json").read_text())
-
-    assert [(at, float(rate)) for at, rate in read_trace(trace, tmp_path, until_ns=10**12)] == [
-        (0, 10.5),
-        (120_000_000_000, 30),
-    ]
-    assert is_taken == table.assumed.endswith("taken as records per second")
-
-
-@pytest.mark.parametrize(
-    ("unit", "kind", "says"),
-    [
-        (
-            (BYTE, SECOND),
-            "timeseries_response",
-            r"is in bytes per second, not a rate of records: query per_second\(sum:kafka",
-        ),
-        ((SECOND, None), "timeseries_response", "is in seconds, not a rate of records"),
-        ((RECORD, MINUTE), "timeseries_response", "is in records per minute, not a rate of records"),
-        ((RECORD, None), "scalar_response", "with scalars, one for the whole time: ask /api/v2/query/timeseries"),
-    ],
-)
-def test_what_datadog_answers_besides_rates_is_refused(tmp_path, unit, kind, says):
-    with pytest.raises(TraceError, match=says):
-        read_trace(datadog_v2(tmp_path, [1, 2], unit=unit, kind=kind), tmp_path, until_ns=10**12)
-
-
-def test_grafana_exports_a_column_per_subtask(tmp_path):
-    headers = [f'"{{__name__=""numRecordsIn"", task_name=""Source: orders"", subtask_index=""{i}""}}"' for i in (0, 1)]
-    lines = [f"{1_764_400_000_000 + 60_000 * i},{600 * i},{1200 * i}" for i in range(4)]
-    (tmp_path / "panel.csv").write_text("\n".join(["Time," + ",".join(headers), *lines]))
-
-    found = read_trace(Trace(trace="panel.csv", column="orders"), tmp_path, until_ns=10**12)
-    counts = read_anywhere(
-        list_files(str(tmp_path / "panel.csv")).files, str(tmp_path / "tables"), Choices(), master="here"
-    )
-
-    assert found == [(0, 30)]
-    assert counts.set_index("kind")["count"]["rates"] == 3
 
 
 def test_a_run_says_that_counters_are_turned_into_rates(tmp_path):
@@ -364,30 +280,6 @@ def test_a_table_of_a_time_and_a_metric_needs_no_choices(tmp_path, header, kind)
     assert ("--per '1 s' takes" in "".join(counts["reason"].dropna())) == (kind == "quarantine")
 
 
-CLOUDWATCH = {
-    "MetricDataResults": [
-        {
-            "Id": "m1",
-            "Label": "IncomingRecords",
-            "StatusCode": "Complete",
-            "Timestamps": ["2025-11-29T07:02:00+00:00", "2025-11-29T07:01:00+00:00", "2025-11-29T07:00:00+00:00"],
-            "Values": [600.0, 1200.0, 60.0],
-        }
-    ]
-}
-STATISTICS = {
-    "Label": "MessagesInPerSec",
-    "Datapoints": [
-        {"Timestamp": f"2025-11-29T07:0{i}:00Z", "Average": 10.0 * i, "Unit": "Count/Second"} for i in (1, 0)
-    ],
-}
-
-
-def test_cloudwatch_counts_in_periods():
-    assert [row[1] for row in table_of_document(json.dumps(CLOUDWATCH)).rows] == ["1", "20", "10"]
-    assert [row[1] for row in table_of_document(json.dumps(STATISTICS)).rows] == ["0", "10"]
-
-
 def test_offsets_and_lags_of_minus_one_are_unknown():
     """kafka-exporter says -1 for a group that has not committed; NaN and the ends of longs are no numbers either."""
     values = [-1, 600, "NaN", 1800, -(2**63), 2400]
@@ -400,11 +292,19 @@ def test_an_instant_query_says_what_it_is():
         "resultType": "vector",
         "result": [{"metric": {"__name__": "numRecordsInPerSecond"}, "value": [1, "40"]}] * 2,
     }
-    lag = {"resultType": "vector", "result": [{"metric": {"__name__": "kafka_consumergroup_lag"}, "value": [1, "40"]}]}
 
-    for data, message in ((vector, "their sum is 80, write that as the rate or ask"), (lag, "a backlog in records")):
-        with pytest.raises(ValueError, match=message):
-            table_of_document(json.dumps({"status": "success", "data": data}))
+    with pytest.raises(ValueError, match="values of one moment: ask /api/v1/query_range"):
+        table_of_document(json.dumps({"status": "success", "data": vector}))
+
+
+def test_summed_offsets_of_a_topic_are_a_counter(tmp_path):
+    """The recipe of docs/traces.md for Kafka."""
+    (tmp_path / "orders.csv").write_text("time,offset\n1764400000,5000\n1764400060,5600\n1764400120,6800\n")
+
+    assert [rate for _, rate in read_trace(Trace(trace="orders.csv", column="offset"), tmp_path, until_ns=10**12)] == [
+        10,
+        20,
+    ]
 
 
 @pytest.mark.parametrize(

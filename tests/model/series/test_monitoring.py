@@ -1,4 +1,4 @@
-"""Loads as Prometheus, Grafana and Kafka have them: the same rates as the CSV file that they were made from."""
+"""Loads as Prometheus has them: the same rates as the CSV file that they were made from."""
 
 import json
 from fractions import Fraction
@@ -9,7 +9,7 @@ from sim.advice.horizon import arriving
 from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.trace import TraceError, columns_and_rows, read_trace
-from sim.model.series.monitoring import MetricSamples, MonitoringError, table, table_of_document
+from sim.model.series.monitoring import RECIPE, MonitoringError, table_of_document
 from sim.studies.sweeps.sweep_file import define
 from sim.studies.traces.anywhere import read_anywhere
 from sim.studies.traces.choices import Choices
@@ -34,11 +34,6 @@ def subtask(index, values=None, task="Source: orders", metric=METRIC, times=TIME
     )
 
 
-def frames(name="Value"):
-    fields = [{"name": "Time", "type": "time"}, {"name": name, "type": "number", "labels": {"task": "orders"}}]
-    return {"schema": {"fields": fields}, "data": {"values": [[at * 1000 for at in TIMES], RATES]}}
-
-
 def counted(subtasks):
     """What each of so many had counted at each scrape, one more than there are rates."""
     return [sum(RATES[:k]) * STEP_S // subtasks for k in range(len(RATES) + 1)]
@@ -48,21 +43,13 @@ SCRAPES = [*TIMES, TIMES[-1] + STEP_S]
 COUNTERS = [
     subtask(i, counted(2), metric="flink_taskmanager_job_task_operator_numRecordsIn", times=SCRAPES) for i in (0, 1)
 ]
-OFFSETS = [
-    f"{at},orders,{partition},{reached}"
-    for at, reached in zip(SCRAPES, counted(2), strict=True)
-    for partition in (0, 1)
-]
 FILES = {
     "prometheus.json": answer(subtask(0), subtask(1)),
     "counters.json": answer(*COUNTERS),
-    "query.json": json.dumps({"results": {"A": {"status": 200, "frames": [frames()]}}}),
-    "panel.json": json.dumps([frames(METRIC)]),
     "grafana.csv": '"Time","orders"\n'
     + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
     "excel.csv": 'sep=,\n"Time","orders"\n'
     + "".join(f"{at * 1000},{rate}\n" for at, rate in zip(TIMES, RATES, strict=True)),
-    "offsets.csv": "\n".join(["time,topic,partition,offset", *OFFSETS]),
 }
 
 
@@ -145,12 +132,35 @@ def made(*series):
     return table_of_document(answer(*series))
 
 
-def test_scrapes_that_jitter_are_put_together():
-    """Two subtasks, 4 s apart."""
-    table = made(subtask(0, [100] * 4, times=TIMES[:4]), subtask(1, [200] * 4, times=[at + 4 for at in TIMES[:4]]))
+def test_samples_at_different_times_are_not_summed():
+    """Two subtasks, 4 s apart, as a query without steps answers."""
+    with pytest.raises(MonitoringError, match="samples at different times: ask a range query"):
+        made(subtask(0, [100] * 4, times=TIMES[:4]), subtask(1, [200] * 4, times=[at + 4 for at in TIMES[:4]]))
 
-    assert [row[1:] for row in table.rows] == [["300"]] * 4
-    assert "samples are up to 4 s apart in time and are put together" in table.notes
+
+OTHERS = {
+    "grafana.json": [{"schema": {"fields": [{"type": "time"}, {"type": "number"}]}, "data": {"values": [[1], [2]]}}],
+    "panel.json": {"results": {"A": {"frames": [{"schema": {"name": "A", "fields": []}, "data": {"values": []}}]}}},
+    "datadog.json": {"status": "ok", "series": [{"metric": "orders", "pointlist": [[1000, 5]]}]},
+    "datadog2.json": {"data": {"type": "timeseries_response", "attributes": {"times": [], "values": []}}},
+    "cloudwatch.json": {"MetricDataResults": [{"Id": "m1", "Timestamps": [], "Values": []}]},
+    "influx.json": {"results": [{"series": [{"name": "orders", "columns": ["time", "value"], "values": []}]}]},
+    "offsets.csv": "time,topic,partition,offset\n1,orders,0,5\n",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_systems_and_offsets_are_refused_with_the_recipe(tmp_path, name):
+    written = OTHERS[name]
+    (tmp_path / name).write_text(written if isinstance(written, str) else json.dumps(written))
+
+    with pytest.raises(TraceError) as refused:
+        columns_and_rows(tmp_path / name)
+    counts = read_anywhere(list_files(str(tmp_path / name)).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert str(refused.value).endswith(f"not read: {RECIPE}")
+    assert counts["kind"].tolist() == ["quarantine"]
+    assert RECIPE in counts["reason"].tolist()[0]
 
 
 def test_a_missing_sample_is_a_blank_and_a_gap_is_told():
@@ -176,18 +186,13 @@ def test_numbers_that_are_none_are_blank():
         ({"status": "error", "errorType": "bad_data", "error": "parse error"}, "refusal of Prometheus: parse error"),
         (
             {"status": "success", "data": {"resultType": "vector", "result": []}},
-            "of one moment: ask /api/v1/query_range",
+            "values of one moment: ask /api/v1/query_range",
         ),
         ({"status": "success", "data": {"resultType": "matrix", "result": []}}, "holds no samples"),
-        ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "no values"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "without values"),
         (
             {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [1]}]}},
-            "no pairs",
-        ),
-        ([{"schema": {"fields": [{"type": "number"}]}, "data": {"values": [[1]]}}], "without a field of type time"),
-        (
-            [{"schema": {"fields": [{"type": "time"}, {"type": "number"}]}, "data": {"values": [[1], [1, 2]]}}],
-            "of one length",
+            "not pairs",
         ),
     ],
 )
@@ -206,7 +211,7 @@ def test_what_is_no_number_of_records_is_refused(metric):
 def test_other_json_is_of_neither(text, tmp_path):
     assert table_of_document(text) is None
     (tmp_path / "other.json").write_text(text)
-    with pytest.raises(TraceError, match="neither an answer of Prometheus"):
+    with pytest.raises(TraceError, match="is JSON, but not an answer of Prometheus to a range query: export"):
         columns_and_rows(tmp_path / "other.json")
 
 
@@ -232,18 +237,3 @@ def test_the_hour_after_a_change_of_clocks(tmp_path):
             list_files(str(tmp_path / "local.csv")).files, str(tmp_path / f"{zone}"), Choices(zone=zone), master="here"
         )
         assert rows == counts.set_index("kind")["count"]["rates"]
-
-
-def test_two_samples_of_one_time():
-    """The last one counts, and the answer says so; a rate between them would divide by nothing."""
-    counted = table(
-        [
-            MetricSamples(
-                {"__name__": "numRecordsIn"},
-                [(Fraction(at), Fraction(value)) for at, value in ((0, 5), (1, 6), (1, 9), (2, 12))],
-            )
-        ]
-    )
-
-    assert counted.rows == [["0", "4"], ["1", "3"]]
-    assert "1 more samples have a time of another one: the last of each counts" in counted.notes
