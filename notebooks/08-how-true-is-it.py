@@ -21,7 +21,7 @@ from pathlib import Path
 import sim
 
 sys.path.insert(0, "..")
-import benchmarks.lab  # noqa: F401 - it reads recordings of this project's own recorder
+from benchmarks.lab.validate_command import orderings_of  # the lab reads recordings of this project's own recorder
 
 recordings = Path("../tests/data/recordings")
 names = (
@@ -48,7 +48,7 @@ durations[["observed_p50", "predicted_p50", "relative_error"]].round(3)
 # Of each two recordings that differ in one setting, is the one predicted slower that was slower?
 
 # %%
-orderings = validation.orderings
+orderings = orderings_of(validation)
 orderings[orderings["quantity"] == "end_to_end_duration"][
     ["setting", "one", "other", "observed_one", "observed_other", "right"]
 ].round(0)

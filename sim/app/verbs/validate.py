@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,7 +14,6 @@ from sim.app.report.truth_page import truth_page
 from sim.app.verbs.common import MAX_ROWS, Listener, Stopped, paragraph
 from sim.app.verbs.findings import write_page
 from sim.app.verbs.options import ValidateOptions, command_line, path_of, with_defaults
-from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.quantities import QUANTITIES
@@ -25,7 +24,6 @@ from sim.studies.local import cores, run_each
 from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
-    from sim.jobs.history.side_by_side import SideBySide
     from sim.model.scenario import Overheads
 
 
@@ -117,24 +115,6 @@ class Validation:
         return summary(_joined(self.counted), columns)
 
     @property
-    def orderings(self) -> pd.DataFrame:
-        """Return a row per pair of recordings that differ in one setting: which is slower, as observed and as predicted."""
-        settings = {name: outcome.settings for name, outcome in self.counted.items() if outcome.settings is not None}
-        return orderings(_joined(self.counted), settings)
-
-    @property
-    def bars(self) -> pd.DataFrame:
-        """Return a row per applicable accuracy bar: its requirement, the accuracy reached, and whether the bar is met.
-
-        Measured jobs have other bars than recordings of test jobs.
-        """
-        table, counted = _joined(self.counted), self.counted
-        graphs = {name: outcome.graph for name, outcome in counted.items()}
-        is_measured = table["recording"].map({name: outcome.is_measured for name, outcome in counted.items()})
-        found = [bars(table[~is_measured], graphs), bars(table[is_measured], graphs, MEASURED_BARS)]
-        return pd.concat([rows for rows in found if len(rows)] or found[:1], ignore_index=True)
-
-    @property
     def page(self) -> Page:
         """Return the HTML page of the table."""
         assumptions = [
@@ -215,48 +195,6 @@ def validate(
         found.report(report)
         listener.message(str(report))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Leading:
-    """The result of `validate --explain`: the dominant part of each checkpoint, recorded and simulated."""
-
-    recordings: tuple[SideBySide, ...]
-    skipped: tuple[str, ...]  # files that cannot be read or simulated, each with the reason
-
-    @property
-    def facts(self) -> list[dict[str, Any]]:
-        """Return what `--json` prints."""
-        return [asdict(recording) for recording in self.recordings]
-
-
-def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
-    """Compare the dominant part of recorded checkpoints with that of two simulations per recording.
-
-    RecordingError: there are no recordings.
-    """
-    from sim.jobs.history.side_by_side import side_by_side
-    from sim.model.schema.text import ScenarioError
-    from sim.studies.cells import warm
-
-    listener = listener or Listener()
-    paths = recordings_of(places, listener)
-    warm("compiled")
-    found, skipped = list[Any](), list[str]()
-    with listener.progress("explain", len(paths), len(paths), what_each="recordings") as watch:
-        try:
-            for number, path in enumerate(paths, 1):
-                try:
-                    found.append(side_by_side(path))
-                except (RecordingError, ScenarioError) as error:
-                    skipped.append(f"skipped: {path}: {error}")
-                    listener.message(skipped[-1])
-                watch(number, number)
-        except KeyboardInterrupt:
-            raise Stopped(_STOPPED) from None
-    leading = Leading(tuple(found), tuple(skipped))
-    listener.result(leading)
-    return leading
 
 
 def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:

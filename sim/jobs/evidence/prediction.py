@@ -149,14 +149,6 @@ def settings_of_measured(job: Measured) -> Settings:
     return {f"{key} of {name}": value for key, value in settings.items()}
 
 
-def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
-    """Return (setting, first value, second value) of the settings that differ."""
-    keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
-    if "work" in keys and not (first["work"] and second["work"]):
-        keys = [key for key in keys if key != "place of work"]  # without work there is no place of work
-    return [(key, first.get(key), second.get(key)) for key in keys]
-
-
 def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
     """Return the barrier mode, in the words that settings of configured jobs use."""
     barriers = checkpoint.get("barriers", "aligned")

@@ -5,7 +5,7 @@ through which channel the last barrier arrived.  If all barriers arrived at abou
 transit longest is assumed, otherwise the one that was sent last.  Flink does not report either what an asynchronous
 phase waited for; that is inferred from sizes.
 
-`ckptsim validate --explain` compares recorded paths with simulated ones, and simulated ones with their journals.
+`python -m benchmarks.lab validate --explain` compares recorded paths with simulated ones, and simulated ones with their journals.
 """
 
 from __future__ import annotations

@@ -126,14 +126,6 @@ def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
     assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout
 
 
-def test_what_cannot_be_read_is_skipped(ckptsim, tmp_path):
-    (tmp_path / "a.json").write_text("{}")
-    done = ckptsim("validate", "--explain", tmp_path / "a.json")
-
-    assert done.exit_code == 4
-    assert "skipped:" in done.stderr
-
-
 def test_a_change_is_judged_by_its_factor():
     """A difference within what predictions are off by is not called one."""
     before = SimulatedDurations(30, 1000.0, 2000.0, 3000.0)

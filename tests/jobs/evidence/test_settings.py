@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.lab.config import Configuration
+from benchmarks.lab.orderings import differences
 from benchmarks.lab.settings import settings_of
-from sim.jobs.evidence.prediction import differences
 
 OP = {"id": "op", "inputs": [{"from": "src"}]}
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.history.path import steps
-from sim.jobs.history.side_by_side import (
+from benchmarks.lab.side_by_side import (
     leading_parts,
     leading_parts_of_paths,
     parts_of_journal,
     reported_history,
 )
+from sim.jobs.evidence.prediction import scenario_of
+from sim.jobs.history.path import steps
 from sim.jobs.reading import read_any
 from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.results.critical_path import PathKind
@@ -141,7 +141,7 @@ def test_which_writer_was_awaited(recorded):
 def test_statistics_tell_what_a_journal_tells():
     """Simulated checkpoints are told twice, from what Flink would report and from the journal: both name the same leading part.
 
-    `ckptsim validate --explain` does so for all recordings.
+    `python -m benchmarks.lab validate --explain` does so for all recordings.
     """
     same = total = 0
     for name in (

@@ -37,9 +37,9 @@ from types import SimpleNamespace
 import sim
 from sim.jobs.evidence.backtest import compare_quantities
 from sim.jobs.evidence.backtest import checkpoints_of
-from sim.jobs.evidence.orderings import BARS, MEASURED_BARS, bars
+from benchmarks.lab.orderings import BARS, MEASURED_BARS, bars
 from sim.jobs.evidence.envelope import QUANTITIES
-from sim.jobs.evidence.orderings import repeated
+from benchmarks.lab.orderings import repeated
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.evidence.prediction import join_observed_predicted
 from sim.model.backtest import Backtest

@@ -1,6 +1,6 @@
 """The catalogue of what is observed: every quantity once, with what comparisons ask of it."""
 
-from sim.jobs.evidence.orderings import BARS, MEASURED_BARS
+from benchmarks.lab.orderings import BARS, MEASURED_BARS
 from sim.model.quantities import QUANTITIES
 from sim.results.schema import TABLES
 

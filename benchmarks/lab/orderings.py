@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sim.jobs.evidence.prediction import Settings, differences, noise, relative_errors
+from sim.jobs.evidence.prediction import Settings, noise, relative_errors
 from sim.jobs.source.recorded_job import RecordedVertex, has_readers
 from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
 
@@ -177,6 +177,14 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
                 ] != predictions[1]
                 rows.append((_change(*found[0]), first, second, quantity, *observations, *predictions, right))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]:
+    """Return (setting, first value, second value) of the settings that differ."""
+    keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+    if "work" in keys and not (first["work"] and second["work"]):
+        keys = [key for key in keys if key != "place of work"]  # without work there is no place of work
+    return [(key, first.get(key), second.get(key)) for key in keys]
 
 
 def repeated() -> dict[str, float]:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.lab.config import Configuration
-from sim.jobs.evidence.orderings import BARS, MEASURED_BARS, bars
+from benchmarks.lab.orderings import BARS, MEASURED_BARS, bars
 from sim.jobs.evidence.prediction import covered, relative_errors
 
 CONFIG = Configuration.model_validate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.jobs.evidence.orderings import orderings, spreads
+from benchmarks.lab.orderings import orderings, spreads
 
 ALIGNED, UNALIGNED, SHORT = (
     {"barriers": "aligned"},

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sim.jobs.evidence.orderings import MEASURED_BARS, bars, orderings
+from benchmarks.lab.orderings import MEASURED_BARS, bars, orderings
 from sim.jobs.evidence.prediction import judge
 
 USERS = Path(__file__).parents[2] / "data" / "users-jobs"

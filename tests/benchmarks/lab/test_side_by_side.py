@@ -1,11 +1,11 @@
 """Recorded and simulated checkpoints of one job, explained side by side."""
 
-from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.history.side_by_side import (
+from benchmarks.lab.side_by_side import (
     compare,
     reported_history,
     side_by_side,
 )
+from sim.jobs.evidence.prediction import scenario_of
 from sim.jobs.reading import read_any
 from sim.runtime.simulate import simulate
 from tests.jobs.history.conftest import DATA
