@@ -19,13 +19,14 @@ import pandas as pd
 
 from benchmarks.blind import FOLDER, PAGE
 from benchmarks.lab.envelope_build import replaced
+from benchmarks.lab.settings import run_name
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
 from sim.advice.texts import name_of
 from sim.advice.trials import SETTLED_NS, Bench, TrialRunner
 from sim.jobs.evidence.backtest import with_backtest
-from sim.jobs.evidence.prediction import predicted, run_name
+from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.saved import read_saved

@@ -22,7 +22,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.lab.envelope_build import replaced
-from sim.jobs.evidence.prediction import RunName, predicted
+from benchmarks.lab.settings import RunName
+from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.saved import read_saved

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
-from sim.jobs.evidence.prediction import Settings, noise, relative_errors
+from benchmarks.lab.settings import Settings
+from sim.jobs.evidence.prediction import noise, relative_errors
 from sim.jobs.source.recorded_job import RecordedVertex, has_readers
-from sim.model.quantities import QUANTITIES, Bar, Level, Quantity, quantities
+from sim.model.quantities import QUANTITIES, Level, quantities
 
-# ---- Bars: maximum errors that predictions must meet (defined in `sim.model.quantities`).
+# ---- Bars: maximum errors that predictions must meet.
 #
 # Durations that are negligible on both sides are left out: they would count as exact, and hide the errors of others.
 
@@ -26,20 +28,49 @@ _MIN_AGREEING_SHARE = 0.9
 """Minimum share of agreeing recordings, for errors without a meaningful median."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: the maximum error of predictions of a quantity, over many recordings."""
+
+    what: str
+    limit: float  # of the median error, of a factor, or of a count
+    # error: median and 90 % quantile; median: over recordings; factor, count: share of rows within; exact: all
+    kind: str = "error"
+    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
+    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
+    level: Level = "p50"  # which quantile over the checkpoints of a run
+
+
 Expected = Mapping[Bar, tuple[str, ...]]
 """Bar -> the quantities that it applies to."""
 
-
-def _collected(bars_of: Callable[[Quantity], tuple[Bar, ...]]) -> Expected:
-    found: dict[Bar, tuple[str, ...]] = {}
-    for quantity in QUANTITIES.values():
-        for bar in bars_of(quantity):
-            found[bar] = (*found.get(bar, ()), quantity.name)
-    return found
-
-
-BARS = _collected(lambda quantity: quantity.bars)
-MEASURED_BARS = _collected(lambda quantity: quantity.measured_bars)
+BARS: Expected = {
+    Bar("checkpoint duration", 0.10, runs="back-pressured"): ("end_to_end_duration",),
+    Bar("start delay", 0.10, runs="back-pressured"): ("start_delay",),
+    Bar("alignment of symmetric stages", 2.0, "factor", vertices="symmetric"): ("alignment_duration",),
+    Bar("async phase and state writes", 0.10): ("async_duration",),
+    Bar("in-flight data persisted, whole checkpoint", 0.10): ("persisted_data",),
+    Bar("processed bytes", 2.0, "factor"): ("processed_data",),
+    Bar("in-flight data persisted, per vertex", 0.10): ("alignment_persisted",),
+    Bar("sink throughput", 0.03, vertices="ends"): ("numRecordsInPerSecond",),
+    Bar("record latency", 0.08): ("latency",),
+    Bar("completed checkpoints", 1.0, "count"): ("completed",),
+    Bar("checkpoint that commits the tail", 0.0, "exact"): ("checkpoints_to_commit",),
+    Bar("downtime", 0.15): ("downtime",),
+    Bar("time to first record", 0.15): ("time_to_first_record",),
+}
+"""Over recordings of configured jobs."""
+MEASURED_BARS: Expected = {
+    Bar("checkpoint duration, p50", 0.15, "median"): ("end_to_end_duration",),
+    Bar("checkpoint duration, p90", 0.30, "median", level="p90"): ("end_to_end_duration",),
+    Bar("synchronous phase", 0.25, "median"): ("sync_duration",),
+    Bar("asynchronous phase", 0.25, "median"): ("async_duration",),
+    Bar("in-flight data persisted", 0.15, "median"): ("persisted_data",),
+    Bar("written per checkpoint", 0.15, "median"): ("checkpointed_size",),
+    Bar("full size", 0.15, "median"): ("state_size",),
+    Bar("throughput", 0.05, "median"): ("numRecordsInPerSecond", "numRecordsOutPerSecond"),
+    Bar("completed checkpoints", 0.0, "count"): ("completed",),
+}
 """Wider bars for measured jobs, whose load varies, whose machines have other work, and whose settings are inferred."""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, Unpack
 import pandas as pd
 
 from benchmarks.lab.orderings import MEASURED_BARS, bars, orderings
+from benchmarks.lab.settings import settings_of_job
 from benchmarks.lab.side_by_side import MIN_COMPARED_MS, SideBySide, side_by_side
 from sim.app.cli.console import Console
 from sim.app.cli.errors import Code
@@ -20,6 +21,8 @@ from sim.app.cli.truth import share, show_validation
 from sim.app.verbs.common import Listener, Stopped
 from sim.app.verbs.options import Option, ValidateOptions
 from sim.app.verbs.validate import Validation, recordings_of, validate
+from sim.jobs.observations import Measured
+from sim.jobs.reading import read_any
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.text import ScenarioError
 from sim.model.text import one_line
@@ -35,8 +38,8 @@ def _counted_table(found: Validation) -> pd.DataFrame:
 
 def orderings_of(found: Validation) -> pd.DataFrame:
     """Return a row per pair of recordings that differ in one setting: which is slower, as observed and as predicted."""
-    settings = {name: outcome.settings for name, outcome in found.counted.items() if outcome.settings is not None}
-    return orderings(_counted_table(found), settings)
+    settings = {name: settings_of_job(read_any(outcome.path)) for name, outcome in found.counted.items()}
+    return orderings(_counted_table(found), {name: given for name, given in settings.items() if given is not None})
 
 
 def bars_of(found: Validation) -> pd.DataFrame:
@@ -45,8 +48,9 @@ def bars_of(found: Validation) -> pd.DataFrame:
     Measured jobs have other bars than recordings of test jobs.
     """
     table, counted = _counted_table(found), found.counted
-    graphs = {name: outcome.graph for name, outcome in counted.items()}
-    is_measured = table["recording"].map({name: outcome.is_measured for name, outcome in counted.items()})
+    jobs = {name: read_any(outcome.path) for name, outcome in counted.items()}
+    graphs = {name: job.vertices for name, job in jobs.items()}
+    is_measured = table["recording"].map({name: isinstance(job, Measured) for name, job in jobs.items()})
     parts = [bars(table[~is_measured], graphs), bars(table[is_measured], graphs, MEASURED_BARS)]
     return pd.concat([rows for rows in parts if len(rows)] or parts[:1], ignore_index=True)
 

@@ -224,11 +224,6 @@ class MeasuredVertex(BaseModel):
     inputs: tuple[MeasuredInput, ...] = ()
     commits: bool = False
 
-    @property
-    def is_even(self) -> bool:
-        """Always True, because the skew of a measured job is unknown."""
-        return True
-
 
 class Measured(RecordedJob):
     """A job whose configuration is inferred from measurements."""

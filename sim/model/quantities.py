@@ -45,7 +45,7 @@ def parse_condition(text: str) -> Condition | None:
 # ---- Quantities observed of real and simulated jobs.  Names are those of Flink's REST API if it has the quantity.
 #
 # A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests,
-# histories, bars, the validity envelope and pages go through this catalogue.  A quantity of whole runs is computed
+# histories, the validity envelope and pages go through this catalogue.  A quantity of whole runs is computed
 # besides (`sim.jobs`, and
 # `sim.jobs.evidence.prediction` or `predicted_ends`).
 
@@ -55,19 +55,6 @@ Rows = Literal["checkpoint", "subtask", "run"]
 
 NEGLIGIBLE_MS = 60.0
 """Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar: the maximum error of predictions of a quantity, over many recordings."""
-
-    what: str
-    limit: float  # of the median error, of a factor, or of a count
-    # error: median and 90 % quantile; median: over recordings; factor, count: share of rows within; exact: all
-    kind: str = "error"
-    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
-    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
-    level: Level = "p50"  # which quantile over the checkpoints of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +72,7 @@ class Quantity:
     repeats: float | None = None
     history: str = ""  # the key in the backtest of an import, which several may share; empty: it is not compared there
     is_judged: bool = True  # of a history: two runs of one job agree on it (docs/truth.md)
-    bars: tuple[Bar, ...] = ()  # over recordings of configured jobs
-    # over imported jobs: wider, as work varies, the machine is not quiet, and all was inferred
-    measured_bars: tuple[Bar, ...] = ()
+    factor: float | None = None  # within which differences are random
     in_envelope: bool = False  # its errors are kept for each feature of a scenario
 
     @property
@@ -100,11 +85,6 @@ class Quantity:
         return NEGLIGIBLE_MS if self.unit == "ms" else 0.0
 
     @property
-    def factor(self) -> float | None:
-        """Factor within which differences are random; None if it does not apply."""
-        return next((bar.limit for bar in self.bars if bar.kind == "factor"), None)
-
-    @property
     def spread(self) -> float:
         """Spread between repeated runs [share].  Quantities without repeated runs have the largest spread of the others."""
         return max(other.repeats or 0.0 for other in QUANTITIES.values()) if self.repeats is None else self.repeats
@@ -113,8 +93,6 @@ class Quantity:
     def kind(self) -> Kind:
         return {"ms": "duration", "bytes": "size"}.get(self.unit, "rate")  # type: ignore[return-value]
 
-
-_THROUGHPUT = Bar("throughput", 0.05, "median")
 
 QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
@@ -127,11 +105,6 @@ QUANTITIES: dict[str, Quantity] = {
             "checkpoint",
             repeats=0.04,
             history="end-to-end",
-            bars=(Bar("checkpoint duration", 0.10, runs="back-pressured"),),
-            measured_bars=(
-                Bar("checkpoint duration, p50", 0.15, "median"),
-                Bar("checkpoint duration, p90", 0.30, "median", level="p90"),
-            ),
             in_envelope=True,
         ),
         Quantity(
@@ -141,7 +114,6 @@ QUANTITIES: dict[str, Quantity] = {
             "trigger -> first barrier at a subtask",
             "subtask",
             history="start-delay",
-            bars=(Bar("start delay", 0.10, runs="back-pressured"),),
             in_envelope=True,
         ),
         Quantity(
@@ -151,7 +123,7 @@ QUANTITIES: dict[str, Quantity] = {
             "first -> last barrier",
             "subtask",
             history="alignment",
-            bars=(Bar("alignment of symmetric stages", 2.0, "factor", vertices="symmetric"),),
+            factor=2.0,
         ),
         Quantity(
             "sync_duration",
@@ -160,7 +132,6 @@ QUANTITIES: dict[str, Quantity] = {
             "synchronous phase of the snapshot",
             "subtask",
             history="sync",
-            measured_bars=(Bar("synchronous phase", 0.25, "median"),),
         ),
         Quantity(
             "async_duration",
@@ -169,8 +140,6 @@ QUANTITIES: dict[str, Quantity] = {
             "asynchronous phase of the snapshot",
             "subtask",
             history="async",
-            bars=(Bar("async phase and state writes", 0.10),),
-            measured_bars=(Bar("asynchronous phase", 0.25, "median"),),
         ),
         Quantity(
             "persisted_data",
@@ -180,8 +149,6 @@ QUANTITIES: dict[str, Quantity] = {
             "checkpoint",
             repeats=0.035,
             history="in-flight-persisted",
-            bars=(Bar("in-flight data persisted, whole checkpoint", 0.10),),
-            measured_bars=(Bar("in-flight data persisted", 0.15, "median"),),
             in_envelope=True,
         ),
         Quantity(
@@ -192,7 +159,7 @@ QUANTITIES: dict[str, Quantity] = {
             "checkpoint",
             history="in-flight-processed",
             is_judged=False,
-            bars=(Bar("processed bytes", 2.0, "factor"),),
+            factor=2.0,
         ),
         Quantity(
             "checkpointed_size",
@@ -201,7 +168,6 @@ QUANTITIES: dict[str, Quantity] = {
             "written for a completed checkpoint, state and in-flight data",
             "checkpoint",
             history="checkpointed",
-            measured_bars=(Bar("written per checkpoint", 0.15, "median"),),
             in_envelope=True,
         ),
         Quantity(
@@ -211,7 +177,6 @@ QUANTITIES: dict[str, Quantity] = {
             "all bytes that a completed checkpoint refers to",
             "checkpoint",
             history="full-size",
-            measured_bars=(Bar("full size", 0.15, "median"),),
         ),
         Quantity(
             "alignment_persisted",
@@ -219,7 +184,6 @@ QUANTITIES: dict[str, Quantity] = {
             "in-flight data stored by a vertex",
             "in-flight data stored by a subtask",
             "subtask",
-            bars=(Bar("in-flight data persisted, per vertex", 0.10),),
         ),
         Quantity(
             "alignment_processed",
@@ -235,8 +199,6 @@ QUANTITIES: dict[str, Quantity] = {
             "of a vertex that reads, the sum of its subtasks",
             repeats=0.027,
             history="throughput",
-            bars=(Bar("sink throughput", 0.03, vertices="ends"),),
-            measured_bars=(_THROUGHPUT,),
             in_envelope=True,
         ),
         Quantity(
@@ -245,7 +207,6 @@ QUANTITIES: dict[str, Quantity] = {
             "records out per second",
             "of a source, the sum of its subtasks",
             history="throughput",
-            measured_bars=(_THROUGHPUT,),
         ),
         Quantity("busyTimeMsPerSecond", "ms/s", "busy time", "mean of the subtasks of a vertex"),
         Quantity("idleTimeMsPerSecond", "ms/s", "idle time", "mean of the subtasks of a vertex"),
@@ -261,7 +222,6 @@ QUANTITIES: dict[str, Quantity] = {
             "record latency",
             "a record leaves its source -> a vertex without readers has served it; mean of each second",
             repeats=0.046,
-            bars=(Bar("record latency", 0.08),),
             in_envelope=True,
         ),
         Quantity(
@@ -285,8 +245,6 @@ QUANTITIES: dict[str, Quantity] = {
             "count",
             "completed checkpoints",
             "of the run, without savepoints",
-            bars=(Bar("completed checkpoints", 1.0, "count"),),
-            measured_bars=(Bar("completed checkpoints", 0.0, "count"),),
             in_envelope=True,
         ),
         Quantity("failed", "count", "failed checkpoints", "that got an id and failed, for any reason"),
@@ -302,7 +260,6 @@ QUANTITIES: dict[str, Quantity] = {
             "count",
             "checkpoints to commit",
             "completed from the end of a vertex's input (without drain: from the request to stop) to the one that commits its last records",
-            bars=(Bar("checkpoint that commits the tail", 0.0, "exact"),),
         ),
         Quantity(
             "tail_checkpoint",
@@ -328,14 +285,12 @@ QUANTITIES: dict[str, Quantity] = {
             "ms",
             "downtime",
             "failure -> all tasks run again, with their in-flight data restored",
-            bars=(Bar("downtime", 0.15),),
         ),
         Quantity(
             "time_to_first_record",
             "ms",
             "time to first record",
             "failure -> any task serves a record again",
-            bars=(Bar("time to first record", 0.15),),
         ),
         Quantity(
             "recovery_time",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from sim.jobs.observations import (
     SETTLED_AFTER,
-    Measured,
     RunValue,
     checkpoint_observations,
     growth_per_ms,
@@ -24,7 +22,6 @@ from sim.jobs.observations import (
 )
 from sim.jobs.reading import read_any, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordedJob, RecordingError
-from sim.model.checkpoint import Barriers
 from sim.model.quantities import QUANTITIES, Level
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -34,36 +31,9 @@ from sim.runtime.simulate import simulate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sim.jobs.source.recorded_job import RecordedVertex
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
     from sim.runtime.result import Result
-
-
-# ---- Names of recordings consist of the job, the barrier mode, and the number of the run.
-#
-# For example, ``J4-pressed-timeout500-r1`` is the first run of the job J4-pressed with an aligned timeout of 500 ms.
-
-_NAME_PATTERN = re.compile(r"(?P<job>.+?)-(?P<kind>aligned|unaligned|interruptible|timeout\d+)(-r\d+)?")
-
-
-class RunName(NamedTuple):
-    """The parts of a recording's name."""
-
-    job: str
-    kind: str  # the barrier mode in the name; empty if it has none
-
-    @property
-    def barriers(self) -> Barriers:
-        """The barrier mode; that of runs with interruptible timers is unaligned."""
-        if self.kind.startswith("timeout"):
-            return Barriers("aligned-timeout", int(self.kind.removeprefix("timeout")) * 10**6)
-        return Barriers("aligned" if self.kind == "aligned" else "unaligned")
-
-
-def run_name(text: str) -> RunName:
-    found = _NAME_PATTERN.fullmatch(text)
-    return RunName(found["job"], found["kind"]) if found else RunName(text, "")
 
 
 # ---- Rates, shares of time, and queue lengths of a simulated run, as rows of `sim.jobs.observations`.
@@ -126,33 +96,6 @@ def _savepoints(result: Result) -> Iterator[RunValue]:
         (result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")
     ]
     yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])
-
-
-# ---- Settings of a recorded job: a value for each independent choice, by which recordings are compared.
-#
-# Two Flink keys for one choice (unaligned, and its timeout) are one setting.  So is the place of the work for
-# checkpoints, on any number of vertices.  State is counted per subtask, so that doubling both parallelism and keys is one
-# difference.
-
-Settings = Mapping[str, Any]
-
-
-def settings_of_measured(job: Measured) -> Settings:
-    """Return the checkpoint options of a measured job, prefixed by its name.
-
-    The program of a measured job is unknown.  Recordings are of the same job if their names differ only in barrier mode
-    and run number.  The prefix ensures that recordings of two jobs never differ in a single setting.
-    """
-    named, options = run_name(job.name), job.inference.document["checkpoint"]
-    name = job.name if named.kind == "interruptible" else named.job  # interruptible timers are not in the options
-    settings = {key: str(value) for key, value in options.items()} | {"barriers": _barriers_of(options)}
-    return {f"{key} of {name}": value for key, value in settings.items()}
-
-
-def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
-    """Return the barrier mode, in the words that settings of configured jobs use."""
-    barriers = checkpoint.get("barriers", "aligned")
-    return str(barriers) if isinstance(barriers, str) else f"unaligned after {barriers['aligned-timeout']}"
 
 
 # ---- Join the observations of a recording and of its simulation to one table with errors.
@@ -291,11 +234,9 @@ class Judgement(NamedTuple):
 
     table: pd.DataFrame | None
     name: str = ""
-    graph: Sequence[RecordedVertex] = ()
-    settings: Settings | None = None
+    path: Path = Path()
     not_modelled: Sequence[str] = ()  # features of the job that are not modelled
     error: str = ""  # why there is no table
-    is_measured: bool = False  # whether its configuration was inferred
 
 
 def judge(
@@ -308,15 +249,7 @@ def judge(
         document = to_document(recording)
         seeded, watch = range(1, seeds + 1), _time_limit(time_limit_s)
         table = truth(recording, document=document, seeds=seeded, overheads=overheads, progress=watch)
-        is_measured = isinstance(recording, Measured)
-        return Judgement(
-            table,
-            recording.name,
-            recording.vertices,
-            _settings(recording),
-            document.not_modelled,
-            is_measured=is_measured,
-        )
+        return Judgement(table, recording.name, path, document.not_modelled)
     except RecordingError as error:
         return Judgement(None, error=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
@@ -327,12 +260,6 @@ def judge(
         return Judgement(None, error=f"{path}: is a recording of a job too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001 - a defect of the simulator
         return Judgement(None, error=f"{path}: the simulation broke: {type(error).__name__}: {error}")
-
-
-def _settings(recording: RecordedJob) -> Settings | None:
-    if isinstance(recording, ConfiguredJob):
-        return recording.settings()
-    return settings_of_measured(recording) if isinstance(recording, Measured) else None
 
 
 class _OutOfTimeError(Exception):

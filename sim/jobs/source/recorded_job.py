@@ -10,7 +10,7 @@ import stat
 import threading
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from gzip import GzipFile
 from json import JSONDecodeError
@@ -219,11 +219,6 @@ class RecordedVertex(Protocol):
         """Whether it commits output when a checkpoint completes."""
         ...
 
-    @property
-    def is_even(self) -> bool:
-        """Whether it sends equal shares to the subtasks of its readers, or unknown ones."""
-        ...
-
 
 def has_readers(vertices: Iterable[RecordedVertex], name: str) -> bool:
     """Return whether any vertex reads this one.  Vertices without readers are sinks."""
@@ -400,10 +395,6 @@ class ConfiguredJob(RecordedJob):
     @abstractmethod
     def to_document(self, *, compare: bool = False) -> ImportedDocument:
         """Return the scenario of its configuration; with `compare`, one run per barrier mode."""
-
-    @abstractmethod
-    def settings(self) -> Mapping[str, Any]:
-        """Return a value for each independent choice of the configuration."""
 
     @abstractmethod
     def observed_values(self) -> Iterable[tuple[str, str, float]]:

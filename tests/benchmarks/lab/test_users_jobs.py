@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.lab.orderings import MEASURED_BARS, bars, orderings
+from benchmarks.lab.settings import settings_of_job
 from sim.jobs.evidence.prediction import judge
+from sim.jobs.reading import read_any
 
 USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 MET = {bar.what for bar in MEASURED_BARS}
@@ -28,7 +30,7 @@ def test_every_recording_is_judged(judged):
 
 def test_bars_that_are_met_stay_met(judged, table):
     """In the median over runs."""
-    found = bars(table, {name: outcome.graph for name, outcome in judged.items()}, MEASURED_BARS)
+    found = bars(table, {name: read_any(outcome.path).vertices for name, outcome in judged.items()}, MEASURED_BARS)
     missed = found[~found["met"] & found["what"].isin(MET)]
 
     assert missed.to_dict("records") == []
@@ -37,7 +39,7 @@ def test_bars_that_are_met_stay_met(judged, table):
 
 def test_runs_of_one_job_are_put_in_their_order(judged, table):
     """Without throughput: of jobs with windows it is that of the windows which a sample meets."""
-    found = orderings(table, {name: outcome.settings for name, outcome in judged.items()})
+    found = orderings(table, {name: settings_of_job(read_any(outcome.path)) for name, outcome in judged.items()})
     found = found[found["quantity"] != "numRecordsInPerSecond"]
 
     assert len(found) >= 10

@@ -14,7 +14,6 @@ RECORD = """\
         Quantity(
             "subtask_size", "bytes", "written by a subtask", "written for a completed checkpoint by a subtask", "subtask",
             column="checkpointed_size", history="subtask-written", repeats=0.01, in_envelope=True,
-            bars=(Bar("written by subtasks", 0.10),), measured_bars=(Bar("written by subtasks, p90", 0.15, "median", level="p90"),),
         ),
         Quantity(
             "latest_acknowledgement", "ms", "time of the last acknowledgement", "of a completed checkpoint, since the epoch", "checkpoint",
@@ -33,11 +32,9 @@ run: {duration: 1 s}
 PROGRAM = """\
 import json, sys
 from pathlib import Path
-from types import SimpleNamespace
 import sim
 from sim.jobs.evidence.backtest import compare_quantities
 from sim.jobs.evidence.backtest import checkpoints_of
-from benchmarks.lab.orderings import BARS, MEASURED_BARS, bars
 from sim.jobs.evidence.envelope import QUANTITIES
 from benchmarks.lab.orderings import repeated
 from sim.jobs.evidence.prediction import predicted
@@ -57,14 +54,12 @@ recording, scenario = Path(sys.argv[1]), sys.argv[2]
 (study,) = loads(scenario).scenarios
 simulated = predicted(sim.simulate(study, engine="interpreted"))
 truth = join_observed_predicted(simulated, simulated).assign(recording="r", family="f")
-graph = [SimpleNamespace(id=name, inputs=(), is_even=True) for name in ("source", "sink")]
 row = next(row for row in compare_quantities(simulated, simulated) if row.quantity == "subtask-written" and row.vertex == "sink")
 text = write({**compose(scenario, Reading("")), "backtest": section_of(Backtest((row,)))}, "")
 print(json.dumps({
     "observed": sorted(set(observed(read_any(recording))["quantity"])),
     "predicted": sorted(set(simulated["quantity"])),
     "errors": truth.loc[truth["quantity"] == "subtask_size", "relative_error"].tolist(),
-    "bars": [*bars(truth, {"r": graph})["what"], *bars(truth, {"r": graph}, MEASURED_BARS)["what"]],
     "section": [found.quantity for found in loads(text).backtest.compared],
     "title": [title(row), quantity_words("subtask_size (first)")],
     "history": checkpoints_of(read_source([recording]))["units"],
@@ -86,7 +81,7 @@ def found(tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(recording), SCENARIO],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": str(place)},
+        env=os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,
@@ -100,10 +95,9 @@ def test_it_is_in_tables_of_recordings_and_of_runs(found, side):
     assert {"subtask_size", "latest_acknowledgement", "checkpointed_size"} <= set(found[side])
 
 
-def test_it_has_errors_and_bars(found):
+def test_it_has_errors(found):
     """A run agrees with itself."""
     assert {0.0} == set(found["errors"])
-    assert {"written by subtasks", "written by subtasks, p90"} <= set(found["bars"])
 
 
 def test_a_backtest_has_it_and_a_file_says_it(found):

@@ -1,6 +1,5 @@
 """The catalogue of what is observed: every quantity once, with what comparisons ask of it."""
 
-from benchmarks.lab.orderings import BARS, MEASURED_BARS
 from sim.model.quantities import QUANTITIES
 from sim.results.schema import TABLES
 
@@ -22,11 +21,3 @@ def test_what_was_never_repeated_spreads_like_the_worst():
 
     assert max(measured) == QUANTITIES["state_size"].spread
     assert QUANTITIES["end_to_end_duration"].spread == 0.04
-
-
-def test_a_bar_of_two_quantities_is_one_bar():
-    assert next(names for bar, names in MEASURED_BARS.items() if bar.what == "throughput") == (
-        "numRecordsInPerSecond",
-        "numRecordsOutPerSecond",
-    )
-    assert len(BARS) == sum(len(quantity.bars) for quantity in QUANTITIES.values())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.jobs.evidence.prediction import run_name
+from benchmarks.lab.settings import run_name
 from sim.model.checkpoint import Barriers
 
 
