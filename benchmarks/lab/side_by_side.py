@@ -21,8 +21,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.history.history import History
-from sim.jobs.history.path import NEAR_CRITICAL_SHARE, PathStep, near_paths, steps
+from sim.jobs.history.history import History, SubtaskId
+from sim.jobs.history.path import PathSearch, PathStep, steps
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_any, read_source
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordedTask
@@ -254,6 +254,38 @@ BARRIER_IN_TRANSIT = dict.fromkeys(
     (kind.value for kind in (PathKind.QUEUE, PathKind.ALIGNMENT, PathKind.TIMEOUT)), "a barrier on its way"
 )
 """Classes that are combined if vertices are ignored."""
+
+
+NEAR_CRITICAL_SHARE = 0.1
+"""A path is nearly critical if it ends at most this share of the duration before the critical path."""
+
+
+def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
+    """Yield the critical path, and nearly critical ones, which would become critical if it were shorter.
+
+    These end with another vertex that acknowledges at about the same time, or, if several barriers arrived at the same
+    time, go through the barrier that was sent last.
+    """
+    if not point.tasks or point.end_to_end_duration < 0:
+        return
+    yield PathSearch(history, point).found()
+    yield PathSearch(history, point, later=True).found()
+    for last in _nearly_last(PathSearch(history, point)):
+        for later in (False, True):
+            yield PathSearch(history, point, later=later).found(last)
+
+
+def _nearly_last(search: PathSearch) -> Iterator[SubtaskId]:
+    """Yield the last subtask of each other vertex that acknowledges nearly as late as the last of all."""
+    if search.point.status != "COMPLETED" or not search.moments:
+        return
+    ends = {name: row.acknowledged_ns for name, row in search.moments.items()}
+    latest: dict[str, SubtaskId] = {}
+    for name in sorted(ends, key=lambda name: (ends[name], name), reverse=True):
+        latest.setdefault(name[0], name)
+    first, *others = latest.values()
+    longest_ns = NEAR_CRITICAL_SHARE * search.point.end_to_end_duration * MS
+    yield from (name for name in others if ends[first] - ends[name] <= longest_ns)
 
 
 class LeadingPart(NamedTuple):

@@ -10,7 +10,7 @@ phase waited for; that is inferred from sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sim.jobs.history.history import History, Moments, SubtaskId, late_in, moments, subtasks_of, writers_of
@@ -28,8 +28,6 @@ _MAX_ARRIVAL_DIFFERENCE = 0.1
 """Barriers arrive at the same time if their arrivals differ by at most this share of the longest transit time."""
 NO_FILE_BYTES = 20 * 1024
 """Less state is sent in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
-NEAR_CRITICAL_SHARE = 0.1
-"""A path is nearly critical if it ends at most this share of the duration before the critical path."""
 _ASYNC_SHARE_STATELESS, _ASYNC_SHARE_STATEFUL = 0.5, 0.75
 """Minimum share of an asynchronous phase after which a barrier arrives that delayed its end, with little and much state."""
 
@@ -63,22 +61,7 @@ def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return ()
-    return _PathSearch(history, point).found()
-
-
-def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
-    """Yield the critical path, and nearly critical ones, which would become critical if it were shorter.
-
-    These end with another vertex that acknowledges at about the same time, or, if several barriers arrived at the same
-    time, go through the barrier that was sent last.
-    """
-    if not point.tasks or point.end_to_end_duration < 0:
-        return
-    yield _PathSearch(history, point).found()
-    yield _PathSearch(history, point, later=True).found()
-    for last in _PathSearch(history, point).nearly_last():
-        for later in (False, True):
-            yield _PathSearch(history, point, later=later).found(last)
+    return PathSearch(history, point).found()
 
 
 def failed_asynchronously(point: RecordedCheckpoint) -> bool:
@@ -86,7 +69,7 @@ def failed_asynchronously(point: RecordedCheckpoint) -> bool:
     return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
 
 
-class _PathSearch:
+class PathSearch:
     """The search for the path of one checkpoint.
 
     With `later`, if several barriers arrived at the same time, the one that was sent last is followed, instead of the
@@ -111,21 +94,6 @@ class _PathSearch:
         else:
             self._unfinished(end_ns)
         return tuple(reversed(self._found))
-
-    def nearly_last(self) -> Iterator[SubtaskId]:
-        """Yield the last subtask of each other vertex that acknowledges nearly as late as the last of all."""
-        if self.point.status != "COMPLETED" or not self.moments:
-            return
-        ends = {name: row.acknowledged_ns for name, row in self.moments.items()}
-        latest: dict[str, SubtaskId] = {}
-        for name in sorted(ends, key=lambda name: (ends[name], name), reverse=True):
-            latest.setdefault(name[0], name)
-        first, *others = latest.values()
-        yield from (
-            name
-            for name in others
-            if ends[first] - ends[name] <= NEAR_CRITICAL_SHARE * self.point.end_to_end_duration * MS
-        )
 
     # ------------------------------------------------------------------------------------------ from the ends
 
