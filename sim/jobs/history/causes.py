@@ -21,7 +21,7 @@ from sim.jobs.history.history import (
     writers_of,
 )
 from sim.jobs.history.path import PathStep, failed_asynchronously
-from sim.jobs.infer.windows import DetectedPeriod, find_period, find_periodic_timers, phase_concentration_p_value
+from sim.jobs.infer.windows import find_periodic_timers, phase_concentration_p_value
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.model.text import one_line
 from sim.model.units import MS, format_duration
@@ -87,30 +87,6 @@ def _phase_of_compaction(point: RecordedCheckpoint) -> float:
 def periodic_p_values(history: History) -> tuple[tuple[PeriodicEvent, float], ...]:
     """Return the periodic events of a history with their p-values.  Cached, because each step of each path needs them."""
     return tuple((rhythm, p_value_of(rhythm, history.usual)) for rhythm in periodic_events(history))
-
-
-@lru_cache(maxsize=1)
-def unexplained_period(history: History) -> DetectedPeriod | None:
-    """Return a significant period of durations, if no periodic event of the job explains long checkpoints."""
-    if any(p < MAX_P_VALUE for _, p in periodic_p_values(history)):
-        return None
-    found = find_period(
-        [point.trigger_timestamp for point in history.usual], [point.end_to_end_duration for point in history.usual]
-    )
-    return found if found is not None and found.p < MAX_P_VALUE else None
-
-
-def unexplained_period_text(rhythm: DetectedPeriod) -> str:
-    """Return a clause such as ``come every 9.1 s (2.6 s and 1.6 s would look the same ...``."""
-    alike = " and ".join(_about_text(period_ms) for period_ms in rhythm.aliases_ms)
-    return (
-        f"come every {_about_text(rhythm.period_ms)} ({alike} would look the same at these checkpoints): timers, windows, "
-        "or something beside the job that Flink does not tell of"
-    )
-
-
-def _about_text(period_ms: float) -> str:
-    return f"{period_ms / 1000:.3g} s"
 
 
 def p_value_of(rhythm: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
@@ -469,8 +445,6 @@ class HistoryCauses:
             for rhythm, p in periodic_p_values(self.history)
             if p < MAX_P_VALUE
         )
-        if (rhythm := unexplained_period(self.history)) is not None:
-            text += f"; long checkpoints of this history {unexplained_period_text(rhythm)} (p = {rhythm.p:.2g})"
         if text in self._clauses:
             return ""
         self._clauses.add(text)

@@ -12,7 +12,7 @@ from statistics import fmean, median
 
 from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 
-from sim.jobs.history.causes import name_of, p_value_of, periodic_events, unexplained_period, unexplained_period_text
+from sim.jobs.history.causes import name_of, p_value_of, periodic_events
 from sim.jobs.history.history import History, is_acknowledged, slow_subtasks
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -340,8 +340,6 @@ def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterat
             p_value_of(rhythm, points),
             1.0,
         )
-    if (found := unexplained_period(history)) is not None:  # its p-value is already corrected for all periods
-        yield Finding(f"long checkpoints {unexplained_period_text(found)}", found.p, 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts

@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
 from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
 from sim.jobs.infer.draft import Draft, duration_text
@@ -315,56 +314,6 @@ def _counter_steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], nam
     """Return the differences of a counter between consecutive samples, of all subtasks in one list."""
     values = [column for _, column in sampled.get(name, ())]
     return [new - old for before, after in pairwise(values) for old, new in zip(before, after, strict=False)]
-
-
-# ---- Unknown period of checkpoint durations: the maximum over all frequencies, with a p-value corrected for multiple testing.
-
-FloatArray = NDArray[np.float64]
-
-_PERIOD_RESAMPLES = 4_000
-_MIN_PERIODS_OBSERVED = 4
-_MIN_CHECKPOINTS_FOR_PERIOD = 16
-_PERIOD_REFINEMENT = 20  # finer frequencies tried on either side of the best one
-
-
-class DetectedPeriod(NamedTuple):
-    """The period at which durations are most concentrated at one phase."""
-
-    period_ms: float
-    p: float  # p-value, corrected for all periods tried
-    aliases_ms: tuple[float, ...]  # shorter periods that cannot be told apart at the times of the checkpoints
-
-
-def find_period(times_ms: Sequence[float], durations_ms: Sequence[float]) -> DetectedPeriod | None:
-    """Find the period of checkpoint durations.  Returns None if there are too few of them, or all are equal.
-
-    At each frequency the squared length of the mean vector, weighted by duration minus the shortest, is divided by its
-    mean over permutations (Lomb's periodogram).  The p-value is that of the maximum over all frequencies (Westfall and
-    Young 1993).  `times_ms` are the trigger times.
-    """
-    times, durations = np.array(times_ms, dtype=float), np.array(durations_ms, dtype=float)
-    if len(times) < _MIN_CHECKPOINTS_FOR_PERIOD:
-        return None
-    weights, interval, span = durations - durations.min(), float(median(np.diff(np.sort(times)))), float(np.ptp(times))
-    if not weights.any() or interval <= 0 or span < 2 * _MIN_PERIODS_OBSERVED * interval:
-        return None
-    # Neighbouring frequencies are half a resolution apart; above the Nyquist frequency (one period per two checkpoints) they alias.
-    frequencies = np.arange(_MIN_PERIODS_OBSERVED / span, 0.5 / interval, 0.5 / span)
-    permuted = np.random.default_rng(_SEED).permuted(np.tile(weights, (_PERIOD_RESAMPLES, 1)), axis=1)
-    by_chance = _spectral_power(permuted, times - times.min(), frequencies)
-    expected = by_chance.mean(axis=0)
-    observed = _spectral_power(weights[None], times - times.min(), frequencies)[0] / expected
-    is_as_large = (by_chance / expected).max(axis=1) >= observed.max() - 1e-9
-    finer = frequencies[int(observed.argmax())] + np.linspace(-0.5, 0.5, 2 * _PERIOD_REFINEMENT + 1) / span
-    best = float(finer[_spectral_power(weights[None], times - times.min(), finer)[0].argmax()])
-    aliases_ms = tuple(1 / (1 / interval + sign * best) for sign in (-1, 1))
-    return DetectedPeriod(1 / best, float((1 + is_as_large.sum()) / (1 + _PERIOD_RESAMPLES)), aliases_ms)
-
-
-def _spectral_power(weights: FloatArray, times: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Return the power at each frequency (columns) for each row of weights."""
-    angles = 2 * np.pi * np.outer(times, frequencies)
-    return np.square(weights @ np.cos(angles)) + np.square(weights @ np.sin(angles))
 
 
 # ---- Infer the `window:` section of each vertex that has a window in the plan, or a saw-tooth state size.
