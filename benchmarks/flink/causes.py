@@ -228,7 +228,7 @@ _TIMERS = Cause(
     "timers",
     "the same every 13 s, and 7 ms each",
     _since_start,
-    (Question("history", r"(keep the rhythm of (the windows|timers) of firing|come every (13|26) s)"),),
+    (Question("history", r"keep the rhythm of (the windows|timers) of firing"),),
 )
 
 _EVERY = {"execution.checkpointing.timeout": "10 s", "fs.paced.close-ms": "10", "fs.paced.bandwidth": str(40 * MB)}

@@ -715,12 +715,6 @@ TEMPLATES = (
     template("JVM", r"the JVM of (?P<name>\S+) has spent (?P<ms>MS) in garbage collection(?P<n>)", collects),
     template("rhythm", r"long checkpoints of this history keep the rhythm of .*? \(p = [\d.e-]+\)"),
     template(
-        "every",
-        r"(?:- )?long checkpoints (?:of this history )?come every [\d.e+]+ s \(.*? would look the same at these "
-        r"checkpoints\): timers, "
-        r"windows, or something beside the job that Flink does not tell of(?: \(p = [\d.e-]+\))?" + P,
-    ),
-    template(
         "not acknowledged",
         r"Not acknowledged by (?P<n>\d+) of (?P<of>\d+) subtasks: (?P<names>SUB(?:, SUB)*)(?: and "
         r"(?P<more>\d+) more)?",

@@ -6,7 +6,7 @@ import math
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
@@ -212,8 +212,6 @@ MIN_GROWTH_FACTOR = 1.1
 """Minimum state size in the last third of the history / in the first third for the state to be growing."""
 MIN_TAIL_RATIO = 1.25
 """Minimum p90 / p50 of the history relative to that of the prediction for the history to have a tail."""
-MIN_BURST_RATIO = 3.0
-"""Minimum p90 / p50 of the bytes written that is explained by compactions."""
 PHASES = ("start-delay", "alignment", "sync", "async")
 
 
@@ -223,22 +221,14 @@ class BacktestEvidence:
 
     # Full size [bytes] of the first and last third of the history, if the state grows there but not in the scenario.
     growth: tuple[float, float] | None = None
-    rocksdb: bool = False
-    windows: tuple[str, ...] = ()  # vertices with a window in their chain but not in the scenario
     unbalanced: tuple[str, ...] = ()  # contradictions between counters, as phrases
 
 
-def evidence_of(
-    observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()
-) -> BacktestEvidence:
-    """Collect the facts; `chains` has the operator names of each vertex."""
-    rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
-    modelled = {vertex.name for vertex in scenario.job.vertices if vertex.window is not None}
-    windows = tuple(
-        name for name, chain in chains.items() if name not in modelled and "window" in f"{name} {chain}".lower()
-    )
-    is_growing = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
-    return BacktestEvidence(None if is_growing else _growth(observed), rocksdb, windows, tuple(unbalanced))
+def evidence_of(observed: pd.DataFrame, scenario: Scenario, unbalanced: Sequence[str] = ()) -> BacktestEvidence:
+    """Collect the facts.  Files of RocksDB grow until they are merged, so their growth says nothing about the state."""
+    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
+    is_told = any(state.growth_bytes or state.backend == "rocksdb" for state in states)
+    return BacktestEvidence(None if is_told else _growth(observed), tuple(unbalanced))
 
 
 def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
@@ -262,8 +252,8 @@ def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: Ba
     if not row.predicted.count:
         why = f": {'; '.join(evidence.unbalanced)}" if evidence.unbalanced else ""
         return f"no checkpoint completes in the simulation{why}"
-    if row.quantity in ("checkpointed", "full-size"):
-        return _size_cause(row, evidence)
+    if row.quantity in ("checkpointed", "full-size") and evidence.growth is not None:
+        return _growth_text(evidence.growth)
     if row.quantity in PHASES or row.quantity == "end-to-end":
         return _duration_cause(row, rows, evidence)
     return UNKNOWN
@@ -277,18 +267,6 @@ def _throughput_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     return UNKNOWN
 
 
-def _size_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
-    if evidence.growth is not None and not evidence.rocksdb:
-        return _growth_text(evidence.growth)
-    if evidence.rocksdb and row.quantity == "full-size" and row.predicted.p50 < row.observed.p50:
-        return (
-            "RocksDB keeps what was overwritten until it compacts: the files hold more than the state that was assumed"
-        )
-    if evidence.rocksdb and row.quantity == "checkpointed" and row.observed.p90 > MIN_BURST_RATIO * row.observed.p50:
-        return "in some checkpoints RocksDB writes files that it has merged: the simulated ones are smaller"
-    return UNKNOWN if evidence.growth is None else _growth_text(evidence.growth)
-
-
 def _growth_text(growth: tuple[float, float]) -> str:
     return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
 
@@ -297,22 +275,21 @@ def _duration_cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evi
     longer = row.predicted.at(row.off[0]) > row.observed.at(row.off[0])
     if longer and row.quantity in ("async", "end-to-end") and evidence.growth is not None:
         return f"{_growth_text(evidence.growth)}, and earlier checkpoints wrote less"
-    if "p50" not in row.off and (tail := _tail_cause(row, evidence)):
+    if "p50" not in row.off and (tail := _tail_cause(row)):
         return tail
     if row.quantity == "end-to-end" and (phase := _deviating_phase(row, rows)) is not None:
         return f"{phase.quantity} of {phase.vertex}: {_observed_and_predicted_text(phase, row)}"
-    return _tail_cause(row, evidence) or UNKNOWN
+    return _tail_cause(row) or UNKNOWN
 
 
-def _tail_cause(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
+def _tail_cause(row: ComparedQuantity) -> str:
     """Return the cause of a tail; empty if the history has no wider spread, or the prediction is too long."""
     if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
         return ""
     recorded, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
     if recorded < MIN_TAIL_RATIO * simulated:
         return ""
-    fires = f"; {', '.join(evidence.windows)} fires windows, of which the file says nothing" if evidence.windows else ""
-    return f"the history has a tail that the model has not: p90 is {recorded:.1f} times p50, predicted {simulated:.1f} times{fires}"
+    return f"the history has a tail that the model has not: p90 is {recorded:.1f} times p50, predicted {simulated:.1f} times"
 
 
 def _deviating_phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
@@ -522,7 +499,6 @@ class NoHistoryError(Exception):
 def backtest(
     job: RecordedJob,
     *,
-    chains: Mapping[str, str] | None = None,
     unbalanced: Sequence[str] = (),
     budget_s: float = BUDGET_S,
     engine: Engine = "compiled",
@@ -530,8 +506,8 @@ def backtest(
 ) -> Backtest:
     """Simulate an imported job, and compare it with its history.
 
-    `chains` has the operators of each vertex, `unbalanced` the contradictions between counters.  Raises `NoHistoryError`,
-    or `TooLargeError` if the simulation takes too long.
+    `unbalanced` has the contradictions between counters.  Raises `NoHistoryError`, or `TooLargeError` if the simulation
+    takes too long.
     """
     history = observed(job)
     durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]
@@ -543,7 +519,7 @@ def backtest(
     results = runs_within(scenario, job, budget_s=budget_s, engine=engine, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
     rows = compare_quantities(history, in_runs)
-    explained = with_causes(rows, evidence_of(history, scenario, chains or {}, unbalanced))
+    explained = with_causes(rows, evidence_of(history, scenario, unbalanced))
     longest = sorted(durations.tolist(), reverse=True)[:MAX_KEPT_DURATIONS]
     compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
     duration = next((row for row in rows if row.quantity == "end-to-end"), None)
@@ -583,9 +559,7 @@ def with_backtest(
     """
     try:
         warm()
-        result = backtest(
-            recorded_job(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch
-        )
+        result = backtest(recorded_job(source), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)
     except (NoHistoryError, TooLargeError) as reason:
         return imported, [f"no backtest: {reason}"]
     except Exception as error:  # noqa: BLE001 - a defect of the simulator must not lose the import
@@ -612,17 +586,6 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
 def _known(value: float) -> float | None:
     """Return a value for JSON: an int if it is whole, None if unknown."""
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
-
-
-def _chains(imported: ImportedDocument | Inference) -> dict[str, str]:
-    """Return the comment of each vertex, which lists its operators."""
-    comments = imported.comments
-    names = imported.document["job"]
-    return (
-        {name: comments.get(f"job.{name}", "") for name in names}
-        if isinstance(comments, dict)
-        else dict.fromkeys(names, "")
-    )
 
 
 def _with_section(

@@ -367,9 +367,6 @@ def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: 
 # broadcast, an equal part with rebalance, the records of the same subtask upstream with forward.  The rest is keyed.
 # Two keyed inputs can be separated by bytes if their records differ in size, otherwise they cannot.
 
-MIN_SIZE_RATIO = 1.5
-"""Minimum ratio of the record sizes of two inputs to separate them by bytes."""
-
 MIN_SKEW = 1.1
 """If no subtask reads more than this factor times the mean, the skew of two keyed inputs is not asked for."""
 
@@ -384,44 +381,36 @@ class Shares:
 
 
 def keyed_shares(
-    job: RestJob,
-    vertex: RestVertex,
-    shippings: Sequence[Shipping],
-    flowed: Mapping[str, Flows],
-    edges: Mapping[EdgeId, Edge],
+    vertex: RestVertex, shippings: Sequence[Shipping], flow: Flows, edges: Mapping[EdgeId, Edge]
 ) -> dict[int, Shares]:
     """Return the shares by input, without inputs whose subtasks do not differ significantly.
 
     `shippings` has the ship strategy of each input.  A difference of a few per cent matters: under back-pressure the
     channels to subtasks with a smaller share run empty, and contain no in-flight data.
     """
-    flow = flowed[vertex.name]
     keyed = [i for i, shipping in enumerate(shippings) if shipping.keyed]
     read = [_per_second(own.records_in, own.elapsed_ms) for own in flow.subtasks]
     if not keyed or vertex.parallelism < 2 or len(read) < 2 or any(map(math.isnan, read)):
         return {}
     others = [i for i in range(len(shippings)) if i not in keyed]
-    known = [_unkeyed_rates(job, vertex, i, shippings[i], flowed, edges) for i in others]
-    if None in known:
+    unkeyed = math.fsum(
+        _rate_of_each_reader(edges.get((vertex.name, i)), shippings[i], vertex.parallelism) for i in others
+    )
+    if math.isnan(unkeyed):
         return {}
-    rest = [max(all_ - math.fsum(of[s] for of in known if of is not None), 0.0) for s, all_ in enumerate(read)]
+    rest = [max(own - unkeyed, 0.0) for own in read]
     source = f"records in of each subtask{', less those of its other inputs' if others else ''}, {flow.source}"
     doubt = _question_about_unkeyed_rates(vertex, others, edges, math.fsum(rest))
-    found: dict[int, Sequence[float]] = dict.fromkeys(keyed, rest)
-    if len(keyed) == 2 and not others and (split := _split_by_record_size(vertex, keyed, flow, edges)) is not None:
-        found = dict(zip(keyed, split, strict=True))
-        source = f"records and bytes in of each subtask, whose inputs have records of different sizes, {flow.source}"
-    elif len(keyed) > 1 and max(rest) > MIN_SKEW * math.fsum(rest) / len(rest):
+    if len(keyed) > 1 and max(rest) > MIN_SKEW * math.fsum(rest) / len(rest):
         doubt = (
             "Do the keys of its inputs have the same skew?",
             "yes; each subtask counts the records of all its inputs together.",
         )
     elapsed_s = math.fsum(own.elapsed_ms for own in flow.subtasks) / len(flow.subtasks) / 1000
-    return {
-        i: Shares(tuple(round(1000 * value / math.fsum(values)) for value in values), source, doubt)
-        for i, values in found.items()
-        if _differ_significantly([value * elapsed_s for value in values])
-    }
+    if not _differ_significantly([value * elapsed_s for value in rest]):
+        return {}
+    shares = Shares(tuple(round(1000 * value / math.fsum(rest)) for value in rest), source, doubt)
+    return dict.fromkeys(keyed, shares)
 
 
 def _differ_significantly(counts: Sequence[float]) -> bool:
@@ -430,28 +419,11 @@ def _differ_significantly(counts: Sequence[float]) -> bool:
     return mean > 0 and any(abs(count - mean) > MAX_COUNT_DEVIATIONS * math.sqrt(mean) for count in counts)
 
 
-def _unkeyed_rates(
-    job: RestJob,
-    vertex: RestVertex,
-    i: int,
-    shipping: Shipping,
-    flowed: Mapping[str, Flows],
-    edges: Mapping[EdgeId, Edge],
-) -> list[float] | None:
-    """Return the records per second that each subtask reads from an input without keys, or None if they are unknown."""
-    edge, readers = edges.get((vertex.name, i)), vertex.parallelism
-    if edge is None:
-        return None
-    if shipping.copies:
-        return [edge.likely_records] * readers
-    if shipping.to_one:
-        return [edge.likely_records] + [0.0] * (readers - 1)
-    writers = flowed[edge.upstream].subtasks
-    if shipping.one_to_one and job.vertex(edge.upstream).parallelism == readers == len(writers):
-        written = [_per_second(own.records_out, own.elapsed_ms) for own in writers]
-        total = math.fsum(written)
-        return [edge.likely_records * own / total for own in written] if total > 0 else None
-    return [edge.likely_records / readers] * readers
+def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) -> float:
+    """Return the records per second that each subtask reads from an input without keys, or NaN if they may differ."""
+    if edge is None or shipping.to_one or shipping.one_to_one:
+        return math.nan
+    return edge.likely_records / (1 if shipping.copies else readers)
 
 
 def _question_about_unkeyed_rates(
@@ -464,39 +436,6 @@ def _question_about_unkeyed_rates(
     if uncertainty <= TOLERANCE * keyed:
         return ()
     return ("How many records do its inputs without keys have?", "a number that agrees with all counters.")
-
-
-def _split_by_record_size(
-    vertex: RestVertex, keyed: Sequence[int], flow: Flows, edges: Mapping[EdgeId, Edge]
-) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Return the records per second of both keyed inputs, by subtask, from its counters of records and of bytes.
-
-    Returns None if the record sizes are too similar, or the result contradicts the records on the edges.
-    """
-    first, second = (edges.get((vertex.name, i)) for i in keyed)
-    if first is None or second is None:
-        return None
-    sizes = (first.likely_size, second.likely_size)
-    if (
-        not (first.size.is_exact or first.records.is_exact)
-        or not min(sizes) > 0
-        or max(sizes) < MIN_SIZE_RATIO * min(sizes)
-    ):
-        return None
-    parts: tuple[list[float], list[float]] = ([], [])
-    for own in flow.subtasks:
-        records, size = _per_second(own.records_in, own.elapsed_ms), _per_second(own.bytes_in, own.elapsed_ms)
-        first_records = (size - sizes[1] * records) / (sizes[0] - sizes[1])
-        if math.isnan(first_records):
-            return None
-        parts[0].append(min(max(first_records, 0.0), records))
-        parts[1].append(records - parts[0][-1])
-    counted = zip(parts, (first, second), strict=True)
-    return (
-        parts
-        if all(abs(math.fsum(part) - edge.likely_records) <= TOLERANCE * edge.likely_records for part, edge in counted)
-        else None
-    )
 
 
 def _per_second(count: float, elapsed_ms: float) -> float:
@@ -524,7 +463,7 @@ def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlo
     """Set `input` and `combine`."""
     names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
-    shares = keyed_shares(job, vertex, shippings, flowed.vertices, flowed.edges)
+    shares = keyed_shares(vertex, shippings, flowed.vertices[vertex.name], flowed.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
         ship, origin = _infer_shipping(draft, vertex, edge)
