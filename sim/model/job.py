@@ -336,14 +336,6 @@ class Window:
     every_ns: int = option(Kind.DURATION, 0, "sliding only: from one end to the next one.", usually="the size")
     hold_ns: int = 0
     early: bool = False  # what is held leaves before each barrier, too
-    bundle: int = option(
-        Kind.COUNT,
-        0,
-        "mini-batch only: with so many records a bundle leaves at once (table.exec.mini-batch.size, python.fn-execution.bundle.size).\n"
-        "Default: no bound.",
-        key="size",
-        usually="no bound",
-    )
 
     @property
     def step_ns(self) -> int:

@@ -190,7 +190,7 @@ class Task:
     urgent_tail: int = -1
     watches: int = -1  # S7
     prioritised: int = 0
-    # late outputs (L1-L10)
+    # late outputs (L1-L9)
     late: int = 0  # records served whose outputs are not written, one in hand too
     in_hand: int = 0
     lag: int = 0  # TIMED or UNTIMED; 0: outputs leave at once

@@ -82,8 +82,7 @@ class Lag:
     """Outputs leave some time after the service of their record (L1-L5), or are fired when they are let go (L7, L8)."""
 
     times: Law = ()  # ns; empty: they wait until they are let go
-    # with times: late records at most, at least 1; without: with so many all are let go (L10), 0: no bound
-    capacity: int = 0
+    capacity: int = 0  # with times: late records at most, at least 1
     firing_ns: int = 0  # without times: what each output takes the thread, before it is written; 0: nothing
     outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
     yields: bool = False  # mails and markers with priority pass between two firings

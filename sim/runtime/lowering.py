@@ -84,7 +84,7 @@ def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
         return Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
     if vertex.window is not None:
         outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
-        return Lag(capacity=vertex.window.bundle, firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
+        return Lag(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
     return Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
 
 

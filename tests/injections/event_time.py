@@ -34,7 +34,9 @@ SLIDING = world(
     chain(m=reader(window={"sliding": "600 ms", "every": "200 ms", "time": "processing", "state-per-record": "100 B"})),
     faults=(KILL,),
 )
-BUNDLES = world(chain(s=source() | {"window": {"mini-batch": "100 ms", "time": "processing"}}), faults=(KILL,))
+FIRST_STAGE = world(
+    chain(s=source() | {"window": {"tumbling": "100 ms", "time": "processing", "stage": "local"}}), faults=(KILL,)
+)
 IDLE = source(2, 6, watermark=WATERMARK | {"idle-timeout": "300 ms"})
 ONE_IDLE = world(TWO_STREAMS["job"] | {"t": IDLE})
 
@@ -147,6 +149,6 @@ def slices_are_not_kept(_):
     return lambda self, open_records: open_records
 
 
-@add(OperatorWindows, "leaves", BUNDLES, "A bundle is held back behind the barrier.")
-def bundles_stay_behind_the_barrier(_):
+@add(OperatorWindows, "leaves", FIRST_STAGE, "A first stage holds records back behind the barrier.")
+def first_stages_stay_behind_the_barrier(_):
     return lambda self: False

@@ -1,6 +1,5 @@
 """Laws 71 to 73, 80 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap.
 
-No bundle holds more than its size.
 """
 
 from __future__ import annotations
@@ -79,22 +78,6 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
 
     waiting = sum(late(instance, "stage0"))
     assert RATE * gap_ns / SECOND * 0.85 <= waiting <= RATE * (gap_ns + 200 * MS) / SECOND
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@quick
-@given(st.sampled_from([1, 7, 40]), barriers(), st.sampled_from([0, MS, 4 * MS]))
-def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
-    """One that is full is fired before another record is read; what is not full leaves at the end of its window, or before a barrier."""
-    window = Window(SECOND, "processing", fire_ns, early=True, bundle=size)
-    instance = JobInstance(scenario(windowed(window), kind, interval_ms=330), engine)
-    instance.start()
-    for step in range(1, 60):
-        instance.env.run(until=step * 37 * MS)
-
-        assert max(late(instance, "stage0")) <= size
-    assert sum(served(instance, "stage0")) - sum(late(instance, "stage0")) >= sum(served(instance, "sink")) > 0
-    assert instance.violations() == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

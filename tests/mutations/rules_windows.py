@@ -141,11 +141,11 @@ WINDOWS = (
         f"{_KINDS}an_output_that_is_full_holds_the_barrier_back_in_the_first_stage",
     ),
     Rule(
-        "the end of data finishes bundles",
+        "the end of data finishes a first stage",
         "runtime/task/windows.py",
         "            self.slot.thread.release_late_outputs(self.content.served())\n",
         "            return\n",
-        f"{_KINDS}a_mini_batch_leaves_after_its_latency_or_before_a_barrier",
+        f"{_KINDS}a_source_with_a_first_stage_ends",
     ),
     Rule(
         "an idle channel does not count",
@@ -195,13 +195,6 @@ WINDOWS = (
         "        if not self.drops:\n",
         "        if True:\n",
         f"{_IDLE}a_drain_while_all_sources_are_idle_fires_nothing[idle]",
-    ),
-    Rule(
-        "a full bundle leaves at once",
-        "tests/oracle/late.py",
-        "len(task.late) == lag.capacity:  # L10\n",
-        "len(task.late) > lag.capacity:  # L10\n",
-        "tests/plane/test_rules_late.py::test_L10_a_full_bundle_leaves_at_once[oracle]",
     ),
     Rule(
         "sessions of processing time wait for their gap",

@@ -1,4 +1,4 @@
-"""Outputs that leave after the service of their record (rules L1-L10)."""
+"""Outputs that leave after the service of their record (rules L1-L9)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ class LateOutputs:
             task.in_hand.append(late)
             return
         self.enter(task, late)
-        lag = task.vertex.lag
-        if lag is not None and not lag.times and len(task.late) == lag.capacity:  # L10
-            task.release_late_outputs = late.ordinal + 1
 
     def room(self, task: Task) -> bool:
         lag = task.vertex.lag

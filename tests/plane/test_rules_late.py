@@ -278,25 +278,3 @@ def test_mails_that_pass_come_before_the_report(build):
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
     assert notices(plane, 400) == [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)]
-
-
-def test_L10_a_full_bundle_leaves_at_once(build):
-    """Records are served every 10 ns: with the third of them three leave, and five are let go before the next bundle is full."""
-    plane = build(chain(Lag(capacity=3), total=8))
-    seen = []
-    for until in (30, 40, 50, 60, 70, 80, 90):
-        run(plane, until + 5)
-        seen.append((task(plane, 1, "served"), plane.position(1).late))
-
-    assert seen == [(2, 2), (3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2)]
-    plane.release_late_outputs(1, 8)
-    run(plane, 200)
-    assert (plane.position(1).late, task(plane, 2, "served")) == (0, 8)
-
-
-def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):
-    plane = build(chain(Lag(capacity=2, firing_ns=30), total=4))
-    run(plane, 35)
-    plane.interrupt(1)
-
-    assert notices(plane, 120) == [(90, NoticeKind.SAFE)]

@@ -91,7 +91,7 @@ lagging = st.one_of(
     st.none(),
     st.builds(Lag, times=laws(0, 400), capacity=st.integers(1, 4)).filter(lambda lag: lag.times),
     st.just(Lag()),
-    st.builds(Lag, capacity=st.integers(1, 4), firing_ns=st.sampled_from((0, 30)), yields=st.booleans()),
+    st.builds(Lag, firing_ns=st.sampled_from((0, 30)), yields=st.booleans()),
     st.builds(
         Lag,
         firing_ns=st.integers(0, 60),

@@ -1,4 +1,4 @@
-"""Sources that may be idle, subtasks without records, and bundles that are bounded."""
+"""Sources that may be idle, and subtasks without records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["draw_idleness"]
 
 
 def draw_idleness(draw: Draw, world: Document) -> None:
-    """Some sources may be idle, or have silent subtasks; some bundles have a size.  Drawn behind all else, too."""
+    """Some sources may be idle, or have silent subtasks.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         source = vertex.get("source", {})
         if source and draw.chance(0.15):
@@ -17,6 +17,3 @@ def draw_idleness(draw: Draw, world: Document) -> None:
             }
         if source and "records" not in source and vertex.get("parallelism", 1) > 1 and draw.chance(0.1):
             source["silent"] = draw.pick(1, vertex["parallelism"] - 1)
-        window = vertex.get("window", {})
-        if "mini-batch" in window and "flush" not in window and draw.chance(0.6):
-            window["size"] = draw.pick(1, 3, 20)

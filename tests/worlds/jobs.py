@@ -280,12 +280,12 @@ def draw_windows(draw: Draw, world: Document) -> None:
 
 
 def draw_first_stages(draw: Draw, world: Document) -> None:
-    """Some sources have the first stage of an aggregation, or a mini-batch, in their chain.  Drawn behind all else, too."""
+    """Some sources have the first stage of an aggregation in their chain.  Drawn behind all else, too."""
     changed = resized(world)
     for name, vertex in world["job"].items():
         if "source" in vertex and name not in changed and draw.chance(0.12):
             kind = {"tumbling": draw.pick("150 ms", "600 ms"), "time": "event", "stage": "local"}
-            batch = {"mini-batch": draw.pick("40 ms", "300 ms"), "time": "processing"}
+            batch = {"tumbling": draw.pick("40 ms", "300 ms"), "time": "processing", "stage": "local"}
             vertex["window"] = draw.pick(kind, batch) | draw.section(0.5, fire=lambda: draw.pick("100 us", "1 ms"))
 
 
@@ -418,18 +418,15 @@ def _window(draw: Draw) -> Document:
 def _of_another_kind(draw: Draw, window: Document) -> Document:
     """A window that slides, waits for a gap or leaves before barriers; in the tumbling one it is made of only the kind is another."""
     size = window.pop("tumbling")
-    kind = draw.pick("sliding", "session", "mini-batch", "local", "flush")
+    kind = draw.pick("sliding", "session", "clock", "local", "flush")
     if kind == "sliding":
         window.pop("phase", "")
         return {"sliding": size, "every": draw.pick("10 ms", "40 ms")} | window
-    if kind in ("session", "mini-batch"):
+    if kind == "session":
         window.pop("phase", "")
-        window["time"] = window["time"] if kind == "session" else "processing"
-        return (
-            {kind: size}
-            | ({"lasts": draw.pick("20 ms", "300 ms")} if kind == "session" and draw.chance(0.5) else {})
-            | window
-        )
+        return {"session": size} | ({"lasts": draw.pick("20 ms", "300 ms")} if draw.chance(0.5) else {}) | window
+    if kind == "clock":
+        window["time"] = "processing"
     if kind == "flush":
         window["api"], window["flush"] = "sql", draw.pick("20 us", "500 us")
-    return {"tumbling": size} | window | ({"stage": "local"} if kind == "local" else {})
+    return {"tumbling": size} | window | ({"stage": "local"} if kind in ("local", "clock") else {})

@@ -73,7 +73,6 @@ FEATURES: dict[str, World] = {
     "windows of processing time": _windows(time="processing"),
     "sessions": _window_with("session"),
     "sliding windows": _window_with("sliding"),
-    "mini-batches": _window_with("mini-batch"),
     "first stages": _windows(stage="local"),
     "idle sources": _watermark_with("idle-timeout"),
     "time to live": _state_with("ttl"),

@@ -27,7 +27,7 @@ from sim.model.units import format_number, format_share, parse_duration
 #   |-- start delay --|-- alignment --|-- sync phase --|-- async phase --|-- remainder --|
 #
 # The remainder of the end-to-end duration contains both.  Work before the barrier (`prepareSnapshotPreBarrier`: flushes
-# of sinks, SQL windows and mini-batches, draining asynchronous state) delays the barrier, so it ends before the first
+# of sinks, SQL windows, draining asynchronous state) delays the barrier, so it ends before the first
 # reader receives it.  Latency affects all vertices of a job alike.  Therefore a vertex is taken to work before the
 # barrier only if its remainders exceed those of vertices that cannot.
 #

@@ -280,11 +280,7 @@ class Window(Options, of=(job.Window,)):
     ONLY_WITH: ClassVar = (
         OnlyWith(("every",), ("sliding",), "other windows follow one another"),
         OnlyWith(("lasts",), ("session",), "other windows last for their size"),
-        OnlyWith(
-            ("phase",),
-            ("tumbling", "sliding", "mini-batch"),
-            "sessions end when their keys are silent, not at fixed times",
-        ),
+        OnlyWith(("phase",), ("tumbling", "sliding"), "sessions end when their keys are silent, not at fixed times"),
         OnlyWith(("size",), ("mini-batch",), "other windows hold as many records as come"),
     )
 
@@ -298,8 +294,9 @@ class Window(Options, of=(job.Window,)):
     lasts: Axis[Duration] | None = None
     """session only: from its first record to its last, on average; default: 0."""
     mini_batch: Axis[Duration] | None = None
-    """table.exec.mini-batch.allow-latency: records wait so long, or until the next barrier; processing time only."""
+    """Accepted and not simulated (table.exec.mini-batch.allow-latency)."""
     size: Axis[Count] | None = None
+    """Of a mini-batch: accepted and not simulated."""
     time: Axis[Annotated[str, choice("processing", "event")]]
     stage: Axis[Annotated[str, choice("global", "local")]] | None = None
     """local: the first of two stages (table.optimizer.agg-phase-strategy); what it holds leaves before each barrier, too.
@@ -363,7 +360,7 @@ def upstream_of(name: str, given: object) -> str:
 
 SHORTEST_NS = 1_000_000
 LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at which they end
-KINDS = ("tumbling", "sliding", "session", "mini_batch")
+KINDS = ("tumbling", "sliding", "session")
 
 
 def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None:
@@ -371,8 +368,11 @@ def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None
     if given.window is None:
         return None
     here: DocumentPath = ("job", name, "window")
-    if given.source is not None and given.window.mini_batch is None and given.window.stage != "local":
-        reading.wrong(here, "a source keeps no keyed state: only stage: local and mini-batch stand in its chain")
+    if given.window.mini_batch is not None:
+        reading.warn((*here, "mini-batch"), "has no effect: mini-batches are not modelled")
+        return None
+    if given.source is not None and given.window.stage != "local":
+        reading.wrong(here, "a source keeps no keyed state: only stage: local stands in its chain")
     if given.async_io is not None:
         reading.wrong(here, "windows and requests are two vertices: write async-io in another one")
     if given.commit not in (None, "none"):
@@ -386,14 +386,14 @@ def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None
     if kind == "session":
         step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)
         made = replace(made, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
-    return replace(made, early=kind == "mini_batch" or window.stage == "local")
+    return replace(made, early=window.stage == "local")
 
 
 def _judge(window: Window, kind: str, size_ns: int, here: DocumentPath, reading: Reading) -> None:
     """Keys that contradict each other."""
     if size_ns < SHORTEST_NS:
         reading.wrong(
-            (*here, _key(kind)), f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more"
+            (*here, kind), f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more"
         )
     if kind == "sliding":
         _judge_slide(window.every, size_ns, (*here, "every"), reading)
@@ -403,14 +403,6 @@ def _judge(window: Window, kind: str, size_ns: int, here: DocumentPath, reading:
         reading.wrong(
             (*here, "phase"), f"is {format_duration(window.phase)}, but a window of {step} ends within {step}"
         )
-    if window.size == 0:
-        reading.wrong((*here, "size"), "is 0: a bundle has 1 record or more; leave it out if there is no bound")
-    if window.size is not None and window.flush is not None:
-        reading.wrong(
-            (*here, "flush"), "a bundle with a size is not merged when it is full but written: its work is fire"
-        )
-    if kind == "mini_batch" and window.time == "event":
-        reading.wrong((*here, "time"), "the latency of a mini-batch is by the clock: write processing")
     if window.flush is not None and window.api == "datastream":
         reading.wrong((*here, "flush"), "the WindowOperator buffers nothing: flush stands with api: sql")
 
@@ -423,7 +415,3 @@ def _judge_slide(every_ns: int | None, size_ns: int, here: DocumentPath, reading
             here,
             f"is {format_duration(every_ns)}: write 1 ms or more, and no more than the size, {format_duration(size_ns)}",
         )
-
-
-def _key(kind: str) -> str:
-    return kind.replace("_", "-")

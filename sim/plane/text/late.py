@@ -1,4 +1,4 @@
-"""Outputs that leave after the service of their record (L1-L10)."""
+"""Outputs that leave after the service of their record (L1-L9)."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
@@ -31,8 +31,6 @@ def become_late(w: PlaneState, t: int) -> None:
         else:
             set_ready(w, t, task.served - 1)
     task.late += 1
-    if task.lag != TIMED and task.late == task.lag_capacity:  # L10
-        task.released_until = task.served
 
 
 def set_ready(w: PlaneState, t: int, k: int) -> None:

@@ -230,7 +230,7 @@ class WindowMonitor(InvariantMonitor):
             self.report_once_of_task(
                 OWN_WINDOW,
                 task,
-                f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it",
+                f"{count_is(late, 'record')} held behind barrier {checkpoint}, a first stage lets all go before it",
             )
         now_ns = self.now_ns
         if own.timers is not None and not own.quiet:

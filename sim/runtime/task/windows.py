@@ -150,7 +150,7 @@ class OperatorWindows(TaskPart):
 #
 # Flink:  WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail
 # fires them all.  Sessions end key by key: records that came within one step wait together, and leave when all of them
-# have waited.  The records held are the plane's late outputs (rules L1-L10); which of them are due is decided here.
+# have waited.  The records held are the plane's late outputs (rules L1-L9); which of them are due is decided here.
 
 
 class ProcessingTimeWindows(OperatorWindows):
@@ -163,7 +163,7 @@ class ProcessingTimeWindows(OperatorWindows):
 
     @property
     def has_pending_outputs(self) -> bool:
-        """Bundles are finished at the end; what other windows hold is lost with their timers."""
+        """A first stage lets all go at the end; what other windows hold is lost with their timers."""
         return self.window.early
 
     def restored(self, snapshot: TaskSnapshot) -> None:
@@ -190,7 +190,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self.slot.checks.timers_quiet(self.slot.task)
 
     def end_input(self) -> None:
-        """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); bundles are finished."""
+        """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); a first stage lets all go."""
         self.quiesce()
         if self.window.early:
             self.slot.thread.release_late_outputs(self.content.served())

@@ -40,11 +40,6 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
         session.overlapping,
         session.step_ns,
     ) == (5, 1, 1)
-    assert Window(2 * second, early=True) == read("window: {mini-batch: 2 s, time: processing}").window
-    assert (
-        Window(2 * second, early=True, bundle=5000)
-        == read("window: {mini-batch: 2 s, size: 5k, time: processing}").window
-    )
     processing = read("window: {session: 8 s, lasts: 2 s, time: processing}").window
     assert Window(8 * second, every_ns=second // 4, hold_ns=9 * second) == processing
     local = "window: {tumbling: 7 s, time: event, stage: local, flush: 3 us}"
@@ -80,9 +75,6 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
             "sessions end when their keys are silent, not at fixed times",
         ),
         ("window: {tumbling: 7 s, time: processing, size: 5}", "other windows hold as many records as come"),
-        ("window: {mini-batch: 7 s, time: processing, size: 0}", "a bundle has 1 record or more"),
-        ("window: {mini-batch: 7 s, time: processing, size: 5, flush: 1 us}", "its work is fire"),
-        ("window: {mini-batch: 1 s, time: event}", "the latency of a mini-batch is by the clock"),
         ("window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}", "the WindowOperator buffers nothing"),
         ("commit: {emits: on-commit, committer: global}", "only a chained one"),
         ("commit: {emits: later}", "expected at-once or on-commit"),
@@ -155,11 +147,19 @@ def test_timers_are_interruptible_if_barriers_overtake():
     assert "has no effect: no vertex has windows of event time" in str(loads(text + flink, name="x").warnings[0])
 
 
+def test_mini_batches_are_accepted_and_have_no_effect():
+    text = TEXT.format(what="window: {mini-batch: 2 s, size: 5k, time: processing}")
+    study = loads(text, name="x")
+
+    assert study.scenarios[0].job.vertex("op").window is None
+    assert [warning.message for warning in study.warnings] == ["has no effect: mini-batches are not modelled"]
+
+
 def test_a_source_keeps_no_windows_of_keys():
     text = TEXT.format(what="service: 1 ms").replace(
         "record: 1 kB}", "record: 1 kB}, window: {tumbling: 7 s, time: processing}"
     )
-    with pytest.raises(ScenarioError, match="only stage: local and mini-batch stand in its chain"):
+    with pytest.raises(ScenarioError, match="only stage: local stands in its chain"):
         loads(text, name="x")
 
 

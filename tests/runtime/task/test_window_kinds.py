@@ -1,4 +1,4 @@
-"""Windows that slide, sessions, buffers of SQL, its first stage, mini-batches: when records leave, what is state, why a barrier waits."""
+"""Windows that slide, sessions, buffers of SQL, its first stage: when records leave, what is state, why a barrier waits."""
 
 import pytest
 
@@ -95,17 +95,6 @@ def test_an_output_that_is_full_holds_the_barrier_back_in_the_first_stage():
     assert pytest.approx(pre_barrier_ms(result).max(), rel=0.15) == 1500
 
 
-def test_a_mini_batch_leaves_after_its_latency_or_before_a_barrier():
-    result = run("mini-batch: 2 s, time: processing", bound=", records-per-subtask: 1000", duration="30 s")
-    at = read(result, until=9)
-
-    assert {3.0, 4.0, 5.0, 7.0} <= {second for second, rate in at.items() if rate > 30}
-    assert result.job_status == "FINISHED"
-    assert [result.tasks[result.tasks["vertex"] == name]["numRecordsIn"].sum() for name in ("win", "sink")] == [
-        2000
-    ] * 2
-
-
 @pytest.mark.parametrize(
     "stop",
     [
@@ -123,7 +112,9 @@ def test_a_source_with_a_first_stage_ends(stop):
         interval="3 s",
         barriers="aligned",
         duration="60 s",
-    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {mini-batch: 2 s, time: processing}}\n  win")
+    ).replace(
+        "parallelism: 2}\n  win", "parallelism: 2, window: {tumbling: 2 s, time: processing, stage: local}}\n  win"
+    )
     result = simulate(loads(text + stop, name="win").scenarios[0])
 
     assert result.job_status == "FINISHED"
