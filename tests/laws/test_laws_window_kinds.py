@@ -1,6 +1,4 @@
-"""Laws 71 to 73, 80 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap.
-
-"""
+"""Laws 71 to 73 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap."""
 
 from __future__ import annotations
 
