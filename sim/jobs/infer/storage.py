@@ -21,13 +21,11 @@ from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerializat
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.cluster import NetworkMemory
-from sim.model.job import Distribution
 from sim.model.quantities import NEGLIGIBLE_MS
-from sim.model.randomness import quantile_table
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
-from sim.model.units import UnitError, format_byte_rate, format_duration, parse_duration, parse_flink_size
+from sim.model.units import UnitError, format_byte_rate, format_duration, parse_flink_size
 
 # ---- Fit a line to asynchronous phases: duration over the bytes of the longest stream.
 #
@@ -513,54 +511,17 @@ def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[fl
         flow = flowed[vertex.name]
         is_idle = flow.share("idle_ms") >= MIN_IDLE_SHARE
         if is_idle and not any(works_before_barrier(job, edge.upstream) for edge in vertex.inputs):
-            for _, wait_ms in _waits_ms(job, vertex):
+            for wait_ms in _waits_ms(job, vertex):
                 yield wait_ms - flow.share("busy_ms") * flush_ms
 
 
-def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[tuple[int, float]]:
-    """(subtask, time) from the last barrier that the tasks before a vertex sent, to the last one that each of its tasks took."""
+def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
+    """The time from the last barrier that the tasks before a vertex sent, to the last one that each of its tasks took."""
     upstream = {edge.upstream for edge in vertex.inputs if edge.is_pipelined and edge.ship in ALL_TO_ALL}
     if len(upstream) < len(vertex.inputs):
         return
     for point in usual_checkpoints(job):
         tasks = acknowledged_in(job, point)
         sent_ms = [_last_barrier_ms(task) for name in upstream for task in tasks[name].values()]
-        for index, task in tasks[vertex.name].items() if sent_ms else ():
-            yield index, _last_barrier_ms(task) - max(sent_ms)
-
-
-# ---- How irregularly work comes to a busy task: barriers wait behind it.
-#
-# Records that come evenly and take alike hardly wait, however busy their task is.  Joins and hot keys bring theirs in
-# bursts, and what then waits is in proportion to ``load / (1 - load)`` and to the variance (Pollaczek and Khinchine).  A
-# scenario has all of the variance in its services.  In such a queue the median wait is ln 2 of the mean.
-
-BURSTY_LOADS = (0.7, 0.98)
-"""Busy shares that tell: others make little wait, and behind a full one waits what buffers hold.  Threads that wait for cores are busy, too."""
-
-
-def infer_bursts(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set a law of `service` where barriers wait longer for a busy task than for records that take alike."""
-    for vertex in () if is_unaligned(job) or draft.scarce else job.vertices:
-        given, flows = draft.document["job"][vertex.name], flowed[vertex.name].subtasks
-        # a task that waits for room makes barriers wait, too
-        shares = [
-            flow.busy_ms / flow.elapsed_ms if flow.elapsed_ms > 20 * flow.backpressured_ms else 0.0 for flow in flows
-        ]
-        load = max(shares, default=0.0)
-        if not BURSTY_LOADS[0] <= load <= BURSTY_LOADS[1] or given.keys() & {"window", "async-io"}:
-            continue
-        busiest, buffered_ms = shares.index(load), load * NetworkMemory().buffer_timeout_ns / 10**6 + ASSUMED_WAKE_UP_MS
-        waits_ms = [wait_ms for index, wait_ms in _waits_ms(job, vertex) if index == busiest]
-        if len(waits_ms) >= MIN_BARRIERS and (wait_ms := median(waits_ms)) > buffered_ms + NEGLIGIBLE_MS:
-            mean_ns = (wait_ms - buffered_ms) / math.log(2) * 10**6
-            variance = 2 * mean_ns * (1 - load) / (load * parse_duration(given["service"])) - 1
-            why = f"{wait_ms:,.0f} ms in which barriers wait for subtask {busiest}, {load:.0%} busy (median), show bursts: cv has them"
-            draft.add_to("service", why, job=vertex.name)
-            given["service"] = {"lognormal": {"mean": given["service"], "cv": _lognormal_cv(max(variance, 1) ** 0.5)}}
-
-
-def _lognormal_cv(cv: float) -> int:
-    """Return the `cv` to write for draws that have this one: tables of draws cut the tail of a law off."""
-    laws = [Distribution(10**6, "lognormal", written) for written in range(1, 101)]
-    return next(int(law.cv) for law in laws if np.std(quantile_table(law)) >= cv * law.mean or law is laws[-1])
+        for task in tasks[vertex.name].values() if sent_ms else ():
+            yield _last_barrier_ms(task) - max(sent_ms)

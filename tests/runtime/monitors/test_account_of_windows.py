@@ -234,7 +234,9 @@ class TestRecordsInSnapshots:
         account._windows[WIN] = Window(5 * SECOND, early=True)
         account._of(WIN).belonging = None
         account.cut(1, WIN, part)
-        assert [f"{part.position.late} records are held behind barrier 1, a first stage lets all go before it"] == facts(account)
+        assert [
+            f"{part.position.late} records are held behind barrier 1, a first stage lets all go before it"
+        ] == facts(account)
         account.timers_quiet(WIN)
         account.cut(1, WIN, part)
         assert facts(account) == []
