@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.file_history import Files, acknowledged, files_of, history
+from sim.jobs.infer.file_history import Files, acknowledged
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordingError
 from sim.jobs.source.rest_answers import SubtaskPlace
 from sim.jobs.source.rest_job import RestJob, RestVertex, Series
-from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.state import Lsm
-from sim.model.units import format_byte_rate, format_duration, format_share, parse_share
+from sim.model.units import format_byte_rate, format_duration
 
 # ---- Flow of records through each subtask and use of its thread in a period of time: differences of Flink's counters.
 #
@@ -281,94 +278,36 @@ def _parse_metric(value: object) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-# ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase, and waiting for a compaction.
+# ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase.
 #
-# When a flush fills level 0, it starts a compaction, whose result is part of the next checkpoint.  The snapshot that
-# flushed shares the disk with the compaction, so its synchronous phase, its asynchronous phase, or both take longer.
-
-_MIN_SNAPSHOTS_AT_COMPACTION = 3
-"""Minimum snapshots during a compaction from which the wait is inferred."""
-
-
-class _Snapshot(NamedTuple):
-    """A snapshot of one subtask."""
-
-    checkpoint: int
-    sync_ms: int
-    async_ms: int
-    merged_bytes: float  # input of the compaction that it starts; 0 if it starts none
-    has_compacted_files: bool  # whether it uploads the result of a compaction
+# A snapshot whose flush fills level 0 starts a compaction, and shares the disk with it.  Such snapshots are left out
+# here; what they take longer is a residual.
 
 
 def infer_flushes(
     draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]
 ) -> None:
-    """Set `state: {lsm: {freeze, flush, wait}}`.  `found` contains the files of the subtasks, by index."""
-    found = list(found)
-    by_subtask = acknowledged(points, vertex)
-    snapshots = [snapshot for index, files in found for snapshot in _snapshots(by_subtask[index], files)]
-    quiet = [snapshot for snapshot in snapshots if not snapshot.merged_bytes]
-    if not quiet:
+    """Set `state: {lsm: {freeze, flush}}`.  `found` contains the files of the subtasks, by index."""
+    found, by_subtask = list(found), acknowledged(points, vertex)
+    quiet_ms = [ms for index, files in found for ms in _quiet_sync_phases_ms(by_subtask[index], files)]
+    if not quiet_ms:
         return
-    sync_ms, flushed = (
-        median(snapshot.sync_ms for snapshot in quiet),
-        median(files.increment_bytes for _, files in found),
-    )
+    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for _, files in found)
     flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
-    origin = f"median of {len(quiet)} synchronous phases: {sync_ms:g} ms"
+    origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
-        rest_ms = round(sync_ms - flush_ms)
-        draft.put(
-            "state.lsm.freeze",
-            format_duration(rest_ms * 10**6),
-            f"{origin}, less the flush of {flushed:,.0f} bytes",
-            job=vertex,
-        )
+        freeze = format_duration(round(sync_ms - flush_ms) * 10**6)
+        draft.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes", job=vertex)
     else:
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
         draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
         draft.put("state.lsm.freeze", "0 s", job=vertex)
-    undelayed_ms = [snapshot.async_ms for snapshot in quiet if not snapshot.has_compacted_files]
-    delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.has_compacted_files]
-    if not undelayed_ms or len(delayed) < _MIN_SNAPSHOTS_AT_COMPACTION:
-        return
-    usual_ms = sync_ms + median(undelayed_ms)
-    longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in delayed]
-    if median(longer_ms) <= NEGLIGIBLE_MS:
-        return
-    per_ms = Lsm().compaction_bytes_per_second / 1000
-    shares = [ms * per_ms / snapshot.merged_bytes for ms, snapshot in zip(longer_ms, delayed, strict=True)]
-    share = Fraction(round(100 * min(median(shares), 1.0)), 100)
-    draft.put(
-        "state.lsm.wait",
-        format_share(share),
-        (
-            f"{len(delayed)} snapshots that start a compaction take {median(longer_ms):,.0f} ms longer than others (median)"
-        ),
-        job=vertex,
-    )
 
 
-def explained_ms(draft: Draft, points: Sequence[RecordedCheckpoint], vertex: str) -> dict[tuple[int, int], float]:
-    """Return how long snapshots wait for a compaction in the inferred scenario [ms], by (checkpoint, subtask)."""
-    share = draft.document["job"][vertex].get("state", {}).get("lsm", {}).get("wait")
-    if share is None:
-        return {}
-    ms_per_byte = float(parse_share(share)) * 1000 / Lsm().compaction_bytes_per_second
-    return {
-        (snapshot.checkpoint, index): snapshot.merged_bytes * ms_per_byte
-        for index, own in acknowledged(points, vertex).items()
-        if (files := files_of(history(own))) is not None
-        for snapshot in _snapshots(own, files)
-        if snapshot.merged_bytes and not snapshot.has_compacted_files
-    }
-
-
-def _snapshots(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[_Snapshot]:
+def _quiet_sync_phases_ms(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[int]:
+    """Yield the synchronous phases of snapshots that start no compaction, whose result would be in the next checkpoint."""
     falls = {point.checkpoint for point in files.falls}
     known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
-    after = [point.id in falls for point, _ in known[1:]]
-    for (point, subtask), starts in zip(known, [*after, False], strict=True):
-        level_0, below = Lsm().level0_files * files.increment_bytes, Lsm().base_bytes
-        merged = min(float(max(subtask.state_size, 0)), level_0 + below) if starts else 0.0
-        yield _Snapshot(point.id, subtask.checkpoint.sync, subtask.checkpoint.async_, merged, point.id in falls)
+    for i, (_, subtask) in enumerate(known):
+        if i + 1 == len(known) or known[i + 1][0].id not in falls:
+            yield subtask.checkpoint.sync

@@ -10,7 +10,7 @@ from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual
 from sim.jobs.infer.draft import Draft, Inference
 from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
 from sim.jobs.infer.file_history import written_bytes
-from sim.jobs.infer.flows import explained_ms, flows
+from sim.jobs.infer.flows import flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
 from sim.jobs.infer.options import infer_checkpoint, infer_cluster
 from sim.jobs.infer.service_times import infer_work
@@ -57,9 +57,7 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     points = usual_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
     if len(points) < MIN_RESIDUAL_CHECKPOINTS:
         return
-    found = {
-        vertex.name: _residual_table(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices
-    }
+    found = {vertex.name: _residual_table(job, vertex, [point.id for point in points]) for vertex in job.vertices}
     of = {
         name: kept | _backend_key(draft, name) for name, columns in found.items() if (kept := _nonzero_parts(columns))
     }
@@ -86,9 +84,9 @@ def _nonzero_parts(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[i
     return {part: lists for part, lists in table.items() if any(map(any, lists))}
 
 
-def _residual_table(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
+def _residual_table(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
     """Return the residuals of each kept subtask, one per checkpoint; 0 where a subtask did not acknowledge."""
-    measured = _residuals(job, vertex, explained_ms(draft, usual_checkpoints(job), vertex.name))
+    measured = _residuals(job, vertex)
     rows = [[measured.get((number, index), _Parts()) for index in range(vertex.parallelism)] for number in checkpoints]
     if vertex.parallelism > MAX_SUBTASKS_PER_VERTEX:
         ranks = [
@@ -98,10 +96,8 @@ def _residual_table(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _residuals(
-    job: RestJob, vertex: RestVertex, explained: Mapping[tuple[int, int], float]
-) -> dict[tuple[int, int], _Parts]:
-    """Return the residuals by (checkpoint, subtask).  `explained` are delays that the model reproduces, for example compactions."""
+def _residuals(job: RestJob, vertex: RestVertex) -> dict[tuple[int, int], _Parts]:
+    """Return the residuals by (checkpoint, subtask)."""
     own = rests(job)[vertex.name]
     sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in own)
     works = works_before_barrier(job, vertex.name)
@@ -122,9 +118,7 @@ def _residuals(
         found[rest.checkpoint.id, rest.subtask.index] = _offset_within_subtask(
             _Parts(
                 0.0 if vertex.inputs else max(rest.subtask.start_delay - triggered_ms, 0.0),
-                max(rest.subtask.checkpoint.sync, 0)
-                - sync_ms
-                - explained.get((rest.checkpoint.id, rest.subtask.index), 0.0),
+                max(rest.subtask.checkpoint.sync, 0) - sync_ms,
                 writing.get((rest.checkpoint.id, rest.subtask.index), 0.0),
                 max(late_ms, 0.0),
             )
