@@ -7,25 +7,9 @@ import pytest
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import find_unbalanced
 from sim.jobs.infer.options import infer_checkpoint
-from sim.jobs.infer.windows import find_period, phase_concentration_p_value
+from sim.jobs.infer.windows import phase_concentration_p_value
 from sim.jobs.source.rest_answers import CheckpointConfig
 from tests.jobs.infer.test_edges_counted import Job, flow, vertex
-
-
-def test_a_rhythm_whose_period_nobody_told_is_found():
-    """Checkpoints every 10 s, twice as long for the first 14 s of every 70 s: by chance that is the rarest of 4001 deals."""
-    times = [10_000.0 * number for number in range(70)]
-    took = [1000.0 * (1 + (time % 70_000 < 14_000)) for time in times]
-    found = find_period(times, took)
-
-    assert pytest.approx(found.period_ms, rel=0.01) == 70_000
-    assert pytest.approx(found.p) == 1 / 4001
-    assert pytest.approx(sorted(found.aliases_ms, reverse=True), rel=0.01) == [
-        1 / (1 / 10_000 - 1 / 70_000),
-        1 / (1 / 10_000 + 1 / 70_000),
-    ]
-    assert find_period(times[:15], took[:15]) is None
-    assert find_period(times, [1000.0] * 70) is None
 
 
 def configured(**config):
