@@ -29,7 +29,7 @@ class Predicate(NamedTuple):
     """A test of one field of the scenario: equal to the entry's value, or to `wanted`, or truthy if neither is given."""
 
     sentence: str  # the message if it is true; {} is the entry's value
-    path: str  # names of fields, with any() over the elements of tuples.  Empty: a scenario cannot decide it
+    path: str = ""  # names of fields, with any() over the elements of tuples.  Empty: a scenario cannot decide it
     wanted: Any = None
     is_event: bool = False
 
@@ -53,60 +53,6 @@ def _values(node: Any, path: list[str]) -> Iterator[Any]:
         yield from _values(getattr(node, path[0]), path[1:]) if path else [node]
 
 
-PREDICATES = {
-    # checkpoints
-    "barriers-overtake": Predicate("barriers may overtake data", "checkpoint.barriers.record.overtakes"),
-    "barriers": Predicate("barriers are {}", "checkpoint.barriers.kind"),
-    "checkpoints": Predicate("the job takes checkpoints", "checkpoint.interval_ns"),
-    "one-checkpoint-at-a-time": Predicate("one checkpoint runs at a time", "checkpoint.max_concurrent", 1),
-    "interruptible-timers": Predicate("timers are interruptible", "checkpoint.interruptible_timers"),
-    "checkpoints-during-recovery": Predicate("checkpoints are taken during recovery", "checkpoint.during_recovery"),
-    "final-checkpoint": Predicate("checkpoints go on after tasks finish", "checkpoint.finish", "flink"),
-    "file-merging": Predicate("files of checkpoints are merged", "storage.merging"),
-    # state
-    "backend": Predicate("keyed state is in {}", "job.vertices.state.backend"),
-    "changelog": Predicate("state changes are logged", "job.vertices.state.changelog"),
-    "incremental": Predicate("checkpoints are incremental", "checkpoint.state.incremental"),
-    "local-recovery": Predicate("tasks recover from local copies", "checkpoint.state.local_recovery"),
-    "union-state": Predicate("an operator keeps union list state", "job.vertices.union_state"),
-    # the job
-    "legacy-source": Predicate("a source is a legacy SourceFunction", "job.vertices.source.waits", "lock"),
-    "bounded": Predicate("a source is bounded", "job.vertices.source.total"),
-    "silent-subtasks": Predicate("subtasks of a source have no records", "job.vertices.source.silent"),
-    "watermark-alignment": Predicate("watermarks are aligned", "job.vertices.source.watermark.alignment"),
-    "idle-timeout": Predicate("sources may be idle", "job.vertices.source.watermark.idle_timeout_ns"),
-    "windows": Predicate("records wait in windows", "job.vertices.window"),
-    "event-time-windows": Predicate("watermarks end windows", "job.event_time_windows"),
-    "overtaken-edge": Predicate(
-        "barriers may overtake on an exchange (hash, rebalance)", "job.vertices.inputs.shipping.overtaken", True
-    ),
-    "aligned-edge": Predicate("an exchange is pointwise or broadcast", "job.vertices.inputs.shipping.overtaken", False),
-    # connectors
-    "connector": Predicate("a connector is {}", "job.vertices.known_connector"),
-    "committing-sink": Predicate("a sink commits when a checkpoint completes", "job.vertices.commit"),
-    "committer": Predicate("a committer is {}", "job.vertices.commit.committer"),
-    # cluster and restarts
-    "operator": Predicate(
-        "keys of the Kubernetes operator or its autoscaler are written", "is_operated", is_event=True
-    ),
-    "key": Predicate("{} is set", "written_keys"),
-    "provider": Predicate("{} starts TaskManagers", "restart.provider"),
-    "scheduler": Predicate("the scheduler is {}", "restart.scheduler"),
-    # events
-    "failure": Predicate("something fails", "faults", is_event=True),
-    "job-manager-lost": Predicate(
-        "the JobManager is lost", "faults.what.__class__.__name__", "JobManagerDown", is_event=True
-    ),
-    "failed-commit": Predicate("a commit fails", "faults.what.__class__.__name__", "FailedCommits", is_event=True),
-    "rescale": Predicate("the job is rescaled", "rescale", is_event=True),
-    "stop": Predicate("the job is stopped with a savepoint", "actions.stop", is_event=True),
-    "drain": Predicate("the job is drained", "actions.stop", "drain", is_event=True),
-    "claim": Predicate("it begins in claim mode {}", "instances.claim", is_event=True),
-    # what no scenario says
-    "asks": Predicate("{}", ""),
-}
-
-
 TRUTH_RANK = (False, None, True).index
 """Sort key: the minimum of truth values is their conjunction, the maximum their disjunction (Kleene)."""
 
@@ -115,7 +61,7 @@ def negated(truth: ThreeValued) -> ThreeValued:
     return None if truth is None else not truth
 
 
-# ---- The catalogue of known defects, `known_issues.toml`, and the entries that apply to a job.
+# ---- The catalogue `known_issues.toml`: predicates and known defects, and the entries that apply to a job.
 #
 # The key `when` is a condition:
 #   "changelog"                                 a predicate
@@ -199,7 +145,7 @@ class IssueMatch(NamedTuple):
     @property
     def is_about_written_key(self) -> bool:
         """Whether one of its conditions is a Flink key that the job sets."""
-        return any(text.endswith(PREDICATES["key"].sentence.removeprefix("{}")) for text in self.holding)
+        return any(text.endswith(predicates()["key"].sentence.removeprefix("{}")) for text in self.holding)
 
     @property
     def simulated(self) -> str:
@@ -217,9 +163,20 @@ class IssueMatch(NamedTuple):
 
 
 @cache
+def _catalogue() -> dict[str, Any]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def predicates() -> dict[str, Predicate]:
+    """Return the predicates by name."""
+    return {name: Predicate(**given) for name, given in _catalogue()["predicate"].items()}
+
+
+@cache
 def known_issues() -> tuple[KnownIssue, ...]:
     """Return all entries, the most severe first; of the same consequence those of connectors before those of Flink."""
-    entries = [KnownIssue(**entry) for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["issue"]]
+    entries = [KnownIssue(**entry) for entry in _catalogue()["issue"]]
     return tuple(
         sorted(entries, key=lambda own: (get_args(Consequence).index(own.consequence), own.component == "flink"))
     )
@@ -236,9 +193,9 @@ def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[st
     if name in ("all", "any") and value:
         truths, holding, unsure = zip(*(evaluate(part, scenario) for part in value), strict=True)
         return (min if name == "all" else max)(truths, key=TRUTH_RANK), [*chain(*holding)], [*chain(*unsure)]
-    predicate = PREDICATES.get(name) if isinstance(name, str) else None
+    predicate = predicates().get(name) if isinstance(name, str) else None
     if predicate is None or ("{}" in predicate.sentence) is not bool(value):
-        raise ValueError(f"{when} is not a condition: expected all, any, not, or one of {', '.join(PREDICATES)}")
+        raise ValueError(f"{when} is not a condition: expected all, any, not, or one of {', '.join(predicates())}")
     truth = None if scenario is None else predicate.holds(scenario, value)
     sentences = [predicate.sentence.format(value)]
     return truth, sentences if truth else [], sentences if truth is None else []
