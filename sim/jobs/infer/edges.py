@@ -29,15 +29,13 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
     return names
 
 
-# ---- Solve for amounts of which only sums are known: bounds of each amount, and values that satisfy every sum.
+# ---- Bounds of amounts of which only sums are known, by interval propagation.
 #
 #   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total)
-#   bounds      least <= a <= most, by interval propagation (`propagate_bounds`)
-#   values      the rest of each total is divided evenly within the bounds (`distribute_evenly`)
+#   bounds      least <= a <= most (`propagate_bounds`)
 
 TOLERANCE = 0.05
 """Counters that differ by less agree: two vertices are not measured at exactly the same times."""
-BISECTION_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,10 @@ class AmountRange:
     def is_exact(self) -> bool:
         return self.least == self.most
 
-    def nearest(self, value: float) -> float:
-        """Return the value within the bounds that is nearest to `value`."""
-        return min(max(value, self.least), self.most)
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds; of two amounts with one sum the middles add up to it."""
+        return self.least if self.most == math.inf else (self.least + self.most) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +88,6 @@ def propagate_bounds(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[A
     return found
 
 
-def distribute_evenly(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
-    """Return a value for each amount so that all sums hold.  Undetermined amounts are as equal as their bounds allow."""
-    found = propagate_bounds(rows, sums)
-    for equation in sums:
-        free = [i for i in equation.factors if not found[i].is_exact]
-        if free and not equation.is_least:
-            rest = max(
-                equation.total
-                - math.fsum(factor * found[i].least for i, factor in equation.factors.items() if i not in free),
-                0.0,
-            )
-            level = _water_level([(equation.factors[i], found[i]) for i in free], rest)
-            for i in free:
-                found[i] = AmountRange(value := found[i].nearest(level), value)
-            found = propagate_bounds(found, sums)
-    return [row.least if row.is_exact or row.most == math.inf else (row.least + row.most) / 2 for row in found]
-
-
 def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
     """Return the intersection of two ranges, as an exact value if its ends differ by less than `TOLERANCE`."""
     if implied.is_exact:
@@ -115,16 +96,6 @@ def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
     if most < math.inf and most - least <= TOLERANCE * most:
         return AmountRange(middle := (least + most) / 2, middle)
     return AmountRange(least, most)
-
-
-def _water_level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
-    """Return the value that all parts have in common, within their bounds, if they add up to `rest`."""
-    low, high = 0.0, max(rest / factor for factor, _ in parts)
-    for _ in range(BISECTION_STEPS):
-        middle = (low + high) / 2
-        filled = math.fsum(factor * part.nearest(middle) for factor, part in parts)
-        low, high = (middle, high) if filled < rest else (low, middle)
-    return high
 
 
 def _lower_and_upper(
@@ -146,14 +117,12 @@ EdgeId = tuple[str, int]  # reader, index of its input
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The records and bytes per second over an edge.  The `likely` values are estimates within the bounds."""
+    """The records and bytes per second over an edge."""
 
     upstream: str
     copies: int  # of each record on the wire: the parallelism of the reader for a broadcast, otherwise 1
     records: AmountRange  # without copies
     bytes: AmountRange  # with all copies
-    likely_records: float
-    likely_bytes: float
     source: str  # of the record count, as text
 
     @property
@@ -167,8 +136,8 @@ class Edge:
     @property
     def likely_size(self) -> float:
         """Estimated bytes per record, or NaN if unknown."""
-        copies = self.likely_records * self.copies
-        return self.likely_bytes / copies if copies > 0 and self.likely_bytes > 0 else math.nan
+        copies = self.records.middle * self.copies
+        return self.bytes.middle / copies if copies > 0 and self.bytes.middle > 0 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +161,13 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[EdgeId, Edge]:
     ]
     sizes = [AmountRange() for _ in edges]
     known_records, known_bytes = propagate_bounds(records, record_sums), propagate_bounds(sizes, byte_sums)
-    likely_records, likely_bytes = distribute_evenly(records, record_sums), distribute_evenly(sizes, byte_sums)
     found = {}
     for k, (reader, i) in enumerate(edges):
         read = flowed[reader].per_second("records_in")
         if not math.isnan(read):
             less = "" if len(job.vertex(reader).inputs) == 1 else " less what its other inputs carry"
             origin = f"{read:,.4g}/s into '{reader}'{less}, {flowed[reader].source}"
-            found[reader, i] = Edge(
-                upstreams[k], copies[k], known_records[k], known_bytes[k], likely_records[k], likely_bytes[k], origin
-            )
+            found[reader, i] = Edge(upstreams[k], copies[k], known_records[k], known_bytes[k], origin)
     return found
 
 
@@ -344,7 +310,7 @@ def edge_size(job: RestJob, place: EdgeId, flowed: Mapping[str, Flows], edges: M
     return Size(
         max(1, round(edge.likely_size)),
         edge.size,
-        f"{edge.likely_bytes:,.4g} B/s / {edge.likely_records * edge.copies:,.4g}/s: {edge.source}",
+        f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s: {edge.source}",
     )
 
 
@@ -354,7 +320,7 @@ def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: 
     Measured sizes are preferred to estimates.
     """
     found = [
-        (size, edges[edge].likely_records)
+        (size, edges[edge].records.middle)
         for edge in outputs_of(job, writer)
         if edge in edges and (size := edge_size(job, edge, flowed, edges))
     ]
@@ -363,9 +329,8 @@ def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: 
 
 # ---- Share of a keyed edge's records that each subtask of its reader receives.
 #
-# A subtask counts the records of all its inputs in one counter.  The records of inputs without keys are known: all of a
-# broadcast, an equal part with rebalance, the records of the same subtask upstream with forward.  The rest is keyed.
-# Two keyed inputs can be separated by bytes if their records differ in size, otherwise they cannot.
+# A subtask counts the records of all its inputs in one counter.  Those of a broadcast come to each in full, those of a
+# rebalance in equal parts; the rest is keyed.  Two keyed inputs are taken to have the same skew.
 
 MIN_SKEW = 1.1
 """If no subtask reads more than this factor times the mean, the skew of two keyed inputs is not asked for."""
@@ -423,7 +388,7 @@ def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) ->
     """Return the records per second that each subtask reads from an input without keys, or NaN if they may differ."""
     if edge is None or shipping.to_one or shipping.one_to_one:
         return math.nan
-    return edge.likely_records / (1 if shipping.copies else readers)
+    return edge.records.middle / (1 if shipping.copies else readers)
 
 
 def _question_about_unkeyed_rates(
@@ -435,7 +400,7 @@ def _question_about_unkeyed_rates(
     )
     if uncertainty <= TOLERANCE * keyed:
         return ()
-    return ("How many records do its inputs without keys have?", "a number that agrees with all counters.")
+    return ("How many records do its inputs without keys have?", "the middle of what the counters allow.")
 
 
 def _per_second(count: float, elapsed_ms: float) -> float:
@@ -537,19 +502,20 @@ def _infer_amounts(draft: Draft, job: RestJob, place: EdgeId, path: str, flowed:
         )
         question = ""
     elif contradicted:
-        bounds = AmountRange(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
-        value = bounds.nearest(edge.likely_records) / base
+        likely = edge.records.middle
+        bounds = AmountRange(min(written, read, likely), max(written, min(read, likely)))
+        value = min(max(likely, bounds.least), bounds.most) / base
         why = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
         value, why = (
-            edge.likely_records / base,
-            f"a number that agrees with all counters; {_between(edge.records, base)}, as its outputs are counted together.",
+            edge.records.middle / base,
+            f"the middle of what the counters allow, {_between(edge.records, base)}: its outputs are counted together.",
         )
     else:
-        if abs(edge.likely_records / written - 1) > MAX_SHARE_DIFFERENCE:
+        if abs(edge.records.middle / written - 1) > MAX_SHARE_DIFFERENCE:
             origin = f"{edge.source} / {base:,.4g}/s {'into' if has_inputs else 'out of'} '{edge.upstream}'"
             _expand_input(draft, reader, path)
-            draft.put(f"{path}.fan-out", _four_digits(edge.likely_records / base), origin, job=reader)
+            draft.put(f"{path}.fan-out", _four_digits(edge.records.middle / base), origin, job=reader)
         question = ""
     if question:
         _expand_input(draft, reader, path)

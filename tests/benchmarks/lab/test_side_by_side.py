@@ -6,7 +6,8 @@ from benchmarks.lab.side_by_side import (
     side_by_side,
 )
 from sim.jobs.evidence.prediction import scenario_of
-from sim.jobs.reading import read_any
+from sim.jobs.history.reading import history_of
+from sim.jobs.reading import read_any, read_source
 from sim.runtime.simulate import simulate
 from tests.jobs.history.conftest import DATA
 
@@ -22,9 +23,9 @@ def test_a_recording_and_its_simulation_name_the_same():
     assert found.read >= 0.9 * found.simulated
 
 
-def test_the_simulation_of_other_barriers_names_other_parts(recorded):
+def test_the_simulation_of_other_barriers_names_other_parts():
     """The rules are no formality: what holds for its own simulation does not for that of the same job with unaligned barriers."""
-    recording = recorded("users-jobs/J4-pressed-aligned-r1.zip")
+    recording = history_of(read_source([DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"]))
     own, other = (
         compare(
             recording,
@@ -40,10 +41,10 @@ def test_the_simulation_of_other_barriers_names_other_parts(recorded):
     assert other.matched <= 0.2 * len(other.pairs)
 
 
-def test_without_ranks_each_part_leads_as_often(recorded):
+def test_without_ranks_each_part_leads_as_often():
     """Which checkpoints a hiccup strikes is chance: ranks differ, how often a part leads does not."""
     found = compare(
-        recorded("users-jobs/J4-pressed-unaligned-r1.zip"),
+        history_of(read_source([DATA / "users-jobs" / "J4-pressed-unaligned-r1.zip"])),
         reported_history(
             simulate(scenario_of(read_any(DATA / "users-jobs" / "J4-pressed-unaligned-r1.zip")), check=False)
         ),

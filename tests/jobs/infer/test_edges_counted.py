@@ -70,7 +70,7 @@ def test_what_counters_do_not_tell_apart_is_asked_with_bounds():
     }
 
     assert "left: How many records does 'a' send it per record that it emits?" in draft.unknown
-    assert "between 0.1 and 0.5, as its outputs are counted together" in draft.comments[
+    assert "between 0.1 and 0.5: its outputs are counted together" in draft.comments[
         "job.left.input.a.fan-out"
     ].replace("\n", " ")
     assert [
