@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.lab.config import Node
 from benchmarks.lab.settings import Settings
 from sim.jobs.evidence.prediction import noise, relative_errors
 from sim.jobs.source.recorded_job import RecordedVertex, has_readers
@@ -154,7 +155,7 @@ def _where(bar: Bar) -> str:
 def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:
     """Return whether all barriers take equal paths: the vertex has one input, and no vertex has skew."""
     inputs = next(len(vertex.inputs) for vertex in graph if vertex.id == (name or ""))
-    return inputs == 1 and all(vertex.is_even for vertex in graph)
+    return inputs == 1 and all(vertex.is_even for vertex in graph if isinstance(vertex, Node))
 
 
 _VERTICES: Mapping[str, Callable[[Sequence[RecordedVertex], str | None], bool]] = {

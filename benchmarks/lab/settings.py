@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from benchmarks.lab.config import Configuration, Node
+from benchmarks.lab.recording import Recording
 from sim.jobs.observations import Measured
-from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob
+from sim.jobs.source.recorded_job import RecordedJob
 from sim.model.checkpoint import Barriers
 
 Settings = Mapping[str, Any]
@@ -88,7 +89,7 @@ def run_name(text: str) -> RunName:
 
 def settings_of_job(job: RecordedJob) -> Settings | None:
     """Return the settings of a recorded job, or None for a job of another kind."""
-    if isinstance(job, ConfiguredJob):
+    if isinstance(job, Recording):
         return job.settings()
     return _settings_of_measured(job) if isinstance(job, Measured) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Self
@@ -211,7 +212,6 @@ class MeasuredInput(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     upstream: Name
-    exchange: str = "hash"
 
 
 class MeasuredVertex(BaseModel):
@@ -222,7 +222,6 @@ class MeasuredVertex(BaseModel):
     id: Name
     parallelism: Annotated[int, Field(ge=1, le=32768)]
     inputs: tuple[MeasuredInput, ...] = ()
-    commits: bool = False
 
 
 class Measured(RecordedJob):
@@ -281,20 +280,20 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "failures": log.failures,
         "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
-        "graph": [_vertex(vertex, details) for vertex, details in inference.document["job"].items()],
+        "graph": [
+            _graph_vertex(
+                vertex, details["parallelism"], itertools.starmap(upstream_of, details.get("input", {}).items())
+            )
+            for vertex, details in inference.document["job"].items()
+        ],
         "inference": inference,
         "checkpoints": {"counts": counts, "list": points},
     }
     return parsed(Measured, seen, log.source, "the checkpoints of the log")
 
 
-def _vertex(name: str, details: dict[str, Any]) -> dict[str, Any]:
-    upstreams = [upstream_of(key, given) for key, given in details.get("input", {}).items()]
-    return {
-        "id": name,
-        "parallelism": details["parallelism"],
-        "inputs": [{"upstream": upstream} for upstream in upstreams],
-    }
+def _graph_vertex(name: str, parallelism: int, upstreams: Iterable[str]) -> dict[str, Any]:
+    return {"id": name, "parallelism": parallelism, "inputs": [{"upstream": upstream} for upstream in upstreams]}
 
 
 def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
@@ -310,18 +309,15 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "final_state": job.job.state,
         "failures": len(job.failures_ms),
         "ran_ms": max(job.job.now - _begun_ms(job), 0),
-        "graph": [_measured_vertex(vertex) for vertex in job.vertices],
+        "graph": [
+            _graph_vertex(vertex.name, vertex.parallelism, (edge.upstream for edge in vertex.inputs))
+            for vertex in job.vertices
+        ],
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
         "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices},
         "inference": infer_job(job),
     }
     return parsed(Measured, seen, snapshot.source, "the job")
-
-
-def _measured_vertex(vertex: RestVertex) -> dict[str, Any]:
-    inputs = [{"upstream": edge.upstream, "exchange": edge.ship.lower() or "rebalance"} for edge in vertex.inputs]
-    commits = any("Committer" in operator for operator in vertex.chain)
-    return {"id": vertex.name, "parallelism": vertex.parallelism, "inputs": inputs, "commits": commits}
 
 
 MAX_EXCEPTION_HISTORY = 16

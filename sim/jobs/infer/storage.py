@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from types import MappingProxyType
@@ -15,7 +18,7 @@ from sim.jobs.infer.draft import Draft, rate_text
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
-from sim.jobs.source.recorded_job import RecordedSubtask
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.cluster import NetworkMemory
 from sim.model.quantities import NEGLIGIBLE_MS
@@ -339,23 +342,117 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
 
 # ---- Other work of operators in their asynchronous phase, for example their own uploads (FLINK-37375).
 #
-# Flink reports only the whole phase.  If the state needs no file, all of the phase is such work.  An unaligned history
-# does not tell: there the phase also waits for barriers, and for the file of channel state that tasks share (FLINK-26803).
+# Flink reports only the whole phase.  If state and in-flight data need no file, all of the phase is such work.  With
+# unaligned checkpoints the phase also waits for the remaining barriers, and for a channel state file that tasks of one
+# TaskManager share (FLINK-26803).  Files of other vertices give an upper bound for that file: because of the latency, a
+# file that is k times as large takes at most k times as long.  With an aligned timeout the phase also waits for the
+# barrier to leave the output queue, for an unknown time.
 
 
 def infer_uploads(draft: Draft, job: RestJob) -> None:
-    """Set `snapshot: {async}` of vertices whose asynchronous phase is long although their state needs no file."""
-    inline = inline_bytes(job)
-    for vertex in () if is_unaligned(job) else job.vertices:
-        took_ms = [
-            subtask.checkpoint.async_
-            for point in usual_checkpoints(job)
-            for subtask in acknowledged_in(job, point)[vertex.name].values()
-            if subtask.checkpoint.async_ >= 0 and written_bytes(subtask) <= inline
+    """Set `snapshot: {async}` of vertices whose asynchronous phase takes longer than barriers and files explain."""
+    if job.checkpoint_config is not None and is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
+        return
+    hosts = {
+        (name, place.subtask): place.taskmanager_id
+        for name, details in job.details.items()
+        for place in details.subtasks
+    }
+    found: dict[str, list[_SmallSnapshots]] = defaultdict(list)
+    for point in usual_checkpoints(job):
+        for vertex, phases in _small_snapshots(job, point, hosts).items():
+            found[vertex].append(phases)
+    for vertex, own in found.items():
+        working = [phases for phases in own if phases.work_ms > NEGLIGIBLE_MS]
+        if median(phases.work_ms for phases in own) <= NEGLIGIBLE_MS:
+            continue
+        took_ms = [ms for phases in working for ms in phases.took_ms]
+        origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
+        if is_unaligned(job):
+            origin += "; longer than the wait for barriers, and than other vertices take for as much in-flight data"
+        draft.put("snapshot.async", format_duration(round(median(took_ms)) * 10**6), origin, job=vertex)
+
+
+@dataclass(frozen=True, slots=True)
+class _SmallSnapshots:
+    """Asynchronous phases of the subtasks of a vertex that wrote no state to a file, in one checkpoint."""
+
+    took_ms: Sequence[int]
+    work_ms: float  # median without waiting for barriers and files
+
+
+def _small_snapshots(
+    job: RestJob, point: RecordedCheckpoint, hosts: Mapping[tuple[str, int], str]
+) -> Mapping[str, _SmallSnapshots]:
+    """Return the phases by vertex.  `hosts` has the TaskManager of each (vertex, subtask)."""
+    acknowledged = {
+        name: {i: subtask for i, subtask in subtasks.items() if subtask.checkpoint.async_ >= 0}
+        for name, subtasks in acknowledged_in(job, point).items()
+    }
+    files, inline, waits = sorted(_state_files(job, acknowledged)), inline_bytes(job), is_unaligned(job)
+    last_ms: dict[str, float] = defaultdict(float)
+    in_flight: dict[str, int] = defaultdict(int)
+    for name, subtasks in acknowledged.items():
+        for index, own in subtasks.items():
+            host = hosts.get((name, index), "")
+            last_ms[host] = max(last_ms[host], _last_barrier_ms(own))
+            in_flight[host] += max(own.alignment.persisted, 0)
+    found = {}
+    for name, subtasks in acknowledged.items():
+        small = {index: own for index, own in subtasks.items() if written_bytes(own) <= inline}
+        if not small:
+            continue
+        rest_ms = median(
+            _phase_after_barrier_ms(own, last_ms[hosts.get((name, index), "")] if waits else 0.0)
+            for index, own in small.items()
+        )
+        shared_bytes = max(in_flight[hosts.get((name, index), "")] for index in small)
+        storage_ms = (
+            _max_file_ms(shared_bytes, (file for file in files if file[2] != name)) if rest_ms > NEGLIGIBLE_MS else 0.0
+        )
+        found[name] = _SmallSnapshots([own.checkpoint.async_ for own in small.values()], rest_ms - storage_ms)
+    return found
+
+
+def _state_files(
+    job: RestJob, acknowledged: Mapping[str, Mapping[int, RecordedSubtask]]
+) -> Iterator[tuple[float, float, str]]:
+    """Yield (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files; medians over subtasks."""
+    waits, inline = is_unaligned(job), inline_bytes(job)
+    for name, subtasks in acknowledged.items():
+        sizes = [
+            max(own.alignment.persisted, written if (written := written_bytes(own)) > inline else 0)
+            for own in subtasks.values()
         ]
-        if took_ms and median(took_ms) > NEGLIGIBLE_MS:
-            origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
-            draft.put("snapshot.async", format_duration(round(median(took_ms)) * 10**6), origin, job=vertex.name)
+        if sizes and median(sizes) > 0:
+            yield (
+                median(
+                    _phase_after_barrier_ms(own, _last_barrier_ms(own) if waits else 0.0) for own in subtasks.values()
+                ),
+                median(sizes),
+                name,
+            )
+
+
+def _max_file_ms(size: int, files: Iterable[tuple[float, float, str]]) -> float:
+    """Return the maximum time to write a file of `size` bytes [ms], from `files` of other vertices, the fastest first.
+
+    Infinite without files.
+    """
+    if not size:
+        return 0.0
+    bound_ms = math.inf
+    for took_ms, file_bytes, _ in files:
+        if took_ms >= bound_ms:
+            break
+        bound_ms = min(bound_ms, took_ms * max(1.0, size / file_bytes))
+    return bound_ms
+
+
+def _phase_after_barrier_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
+    """Return the part of the asynchronous phase after a barrier that arrived `barrier_ms` after the trigger."""
+    begun_ms = max(subtask.start_delay, 0) + max(subtask.checkpoint.sync, 0)
+    return max(subtask.checkpoint.async_ - max(barrier_ms - begun_ms, 0.0), 0.0)
 
 
 def _last_barrier_ms(subtask: RecordedSubtask) -> float:

@@ -198,9 +198,6 @@ class RecordedEdge(Protocol):
     @property
     def upstream(self) -> str: ...
 
-    @property
-    def exchange(self) -> str: ...
-
 
 class RecordedVertex(Protocol):
     """A vertex of a recorded job."""
@@ -213,11 +210,6 @@ class RecordedVertex(Protocol):
 
     @property
     def inputs(self) -> Sequence[RecordedEdge]: ...
-
-    @property
-    def commits(self) -> bool:
-        """Whether it commits output when a checkpoint completes."""
-        ...
 
 
 def has_readers(vertices: Iterable[RecordedVertex], name: str) -> bool:

@@ -7,6 +7,7 @@ from sim.jobs.infer.storage import (
     infer_uploads,
     inline_bytes,
 )
+from sim.jobs.source.rest_answers import VertexDetails
 from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask
 from tests.jobs.infer.test_edges_counted import vertex
 
@@ -46,19 +47,27 @@ def test_late_checkpoints_tell_the_latency_of_metadata():
 UNALIGNED = {"unaligned_checkpoints": True}
 
 
-@pytest.mark.parametrize(
-    ("async_ms", "written", "config", "expected"),
-    [
-        (900, 100, {}, "900 ms"),
-        (50, 100, {}, None),  # noise
-        (900, 1_000_000, {}, None),  # it writes a file
-        (900, 100, UNALIGNED, None),  # or waits for barriers
-    ],
-)
-def test_a_long_asynchronous_part_without_a_file_is_work_of_the_operator(async_ms, written, config, expected):
-    points = [checkpoint(n, sink=[subtask(i, written, async_=async_ms) for i in (0, 1)]) for n in range(2, 7)]
-    job = MadeJob(VERTICES, points, dict(config))
+def uploads(own, config=(), options=(), hosts="ab"):
+    """What vertices do in their asynchronous phase beside writing files."""
+    points = [checkpoint(number, **own(number)) for number in range(2, 7)]
+    details = {
+        name: VertexDetails.model_validate(
+            {"subtasks": [{"subtask": i, "taskmanager-id": host} for i, host in enumerate(hosts)]}
+        )
+        for name in ("src", "count", "sink")
+    }
+    job = MadeJob(VERTICES, points, dict(config), options, details=details)
     draft = drafted(job)
     infer_uploads(draft, job)
+    return {name: section.get("snapshot", {}).get("async") for name, section in draft.document["job"].items()}, draft
 
-    assert draft.document["job"]["sink"].get("snapshot", {}).get("async") == expected
+
+def test_unaligned_the_wait_for_the_last_barrier_is_no_work():
+    """800 ms of 900, on its own task manager; 100 ms are left, of which all is work."""
+
+    def own(number):
+        return {"sink": [subtask(0, 100, async_=900, align=800), subtask(1, 100, async_=900, align=800)]}
+
+    assert uploads(own, UNALIGNED)[0]["sink"] == "900 ms"
+    short = {"sink": [subtask(i, 100, async_=850, align=800) for i in (0, 1)]}
+    assert uploads(lambda number: short, UNALIGNED)[0]["sink"] is None
