@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -514,34 +514,19 @@ def _number(text: str) -> Fraction | None:
 
 
 def _date(text: str, zone: str, after: Fraction | None) -> Fraction | None:
+    """A date as seconds since 1970.  Of a local hour that comes twice it is the first one that is not before `after`."""
     found = DATE.fullmatch(text.strip())
     if found is None:
         return None
+    clock = ":".join(found[part] or "00" for part in ("hour", "minute", "second"))
     try:
-        day = datetime.fromisoformat(found["day"]).replace(tzinfo=UTC)
-    except ValueError:  # the 30th of February
-        return None
-    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
-    if hour > 23 or minute > 59 or second > 59:
+        moment = datetime.fromisoformat(f"{found['day']}T{clock}{(found['zone'] or '').replace('UTC', 'Z')}")
+    except ValueError:  # the 30th of February, 25 o'clock
         return None
     digits = found["digits"] or "0"
-    within = second + Fraction(int(digits), 10 ** len(digits))
-    if found["zone"] is None and zone != "UTC":
-        return _in_zone(day + timedelta(hours=hour, minutes=minute), zone, within, after)
-    return int(day.timestamp()) + hour * 3600 + minute * 60 + within - _offset_s(found["zone"])
-
-
-def _in_zone(minute: datetime, zone: str, within: Fraction, after: Fraction | None) -> Fraction:
-    """A local minute as seconds since 1970: in an hour that comes twice the first one that is not before `after`."""
-    local = minute.replace(tzinfo=ZoneInfo(zone))
+    within = Fraction(int(digits), 10 ** len(digits))
+    if moment.tzinfo is not None:
+        return int(moment.timestamp()) + within
+    local = moment.replace(tzinfo=ZoneInfo(zone))
     first, second = (int(local.replace(fold=fold).timestamp()) + within for fold in (0, 1))
     return second if after is not None and first <= after < second else first
-
-
-def _offset_s(zone: str | None) -> int:
-    """Seconds by which the clocks of a zone are ahead of UTC."""
-    if zone in (None, "Z", "UTC"):
-        return 0
-    assert zone is not None
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    return (int(digits[:2]) * 3600 + int(digits[2:]) * 60) * (-1 if zone[0] == "-" else 1)
