@@ -1,1 +1,1 @@
-"""Third-party tables of rates: detects the time and value columns and their units."""
+"""Rates from tables and from Prometheus: detects the time and value columns and their units."""
