@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sim.model.faults import TaskManagerLost, kind_of_fault
@@ -442,6 +443,22 @@ class Comparison:
                         text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
                         found.setdefault(text, []).append(f"{_ids_text(ids)} ({name})")
         return [f"During {fault}: {'; '.join(ids)}." for fault, ids in found.items()]
+
+    @cached_property
+    def during_backlog(self) -> list[str]:
+        """Return, for each strategy without checkpoints while sources report a backlog, the longest time without a trigger."""
+        found = []
+        for name, results in self.results.items():
+            options, triggers_ms = results[0].scenario.checkpoint, results[0].checkpoints["trigger_timestamp"].tolist()
+            begun_ms, ended_ms = max(
+                pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0)
+            )
+            if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
+                found.append(
+                    f"{name}: no checkpoint is triggered between {ms_text(begun_ms)} and {ms_text(ended_ms)}: sources report a backlog, "
+                    "and checkpoint.interval-during-backlog is off."
+                )
+        return found
 
     @cached_property
     def from_scratch(self) -> list[str]:

@@ -110,6 +110,7 @@ class RunOutcome:
             *filter(None, [comparison.overload]),
             *scarce,
             *comparison.uneven,
+            *comparison.during_backlog,
             *comparison.during_faults,
             *comparison.rescaled,
             *comparison.aligned_inputs,

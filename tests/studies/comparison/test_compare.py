@@ -174,3 +174,17 @@ def test_sources_are_silent_while_a_job_stops_with_a_savepoint():
         r"aligned: sources emit nothing for [\d.]+ s: the savepoint that the job stops with takes 2 s, .*", slow[0]
     )
     assert quick == []
+
+
+@pytest.mark.parametrize(("during", "count"), [("off", 1), ("1 s", 0)])
+def test_checkpoints_that_wait_for_the_end_of_a_backlog_are_told_of(during, count):
+    text = (
+        "job: {a: {source: {rate: 100/s, record: 1 kB, backlog: {records: 5k}}, service: 1 ms}, b: {input: {a: hash}, service: 1 ms}}\n"
+        f"checkpoint: {{interval: 1 s, interval-during-backlog: {during}}}\nrun: {{duration: 12 s}}\n"
+    )
+    found = compare(loads(text), jobs=1).during_backlog
+
+    assert [
+        bool(re.match(r"aligned: no checkpoint is triggered between .* s: sources report a backlog", line))
+        for line in found
+    ] == [True] * count
