@@ -179,7 +179,7 @@ def test_sources_are_silent_while_a_job_stops_with_a_savepoint():
 @pytest.mark.parametrize(("during", "count"), [("off", 1), ("1 s", 0)])
 def test_checkpoints_that_wait_for_the_end_of_a_backlog_are_told_of(during, count):
     text = (
-        "job: {a: {source: {rate: 100/s, record: 1 kB, backlog: {records: 5k}}, service: 1 ms}, b: {input: {a: hash}, service: 1 ms}}\n"
+        "job: {a: {source: {rate: 100/s, record: 1 kB, backlog: {records: 500}}}, b: {input: {a: hash}, service: 1 ms}}\n"
         f"checkpoint: {{interval: 1 s, interval-during-backlog: {during}}}\nrun: {{duration: 12 s}}\n"
     )
     found = compare(loads(text), jobs=1).during_backlog
