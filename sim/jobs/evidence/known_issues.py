@@ -103,6 +103,8 @@ class KnownIssue(BaseModel, frozen=True, extra="forbid"):
     """First version of each branch without the defect; (): not fixed in any release; None: unknown."""
     confirmed: tuple[str, ...] = ()
     """Versions in which the source observed it."""
+    flink: tuple[str, ...] = ()
+    """Versions of Flink with which alone a defect of a connector occurs; empty: any."""
     when: Any
     condition: str
     """The condition in words, including the parts that no predicate tests."""
@@ -264,6 +266,9 @@ def unsafe_issues(scenarios: Iterable[Scenario]) -> UnsafeIssues | None:
 
 def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | None:
     affects, (truth, holding, unsure) = issue.affects(version), evaluate(issue.when, scenario)
+    if issue.flink and scenario.cluster.version:
+        occurs = version_span(scenario.cluster.version).is_in([*map(version_span, issue.flink)])
+        affects = min(affects, occurs, key=TRUTH_RANK)
     applies = min(affects, truth, key=TRUTH_RANK)
     if applies is False or not (applies or holding):  # none of its conditions is satisfied
         return None

@@ -240,3 +240,12 @@ def test_a_written_key_changes_no_result():
     )
 
     assert identity(plain) == identity(written)
+
+
+@pytest.mark.parametrize(("version", "applies"), [("1.15.1", True), ("1.15", False), ("1.15.3", None), ("2.0.0", None)])
+def test_a_defect_of_a_connector_occurs_on_some_versions_of_flink(version, applies):
+    """delta#467: only where Flink restores committables with wrong ids (FLINK-29509)."""
+    sink = ["job.sink.connector={name: delta, version: 0.5.0}", "job.sink.commit=as-connector"]
+    failure = ["faults=[{kill: map, at: 30 s}]", f"cluster.version={version}"]
+
+    assert applies == found(*sink, *failure).get("delta#467")
