@@ -40,3 +40,17 @@ def test_runs_are_afforded_by_what_runs_cost_so_far(tmp_path, undisturbed):
     assert not beyond.affords([lengthened(undisturbed, 10)], [], 1.0)
     assert not within.affords([lengthened(undisturbed, 10)], [], 0.5)
     assert TrialRunner(tmp_path / "out", jobs=1, budget_s=0.0).affords([undisturbed], [], 1.0)
+
+
+def test_progress_says_what_is_left_of_the_budget(tmp_path, undisturbed):
+    seen = []
+    runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=90.0)
+
+    assert runner.progress() == "0 of 90 s of work"
+    runner.watch = lambda finished, spent_ns: seen.append((finished, spent_ns))
+    runner.run([undisturbed], [])
+    assert runner.progress().startswith("0 of 90 s of work, at most ")
+    runner.run([lengthened(undisturbed, 2)], [])
+    assert seen[-1][0] == 4
+    assert runner.spent_s() > 0
+    assert seen[-1][1] > 0

@@ -8,7 +8,8 @@ import pytest
 
 from sim.app.verbs.explain import explain_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
-from sim.jobs.history.reading import history_of
+from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.saved import read_lone_answer, read_saved
@@ -104,6 +105,18 @@ def test_json_that_is_cut_off_is_read_up_to_there(tmp_path, length):
 
     assert f"cut off at character {length:,} (line 1): what is whole before that is read." in text
     assert "of 79 checkpoints are known" in text
+
+
+def test_the_slowest_may_not_be_in_the_history(tmp_path):
+    """79 checkpoints, five of which Flink still knows: the summary is over all."""
+    outside = "The slowest of all took 4.9 s (Flink's summary); it is not in the history that is known."
+    known = OVERVIEW | {"summary": {"end_to_end_duration": {"max": 4539}}}
+    unknown = OVERVIEW | {"summary": {"end_to_end_duration": {"max": -1}}}
+
+    assert outside in " ".join(answer_text(answer(history_of(SNAPSHOT))).split())
+    assert outside in told(tmp_path, json.dumps(OVERVIEW))
+    assert "The slowest of all" not in told(tmp_path, json.dumps(known))
+    assert "The slowest of all" not in told(tmp_path, json.dumps(unknown))
 
 
 def test_a_history_that_is_empty_or_of_failures_only(tmp_path):
@@ -250,6 +263,15 @@ def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):
         explain_job(JobPlace([tmp_path / "ui.txt"]))
 
 
+def test_what_needs_more_than_one_answer_says_so(tmp_path):
+    (tmp_path / "pasted.json").write_text(json.dumps(OVERVIEW))
+
+    with pytest.raises(
+        RecordingError, match="is one answer of Flink, to /jobs/JOB/checkpoints: `ckptsim explain` says what it tells"
+    ):
+        read_source([tmp_path / "pasted.json"])
+
+
 @pytest.mark.parametrize(
     "text", ["{}", '{"format": 1, "checkpoints": {"counts": {}, "history": []}}', "[1]", '{"a": ', "no json"]
 )
@@ -257,6 +279,14 @@ def test_other_files_are_no_lone_answers(tmp_path, text):
     (tmp_path / "other").write_text(text)
 
     assert read_lone_answer(tmp_path / "other") is None
+
+
+def test_json_of_a_lone_answer_names_what_it_lacks(tmp_path):
+    (tmp_path / "pasted.json").write_text(json.dumps(OVERVIEW))
+    found = plain(answer(history_of_answer(read_lone_answer(tmp_path / "pasted.json"))))
+
+    assert found["partial"][:1] == ["pasted.json is the answer to /jobs/JOB/checkpoints."]
+    assert found["slowest_outside_ns"] == 4_929_000_000
 
 
 def test_an_error_of_a_reader_of_messages_is_not_taken_for_a_source_without_scenario(monkeypatch):

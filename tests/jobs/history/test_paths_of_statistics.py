@@ -5,15 +5,21 @@ from collections import Counter
 import pytest
 
 from benchmarks.lab.side_by_side import (
+    LeadingPart,
+    leading_part,
     leading_parts,
     leading_parts_of_paths,
     parts_of_journal,
+    parts_of_statistics,
     reported_history,
 )
 from sim.jobs.evidence.prediction import scenario_of
+from sim.jobs.history.history import History
 from sim.jobs.history.path import steps
 from sim.jobs.reading import read_any
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig
+from sim.jobs.source.rest_job import RestInput, RestVertex
 from sim.results.critical_path import PathKind
 from sim.runtime.simulate import simulate
 from tests.jobs.history.conftest import DATA, acknowledged, history, pending, point
@@ -104,6 +110,71 @@ def test_the_timeout_counts_from_the_trigger():
     ]
 
 
+def test_an_alignment_that_ends_before_the_timeout_is_one():
+    """Flink calls the snapshot unaligned because its own barriers overtook later."""
+    src = [acknowledged(0, 60, 20, async_ms=30)]
+    sink = [acknowledged(0, 600, 100, 150, 0, 300, unaligned_checkpoint=True)]
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 600, src, sink), config=config))
+
+    assert (PathKind.ALIGNMENT, ("sink", 0), 150) in path
+    assert PathKind.TIMEOUT not in {kind for kind, *_ in path}
+
+
+def test_channel_state_of_another_subtask_that_acknowledges_at_the_same_time():
+    """sink[1] waits for the file it shares with sink[0], whose last barrier came late; when its snapshot began is not known."""
+    src = [acknowledged(0, 60, 20, async_ms=30)]
+    waits = acknowledged(1, 1200, 20, 0, 0, 1170)
+    late = acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=90_000)
+    config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
+    path = spent(history(point(2, 1200, src, [late, waits]), config=config))
+
+    assert (PathKind.CHANNEL_STATE, ("sink", 0), 30) in path
+    assert ("sink", 1) not in {name for kind, name, _ in path if kind is PathKind.UPLOAD}
+
+
+def test_paths_that_are_as_long():
+    """Another vertex acknowledges 4 % earlier: it may lead as well.  One that is 20 % earlier may not."""
+    sinks = [acknowledged(0, 1000, 30, 0, 0, 900)]
+    near, far = ([acknowledged(0, end_ms, 20, 0, 0, end_ms - 50)] for end_ms in (960, 800))
+
+    found = [history(point(2, 1000, src, sinks)) for src in (near, far)]
+
+    assert [{"src", "sink"}, {"sink"}] == [
+        {part.vertex for part in leading_parts(job, job.checkpoints[0])} for job in found
+    ]
+
+
+def test_barriers_that_come_together_lead_to_two_writers():
+    """b waits for a[0] since long; a[1] set out just before.  The usual path leads over a[0], one as long over a[1]."""
+    vertices = (
+        RestVertex("s", "src", ("src",), 1, 128, ()),
+        RestVertex("a", "map", ("map",), 2, 128, (RestInput("src", "HASH"),)),
+        RestVertex("b", "sink", ("sink",), 1, 128, (RestInput("map", "HASH"),)),
+    )
+    tasks = {
+        "src": RecordedTask(subtasks=[acknowledged(0, 30, 10)]),
+        "map": RecordedTask(subtasks=[acknowledged(0, 100, 50), acknowledged(1, 700, 650)]),
+        "sink": RecordedTask(subtasks=[acknowledged(0, 1000, 980, 10)]),
+    }
+    checkpoint = RecordedCheckpoint(
+        id=2, status="COMPLETED", trigger_timestamp=1, end_to_end_duration=1000, tasks=tasks
+    )
+    found = History("job", "2.3.0", vertices, (checkpoint,))
+
+    assert LeadingPart("behind data", "sink") == leading_part(parts_of_statistics(found, checkpoint))
+    assert {LeadingPart("behind data", "sink"), LeadingPart("behind data", "map")} == leading_parts(found, checkpoint)
+
+
+def test_who_kept_a_checkpoint_that_expired():
+    """The subtask whose writers had all sent their barriers: its way was cut off."""
+    src = [acknowledged(0, 50, 20, async_ms=10)]
+    found = history(point(2, 5000, src, [acknowledged(0, 400, 100), pending(1)], "FAILED", failure_message="expired"))
+    last = steps(found, found.checkpoints[0])[-1]
+
+    assert (last.kind, last.subtask, last.duration_ns, last.is_open) == (PathKind.QUEUE, ("sink", 1), 4980 * MS, True)
+
+
 def test_data_do_not_hold_up_a_subtask_whose_barriers_may_overtake():
     """Behind data until the alignment timeout at most: then nothing says what the subtask does that does not acknowledge."""
     src = [acknowledged(0, 50, 20, async_ms=10)]
@@ -115,6 +186,38 @@ def test_data_do_not_hold_up_a_subtask_whose_barriers_may_overtake():
         (PathKind.QUEUE, ("sink", 1), 980),
         (PathKind.UNREPORTED, ("sink", 1), 4000),
     ]
+
+
+def test_an_aborted_snapshot_that_reported_how_far_it_was():
+    """Barriers had come, its asynchronous part was under way, and went on for 1.5 s after the failure."""
+    late = acknowledged(1, 4500, 100, 50, 10, 4300, aborted=True)
+    found = history(
+        point(2, 3000, [acknowledged(0, 50, 20, async_ms=10)], [acknowledged(0, 300, 100), late], status="FAILED")
+    )
+
+    assert spent(found) == [
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.QUEUE, ("sink", 1), 80),
+        (PathKind.ALIGNMENT, ("sink", 1), 50),
+        (PathKind.SYNC, ("sink", 1), 10),
+        (PathKind.UPLOAD, ("sink", 1), 2840),
+    ]
+    assert steps(found, found.checkpoints[-1])[-1].is_open
+
+
+def test_who_declines_has_reported_nothing():
+    """One snapshot was aborted and reported; the other one's asynchronous part failed."""
+    sink = [pending(0), acknowledged(1, 700, 100, 0, 0, 600, aborted=True)]
+    declined = point(
+        2,
+        500,
+        [acknowledged(0, 50, 20, async_ms=10)],
+        sink,
+        "FAILED",
+        failure_message="Asynchronous task checkpoint failed.",
+    )
+
+    assert spent(history(declined)) == [(PathKind.TRIGGER, None, 20), (PathKind.ASYNC_WORK, ("sink", 0), 480)]
 
 
 def test_before_start_delays_were_reported():
@@ -160,3 +263,16 @@ def test_statistics_tell_what_a_journal_tells():
 
     assert total >= 15
     assert same >= 0.9 * total
+
+
+def test_the_writer_that_set_out_last_is_awaited(recorded):
+    """A join has the barrier of its quick input long before that of its slow path: all paths lead through the slow one."""
+    found = recorded("recordings/join-slowpath-aligned.json.gz")
+    ways = {
+        (step.subtask[0], step.writer[0])
+        for checkpoint in found.detailed
+        for step in steps(found, checkpoint)
+        if step.writer
+    }
+
+    assert {("slow", "b"), ("join", "slow")} == ways

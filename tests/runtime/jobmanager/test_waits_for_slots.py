@@ -3,7 +3,10 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
+
 from sim.model.faults import Restart
+from sim.results.journal import Happening
 from sim.runtime.jobmanager.elasticity import Elasticity
 from tests.laws.small_jobs import SECOND, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
@@ -75,6 +78,16 @@ class TestBeforeItStarts:
         assert [(15, "rescaled", {0, 2})] == job.run(100)
 
 
+class TestWithoutAnySlot:
+    @pytest.mark.parametrize(("back_s", "fails"), [(300, False), (301, True)])
+    def test_it_fails_in_the_end(self, back_s, fails):
+        job = Job({0: back_s, 1: 900, 2: 900})
+        job.elasticity.waits(SECOND_RESTART)
+        reason = "no slot for as long as it waits for resources"
+        failed = [(300 * SECOND, Happening.GIVEN_UP, reason), (300, "failed", reason)]
+        assert (failed if fails else []) == job.run(300)
+
+
 class TestWhileItRuns:
     """Deployed at 3 s without the first task manager, which is back at 50 s."""
 
@@ -88,5 +101,15 @@ class TestWhileItRuns:
         job.coordinator.on_completed()
         return before + job.run(at_s)
 
+    def test_it_is_rescaled_with_the_next_checkpoint(self):
+        job = self.running()
+        assert self.complete(job, 49) == []
+        assert [(52, "rescaled", set())] == self.complete(job, 52)
+
     def test_without_a_checkpoint_it_is_rescaled_when_three_are_overdue(self):
         assert [(65, "rescaled", set())] == self.running().run(200)
+
+    def test_a_cooldown_comes_first(self):
+        job = Job(absent={0: 10}, profile="1.20")
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        assert [(33, "rescaled", set())] == job.run(200)

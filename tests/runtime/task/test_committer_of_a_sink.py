@@ -2,11 +2,13 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from sim.model.sinks import Commit
-from sim.protocol.commit import Committable
+from sim.protocol.commit import Committable, Writer
 from sim.results.journal import Journal
 from sim.runtime.context import CommittedOutput, Uncommitted
-from sim.runtime.task.sink import SinkCommitter
+from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from tests.runtime.task.fake_slots import FakeClock
 
 LATENCY_NS, COMMIT_NS = 7, 40
@@ -95,6 +97,17 @@ class Slot:
         self.context.journal.note(self.now, happening, checkpoint, self.task, number, detail)
 
 
+class TestCommits:
+    @pytest.mark.parametrize(("drained", "emitted"), [(False, [4]), (True, [])])
+    def test_records_that_wait_for_their_commit_leave(self, drained, emitted):
+        """Not behind the end: a reader that has finished drops them."""
+        sink = Sink(drained=drained, emits="on-commit")
+        sink.snapshot(3, committable(3))
+        sink.snapshot(4, committable(4))
+        sink.committer.completed(4)
+        assert emitted == sink.emitted
+
+
 class TestLosses:
     def test_one_that_is_lost_alone_is_noted_and_once(self):
         sink = Sink(transaction_timeout_ns=100)
@@ -103,3 +116,31 @@ class TestLosses:
         assert sink.committed() == [(3, [], [3], True)]
         sink.committer.restored(Uncommitted(3, (committable(3),)))
         assert sink.committed() == []
+
+
+class TestBarriersThatOvertake:
+    """Committables travel as records do: the barrier of writer 0 overtakes what it has handed over."""
+
+    @pytest.fixture
+    def sink(self):
+        return Sink(committer="global", exchange="as-job")
+
+    def test_what_is_over_is_over_for_older_ones_too(self, sink):
+        second, third = sink.snapshot(2), sink.snapshot(3)
+        sink.committer.completed(2)
+        sink.receive(committable(2), committable(3))
+        assert ([row.epoch for row in second.in_flight], [row.epoch for row in third.in_flight]) == ([], [2, 3])
+
+
+class TestWriters:
+    def test_a_global_committer_is_looked_up_when_there_is_something_to_commit(self):
+        sink, lookups = Sink(), []
+        writer = SinkWriter(
+            Writer(0, (0,), 0), "sink", None, lambda vertex: (lookups.append(vertex), sink.committer)[1]
+        )
+        writer.overtaken()
+        writer.end_epoch(9, 3, (0,), 0, ())
+        assert lookups == []
+        for checkpoint in (4, 5):
+            writer.end_epoch(9, checkpoint, (checkpoint,), 0, ())
+        assert lookups == ["sink"]

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
+from sim.model.state import ROCKSDB_FREEZE, Changelog, Lsm, State, StateOptions, Ttl
 from sim.storage.lsm import CompactionThread
 from sim.storage.state_backends import RocksDb, backend
 from sim.storage.state_files import Handle, KeyedPart
@@ -40,6 +40,17 @@ def tables(files):
     return [file.name for file in files if file.name.endswith(".sst")]
 
 
+def test_heap_state_is_one_full_file_every_time():
+    """Written bytes are all bytes; serialising 1 MB at 50 MB/s takes 20 ms beside the writing; freezing costs what it costs."""
+    heap = made(HEAP)
+    for number in (1, 2):
+        frozen, _ = take(heap, number)
+
+        assert (frozen.written_bytes, frozen.full_bytes, frozen.sync_ns) == (1_000_000, 1_000_000, 3 * MS)
+        assert all_files(frozen) == [("state", 1_000_000, "exclusive")]
+        assert [step.work_ns for step in frozen.steps] == [20 * MS]
+
+
 @pytest.mark.parametrize("state", [HEAP, ROCKS])
 def test_a_canonical_savepoint_is_one_stream_at_the_pace_of_the_processor(state):
     """1 MB at 30 MB/s, whatever the backend; it belongs to nobody else."""
@@ -62,6 +73,19 @@ def test_an_incremental_checkpoint_writes_what_is_new():
     assert 1_000_000 < first.written_bytes == first.full_bytes
     assert second.written_bytes < 30_000
     assert second.full_bytes == second.written_bytes + 1_000_000
+
+
+def test_new_keys_are_in_the_increment():
+    """10 new keys of 1 kB beside 1 MB: 10 kB more are written, and a canonical savepoint has them."""
+    rocks = made(replace(ROCKS, growth_bytes=1), INCREMENTAL)
+    take(rocks, 1)
+    rocks.resize(1_010_000)
+    rocks.update(0, S)
+    frozen, _ = take(rocks, 2)
+    saved, _ = take(rocks, 3, "canonical")
+
+    assert [file.size_bytes for file in all_files(frozen) if file.name.endswith(".sst")] == [10_000]
+    assert [file.size_bytes for file in all_files(saved)] == [1_010_000]
 
 
 def test_a_restored_state_has_grown_before():
@@ -96,6 +120,40 @@ def test_expired_keys_leave_rocksdb_when_tables_are_merged():
     assert sizes[:3] == [1_001_000, 1_002_000, 1_003_000]
     assert 500_000 <= sizes[3] <= 502_000
     assert rocks.tree.keys == 500
+
+
+def test_keys_that_come_and_expire_are_both_counted():
+    """As many come as go, in several calls: their entries are written, and the number stays."""
+    rocks = made(replace(ROCKS, growth_bytes=1, ttl=Ttl(9 * S)), INCREMENTAL)
+    take(rocks, 1)
+    rocks.resize(1_004_000, 6_000)
+    rocks.resize(1_000_000, 4_000)
+    rocks.update(0, S)
+
+    assert [file.size_bytes for file in all_files(take(rocks, 2)[0]) if file.name.endswith(".sst")] == [10_000]
+    assert rocks.tree.keys == 1_000
+
+
+@pytest.mark.parametrize(
+    ("ttl", "expected"),
+    [
+        (Ttl(9 * S, checks=0), [1_000_000, 1_000_000]),
+        (Ttl(9 * S), [750_000, 625_000]),
+        (Ttl(9 * S, checks=10**9), [500_000, 500_000]),
+        (Ttl(9 * S, checks=0, filters_snapshots=True), [500_000, 500_000]),
+    ],
+)
+def test_expired_keys_leave_the_heap_when_the_cleanup_comes_by(ttl, expected):
+    """Half of 1,000 entries expire.  50 records look at 10 each: half of all, where expired ones are twice as dense as elsewhere.
+
+    Of 500 the implicit step leaves 250, then of 750 entries 125.
+    """
+    heap, sizes = made(replace(HEAP, ttl=ttl, serialize_bytes_per_second=None)), []
+    for expired_bytes, records in ((500_000, 50), (0, 37)):
+        heap.resize(500_000, expired_bytes, records)
+        sizes.append(take(heap, 1)[0].full_bytes)
+
+    assert [sizes[0], pytest.approx(sizes[1], rel=0.01)] == expected
 
 
 def test_a_steady_heap_holds_half_a_round_of_expired_keys():
@@ -164,6 +222,26 @@ def test_what_is_not_confirmed_is_written_again():
     assert frozen.reused == ()
 
 
+def test_what_may_not_be_reused_is_written_again():
+    """Storage wants the file again: its physical file is mostly garbage."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1)
+    frozen, _ = take(rocks, 2, may_reuse=lambda _: False)
+
+    assert tables(all_files(frozen)) == ["000001.sst"]
+
+
+def test_without_incremental_every_checkpoint_writes_all_tables():
+    """Into its own directory (RocksNativeFullSnapshotStrategy)."""
+    rocks = made(ROCKS)
+    take(rocks, 1)
+    frozen, _ = take(rocks, 2)
+
+    assert tables(all_files(frozen)) == ["000001.sst"]
+    assert {"exclusive"} == {file.scope for file in all_files(frozen)}
+    assert frozen.written_bytes == frozen.full_bytes
+
+
 def test_a_full_checkpoint_reuses_nothing_and_may_be_reused():
     """FULL_CHECKPOINT shares forward only."""
     rocks = made(ROCKS, INCREMENTAL)
@@ -176,6 +254,19 @@ def test_a_full_checkpoint_reuses_nothing_and_may_be_reused():
     assert [handle.file for handle in third.reused] >= [200, 201]
 
 
+@pytest.mark.parametrize("type_", ["native", "canonical"])
+def test_a_savepoint_shares_nothing_and_leaves_the_base(type_):
+    """NO_SHARING: all in its own directory, and the next checkpoint is as small as ever."""
+    rocks = made(ROCKS, INCREMENTAL)
+    take(rocks, 1)
+    savepoint, _ = take(rocks, 2, type_)
+    after, _ = take(rocks, 3)
+
+    assert savepoint.reused == ()
+    assert {"savepoint"} == {file.scope for file in all_files(savepoint)}
+    assert tables(all_files(after)) == []
+
+
 def test_before_flink_23949_the_checkpoint_after_a_savepoint_wrote_everything():
     rocks = made(ROCKS, StateOptions(incremental=True, savepoints_keep_base=False))
     take(rocks, 1)
@@ -183,6 +274,13 @@ def test_before_flink_23949_the_checkpoint_after_a_savepoint_wrote_everything():
     after, _ = take(rocks, 3)
 
     assert tables(all_files(after)) == ["000001.sst"]
+
+
+def test_freezing_rocksdb_costs_its_memtable_and_its_links():
+    """1 MB at 200 MB/s and one table linked, beside what it always takes; the next time the memtable is empty."""
+    rocks, always = made(ROCKS, INCREMENTAL), ROCKSDB_FREEZE.likely
+
+    assert [always + 5 * MS + MS // 10, always + MS // 10] == [take(rocks, number)[0].sync_ns for number in (1, 2)]
 
 
 def part(frozen, handles, type_="checkpoint", share=Fraction(1)):
@@ -196,6 +294,18 @@ def test_a_heap_without_entries_is_no_file():
     assert all_files(take(heap, 1)[0]) == []
     heap.resize(100)
     assert [file.size_bytes for file in all_files(take(heap, 2)[0])] == [100]
+
+
+def test_a_restored_heap_reads_its_file_and_deserialises_it():
+    heap = made(HEAP, StateOptions(load_bytes_per_second=100_000_000))
+    restoring = heap.restore(1, [part(*take(heap, 1))], 0)
+
+    assert ([size for _, size in restoring.reads], restoring.threads, restoring.work_ns, restoring.after_ns) == (
+        [1_000_000],
+        1,
+        10 * MS,
+        0,
+    )
 
 
 def test_a_rescaled_heap_reads_its_key_groups_only():
@@ -218,6 +328,18 @@ def test_restored_rocksdb_goes_on_incrementally():
     assert (len(handles), 4, 0) == (len(restoring.reads), restoring.threads, restoring.after_ns)
     assert tables(all_files(after)) == []
     assert tables(after.reused) == ["000001.sst"]
+
+
+def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
+    """Two old databases are read in full; what belongs here, half of each, is merged at the pace of a compaction."""
+    rocks = made(ROCKS, INCREMENTAL)
+    frozen, handles = take(rocks, 1)
+    restoring = rocks.restore(1, [part(frozen, handles, share=Fraction(1, 2))] * 2, 0)
+    total = sum(handle.size_bytes for handle in handles)
+
+    assert 2 * total == sum(size for _, size in restoring.reads)
+    assert 2 * (total // 2) * S // 100_000_000 == restoring.after_ns
+    assert tables(all_files(take(rocks, 2)[0])) == ["000001.sst"]
 
 
 def test_a_rescaled_tree_keeps_none_of_its_tables():
@@ -289,6 +411,15 @@ def test_new_keys_are_logged_and_restored_ones_are_not():
     assert sum(file.size_bytes for file in all_files(again.take(2, "canonical", lambda _: True))) == 1_003_050
 
 
+def test_the_log_opens_with_the_state_a_run_begins_with():
+    """Nothing is materialised yet: the first checkpoint waits for all of it, and none of it is frozen."""
+    frozen = made(LOGGED, INCREMENTAL).take(1, "checkpoint", lambda _: True)
+
+    assert (frozen.sync_ns, frozen.steps) == (0, ())
+    assert list(frozen.awaited) == [("log-1000000", 1_000_000, "shared")]
+    assert 1_000_000 == frozen.written_bytes == frozen.full_bytes
+
+
 def test_a_checkpoint_writes_the_tail_of_the_log():
     """What was uploaded early is referred to and was not written by it."""
     backend = made(LOGGED, INCREMENTAL)
@@ -299,6 +430,13 @@ def test_a_checkpoint_writes_the_tail_of_the_log():
     assert (early,) == frozen.reused
     assert list(frozen.awaited) == [("log-1005000", 5000, "shared")]
     assert (frozen.written_bytes, frozen.full_bytes) == (5000, 1_005_000)
+
+
+def test_nothing_pending_is_no_file():
+    backend = made(LOGGED, INCREMENTAL)
+    backend.cut()
+
+    assert None is backend.cut()
 
 
 def test_a_tail_under_way_is_waited_for_by_the_next_checkpoint_too():
@@ -334,6 +472,31 @@ def test_materialisation_truncates_the_log():
     assert frozen.written_bytes == first.written_bytes
     assert (0, first.full_bytes) == (second.written_bytes, second.full_bytes)
     assert frozen.written_bytes + 2000 == second.full_bytes
+
+
+def test_the_next_materialisation_builds_on_one_that_a_complete_checkpoint_holds():
+    """Confirmed through the checkpoint (ChangelogKeyedStateBackend#notifyCheckpointComplete)."""
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    again = materialise(backend, 2, 2 * S)
+    backend.take(7, "checkpoint", lambda _: True)
+    backend.notify_complete(7)
+    third = materialise(backend, 3, 3 * S)
+
+    assert (tables(all_files(again)), tables(all_files(third))) == (["000001.sst"], [])
+
+
+def test_a_materialisation_behind_a_restore_waits_for_its_checkpoint_too():
+    """Its files are written again until a complete checkpoint holds them; those restored from are not."""
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    again = made(LOGGED, INCREMENTAL)
+    again.restore(1, [part(frozen, frozen.reused)], 2 * S)
+    again.update(5, 3 * S)
+    first, second = (tables(all_files(materialise(again, number, 3 * S))) for number in (1, 2))
+
+    assert [] != first == second
 
 
 def test_a_restore_reads_the_materialisation_and_replays_the_log():
@@ -402,6 +565,28 @@ def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
     assert frozen.awaited == ()
 
 
+def test_log_that_is_materialised_is_neither_awaited_nor_kept():
+    """It was on its way when the backend below was frozen, and ends where that begins."""
+    backend = made(LOGGED, INCREMENTAL)
+    file = backend.cut()
+    backend.materialised(1, backend.materialise(1), [])
+
+    assert backend.take(1, "checkpoint", lambda _: True).awaited == ()
+    logged(backend, file, 1)
+    assert backend.take(2, "checkpoint", lambda _: True).reused == ()
+
+
+def test_log_that_is_materialised_is_not_written():
+    """A snapshot persists the log from the materialisation on: what nobody uploaded before is not needed."""
+    backend = made(LOGGED, INCREMENTAL)
+    backend.update(2, S)
+    materialise(backend, 1, S)
+    assert backend.pending_bytes == 0
+    assert written_and_awaited(backend.take(1, "checkpoint", lambda _: True)) == (0, ())
+    backend.update(3, 2 * S)
+    assert written_and_awaited(backend.take(2, "checkpoint", lambda _: True)) == (3000, ("log-1005000",))
+
+
 def test_the_log_that_is_new_counts_from_an_upload_or_a_materialisation():
     """FsStateChangelogWriter#preEmptiveFlushIfNeeded, whose count begins anew with each FsStateChangelogWriter#nextSequenceNumber."""
     backend = made(LOGGED, INCREMENTAL)
@@ -413,6 +598,21 @@ def test_the_log_that_is_new_counts_from_an_upload_or_a_materialisation():
     assert (backend.active_bytes, backend.pending_bytes) == (2000, 5000)
     backend.cut()
     assert backend.active_bytes == 0
+
+
+def written_and_awaited(frozen):
+    return frozen.written_bytes, tuple(file.name for file in frozen.awaited)
+
+
+def test_a_share_of_the_log_is_replayed():
+    """1 MB was logged, the quarter that comes here is applied at 1 MB/s; all of the file is read."""
+    options = replace(INCREMENTAL, load_bytes_per_second=1_000_000)
+    backend = made(LOGGED, options)
+    handle = logged(backend, backend.cut(), 1)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    restoring = made(LOGGED, options).restore(1, [KeyedPart("checkpoint", frozen.image, (handle,), Fraction(1, 4))], 0)
+
+    assert ([size for _, size in restoring.reads], restoring.after_ns) == ([1_000_000], S // 4)
 
 
 def test_a_materialisation_waits_for_the_one_before():
@@ -432,6 +632,15 @@ def test_a_materialisation_waits_for_the_one_before():
     assert backend.may_materialise
 
 
+def test_the_end_of_a_savepoint_confirms_no_materialisation():
+    """Only a checkpoint that refers to it does."""
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    backend.notify_complete(9)
+
+    assert tables(all_files(materialise(backend, 2, 2 * S))) == ["000001.sst"]
+
+
 def restored_log(*, load_bytes_per_second=None):
     """A materialised tree and two pieces of log behind it, restored elsewhere."""
     options = replace(INCREMENTAL, load_bytes_per_second=load_bytes_per_second)
@@ -444,6 +653,30 @@ def restored_log(*, load_bytes_per_second=None):
     return again, frozen, again.restore(1, [part(frozen, frozen.reused)], 9 * S)
 
 
+def test_a_replay_without_a_rate_takes_no_time():
+    assert restored_log()[2].after_ns == 0
+
+
+def test_a_replay_takes_whole_seconds_where_it_does():
+    """What was logged behind the materialisation, at 1 B/s."""
+    assert restored_log(load_bytes_per_second=1)[2].after_ns == 5000 * S
+
+
+def test_what_was_restored_can_be_restored_again_as_it_stands():
+    """Before it is materialised anew."""
+    again, frozen, _ = restored_log()
+
+    assert frozen.image == again.take(2, "checkpoint", lambda _: True).image
+
+
+def test_a_materialisation_behind_a_restore_ends_the_restored_log():
+    again, _, _ = restored_log()
+    materialise(again, 1, 10 * S)
+    after = again.take(2, "checkpoint", lambda _: True)
+
+    assert [handle.name for handle in after.reused if handle.name.startswith("log")] == []
+
+
 def test_a_materialisation_behind_a_restore_is_what_the_next_one_builds_upon():
     """Its number is that of the first one of the job before, which does not count any more."""
     again, _, _ = restored_log()
@@ -453,3 +686,24 @@ def test_a_materialisation_behind_a_restore_is_what_the_next_one_builds_upon():
     again.notify_complete(2)
 
     assert tables(all_files(materialise(again, 2, 11 * S))) == []
+
+
+def test_a_part_is_all_of_it_unless_it_says_so():
+    """Restored as it stands, in the same tables."""
+    rocks = made(ROCKS, INCREMENTAL)
+    frozen, handles = take(rocks, 1)
+    again = made(ROCKS, INCREMENTAL)
+    again.restore(1, [KeyedPart("checkpoint", frozen.image, tuple(handles))], 0)
+
+    assert [handle.name for handle in take(again, 2)[0].reused] == ["000001.sst"]
+
+
+def test_the_manifest_grows_with_every_flush():
+    """120 B, and 134 B for each; the tree began with one."""
+    rocks = made(ROCKS)
+    sizes = []
+    for number in (1, 2):
+        rocks.update(1, number * S)
+        sizes += [file.size_bytes for file in all_files(take(rocks, number)[0]) if file.name == "MANIFEST"]
+
+    assert sizes == [120 + 2 * 134, 120 + 3 * 134]

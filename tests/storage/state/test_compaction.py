@@ -24,6 +24,25 @@ def compacted(made, at_ns):
     return [not tree.levels[0] for tree in made]
 
 
+def test_trees_take_turns():
+    """1.003 MB each at 1 MB/s: the third is done after three seconds; with threads of their own all are after one."""
+    shared, own, each_ns = trees(3, CompactionThread()), trees(3, None), 1003 * SECOND // 1000
+
+    assert [compacted(shared, n * each_ns + 4) for n in (1, 2, 3)] == [
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
+    ]
+    assert compacted(own, each_ns + 4) == [True, True, True]
+
+
+def test_the_next_begins_when_the_last_one_ended_not_when_somebody_looks():
+    """Nobody says anything for ten seconds: by then all are done, as if somebody had looked all the time."""
+    shared = trees(3, CompactionThread())
+
+    assert compacted(shared[:1], 10 * SECOND) + [not tree.levels[0] for tree in shared[1:]] == [True, True, True]
+
+
 def test_a_tree_that_is_gone_holds_nobody_up():
     """The first one leaves in the middle of its compaction, the second before it has begun: the third begins at once."""
     thread = CompactionThread()
