@@ -19,7 +19,7 @@ from sim.advice.configuration import (
     patch,
     patches,
 )
-from sim.advice.constraints import Caution, cautions, new_defects, refusals, unsafe_defects
+from sim.advice.constraints import Caution, cautions, new_defects, refusals, unsafe_defects, window_phases
 from sim.advice.judgement import room
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
@@ -375,6 +375,7 @@ def answer(
     found = diff_flink_keys(race.scenario, scenario, changes, conf)
     warnings = [
         *cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes),
+        *window_phases(scenario),
         *new_defects(race.scenario, scenario),
         *unsafe_defects(scenario),
     ]

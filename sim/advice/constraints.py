@@ -17,7 +17,7 @@ from sim.model.schema.axes import key_of
 from sim.model.schema.flink_text import OptionValue, option_values
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
-from sim.model.units import MS, SECOND
+from sim.model.units import MS, SECOND, format_duration
 from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
@@ -218,6 +218,23 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     what = f"{len(found)} known defect{'s' * (len(found) > 1)} that today's setting does not have"
     text = f"With this setting {what} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
     return [Caution(f"may bring {what}", text, ", ".join(own.issue.source for own in found[:3]))]
+
+
+def window_phases(advised: Scenario) -> list[Caution]:
+    """Return a caution for each window whose ends meet checkpoints always alike, so that a trial has seen one case only."""
+    interval_ns = advised.checkpoint.interval_ns or 0
+    found = []
+    for vertex in advised.job.vertices:
+        step_ns = 0 if vertex.window is None else vertex.window.step_ns
+        if interval_ns and step_ns and not (step_ns % interval_ns and interval_ns % step_ns):
+            every, fires = format_duration(interval_ns), format_duration(step_ns)
+            text = (
+                f"Windows of '{vertex.name}' end every {fires}, and a checkpoint every {every} meets them always at the same moment. "
+                "Trials have seen one such moment; a restart shifts it, and then a checkpoint may wait for all that fires. "
+                f"`ckptsim run --set run.seed='[1, 2, 3, 4, 5]' --set checkpoint.interval='{every}'` shows other moments."
+            )
+            found.append(Caution(f"checkpoints and windows ({fires}) are in step", text, "sim.model.job.Window"))
+    return found
 
 
 def unsafe_defects(advised: Scenario) -> list[Caution]:

@@ -7,7 +7,7 @@ import pytest
 
 from sim.advice import settings
 from sim.advice.candidates import CandidateSearch
-from sim.advice.constraints import CONSTRAINTS, DEFAULT
+from sim.advice.constraints import CONSTRAINTS, DEFAULT, window_phases
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
 from sim.advice.search import Levers
@@ -234,3 +234,15 @@ def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
 
     assert alone["replayed_records"] < together["replayed_records"] / 2
     assert alone["caught_up_ms"] < together["caught_up_ms"]
+
+
+@pytest.mark.parametrize(("interval", "in_step"), [("10 s", True), ("60 s", True), ("2 min", True), ("7 s", False)])
+def test_checkpoints_in_step_with_windows_are_a_caution(interval, in_step):
+    """A run has one phase: an interval that divides a window's size may never meet its end in it."""
+    text = (
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, window: {tumbling: 60 s}}}\n"
+        f"checkpoint: {{interval: {interval}}}\nrun: {{duration: 1 min}}\n"
+    )
+    found = window_phases(loads(text).scenarios[0])
+
+    assert [caution.short for caution in found] == ["checkpoints and windows (1 min) are in step"] * in_step
