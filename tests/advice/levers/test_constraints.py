@@ -240,7 +240,7 @@ def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
 def test_checkpoints_in_step_with_windows_are_a_caution(interval, in_step):
     """A run has one phase: an interval that divides a window's size may never meet its end in it."""
     text = (
-        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, window: {tumbling: 60 s}}}\n"
+        "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, window: {tumbling: 60 s, time: event}}}\n"
         f"checkpoint: {{interval: {interval}}}\nrun: {{duration: 1 min}}\n"
     )
     found = window_phases(loads(text).scenarios[0])
