@@ -1,4 +1,4 @@
-"""Order of what happens to a checkpoint, and who may say it."""
+"""Invariants of checkpoints: their order, expiry of keys, the end of a job, and the absence of a JobManager."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from sim.invariants.violation import LIFE, JournalFormatter, Violation, count_is
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
-# ---- The coordinator's promises, read off the journal: ids grow, and a checkpoint completes after all its acknowledgements.
+# ---- The coordinator: ids increase, and a checkpoint completes after all its acknowledgements.
 #
-# Laws 18, 22 and 23 of every run; one pass over the journal.
+# Laws 18, 22 and 23, checked in one pass over the journal.
 
-IDS_GROW = "checkpoint ids grow from trigger to trigger, over restarts too"
-ALL_ACKNOWLEDGED = "a checkpoint completes after all its tasks have acknowledged it and its metadata is durable"
-ENDS_ONCE = "a checkpoint completes or fails, once"
-TOLD_AFTERWARDS = "tasks hear of a completion after it"
-RETAINED = "no more completed checkpoints are retained than configured, the latest always is"
+IDS_GROW = "checkpoint ids increase from trigger to trigger, also across restarts"
+ALL_ACKNOWLEDGED = "a checkpoint completes only after all its tasks have acknowledged it and its metadata is durable"
+ENDS_ONCE = "a checkpoint either completes or fails, and only once"
+NOTIFIED_AFTERWARDS = "tasks are notified of a completed checkpoint only after its completion"
+RETAINED = "at most the configured number of completed checkpoints is retained, and the latest one always is"
 
 WATCHED = frozenset(
     {
@@ -29,16 +29,17 @@ WATCHED = frozenset(
         Happening.NOTIFIED_COMPLETE,
     }
 )
-"""The rows of the journal that these laws read."""
+"""Kinds of journal rows that these invariants read."""
 
 
 def broken_promises(
-    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: JournalFormatter
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
+    """Check the order of triggers, acknowledgements, completions and notifications."""
     newest = 0
-    awaited: dict[int, int] = {}  # tasks that must acknowledge
+    awaited: dict[int, int] = {}  # checkpoint -> number of tasks that must acknowledge
     acknowledged: dict[int, set[int]] = {}
-    durable: set[int] = set()  # all tasks have acknowledged; the metadata is next
+    durable: set[int] = set()  # checkpoints whose metadata is written: all tasks have acknowledged
     ended: dict[int, Happening] = {}
     for row in journal:
         happening, checkpoint = row.happening, row.checkpoint
@@ -47,7 +48,7 @@ def broken_promises(
 
         def broken(law: str, fact: str, row: Entry = row) -> Violation:
             return Violation(
-                law, row.time_ns, f"checkpoint {row.checkpoint}", fact, teller.about(row.checkpoint, (), LIFE)
+                law, row.time_ns, f"checkpoint {row.checkpoint}", fact, formatter.about(row.checkpoint, (), LIFE)
             )
 
         if happening is Happening.ACKNOWLEDGED:
@@ -68,7 +69,7 @@ def broken_promises(
                 )
         elif happening is Happening.NOTIFIED_COMPLETE:
             if ended.get(checkpoint) is not Happening.COMPLETED:
-                yield broken(TOLD_AFTERWARDS, "tasks are told that it is complete, which it is not")
+                yield broken(NOTIFIED_AFTERWARDS, "tasks are notified that it is complete, but it is not")
         else:
             if happening is Happening.COMPLETED and checkpoint not in durable:
                 yield broken(ALL_ACKNOWLEDGED, "it completes although no metadata was written")
@@ -79,35 +80,39 @@ def broken_promises(
 
 
 def too_many_retained(
-    retained: Sequence[int], limit: int, latest: int, time_ns: int, teller: JournalFormatter
+    retained: Sequence[int], limit: int, latest: int, time_ns: int, formatter: JournalFormatter
 ) -> Violation | None:
-    """At the end of a run; `latest` is the latest completed checkpoint that is no savepoint (0: none)."""
+    """Check the retained checkpoints at the end of a run.  `latest`: latest completed checkpoint that is not a savepoint, or 0."""
     if len(retained) <= limit and (latest == 0 or latest in retained):
         return None
     kept = ", ".join(map(str, retained)) or "none"
-    story = teller.story(
+    story = formatter.story(
         lambda row: row.happening is Happening.COMPLETED and (row.checkpoint in retained or row.checkpoint == latest)
     )
     return Violation(
-        RETAINED, time_ns, "the completed checkpoints", f"{kept} are retained, {limit} may be, {latest} must be", story
+        RETAINED,
+        time_ns,
+        "the completed checkpoints",
+        f"retained: {kept}; at most {limit} allowed, {latest} required",
+        story,
     )
 
 
-# ---- Keys that expire: a key lives for its time to live after its last write, through snapshots, restores and rescales.  Law 87.
+# ---- Time to live: a key expires a fixed time after its last write, across snapshots, restores and rescales (law 87).
 #
-# Ages are cohorts: the keys that were last written between two times, evenly spread, and their bytes.
+# A cohort are the keys that were last written between two times, evenly spread, with their bytes.
 
-AGED = "a key expires its time to live after its last write: neither sooner nor later, restored or not"
+AGED = "a key expires exactly its time to live after its last write, also after a restore"
 
 Cohort = tuple[int, int, int]
-"""First and last time of the last writes [ns], and bytes."""
+"""(first, last) time of the last writes [ns], bytes."""
 
 _ROUNDINGS_BETWEEN_LOOKS = 300
-"""Times at which a bit of a cohort is rounded off, between two looks."""
+"""Maximum number of roundings of a cohort between two checks."""
 
 
 def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
-    """Bytes last written after that time."""
+    """Return the bytes last written after `horizon_ns`."""
     total = 0
     for begin_ns, end_ns, size_bytes in cohorts:
         if horizon_ns <= begin_ns:
@@ -118,7 +123,7 @@ def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
 
 
 def _expired(cohort: Cohort, horizon_ns: int) -> int:
-    """Bytes last written up to that time, whole ones."""
+    """Return the whole bytes last written up to `horizon_ns`."""
     begin_ns, end_ns, size_bytes = cohort
     if horizon_ns <= begin_ns:
         return 0
@@ -126,13 +131,13 @@ def _expired(cohort: Cohort, horizon_ns: int) -> int:
 
 
 def _bytes_of_a_ns(cohort: Cohort) -> int:
-    """Whole bytes expire, and a nanosecond is rounded off with them: so many bytes, one at least."""
+    """Return the rounding error of one nanosecond in bytes, at least 1."""
     begin_ns, end_ns, size_bytes = cohort
     return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
 
 
 def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
-    """The ages that a subtask gets with shares of several others."""
+    """Return the cohorts of a subtask that is restored with shares of several others."""
     return tuple(
         sorted((begin, end, int(size_bytes * share)) for ages, share in parts for begin, end, size_bytes in ages)
     )
@@ -147,9 +152,9 @@ def ttl_errors(
     added_bytes: int,
     rewritten_bytes: int,
 ) -> str | None:
-    """What is wrong with the ages now, compared with those of an earlier time; None: nothing.
+    """Compare the cohorts with those of an earlier time.  Return what is wrong, or None.
 
-    `added_bytes`, `rewritten_bytes`: at most so much was written since.
+    `added_bytes`, `rewritten_bytes`: upper bounds of what was written since `before_ns`.
     """
     horizon_ns = now_ns - ttl_ns
     oldest_ns = min(
@@ -165,33 +170,31 @@ def ttl_errors(
     since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
     if live < survived - slack:
         return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
-    # an entry that is rewritten may be larger than the others: where there are few
+    # a rewritten entry may be larger than the average of a few
     written = added_bytes + 2 * rewritten_bytes + slack
     young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
     if young > written:
         return f"keys are young again: {number_of(young, 'byte')} count as written since {seconds(before_ns)}, at most {written} were"
-    newest = before[-1][2] if before else 0  # what comes soon after it is taken together with it
+    newest = before[-1][2] if before else 0  # later writes may have been merged into the newest cohort
     if live > survived + newest + written:
         return f"keys that must have expired are there: {number_of(live, 'byte')}, at most {written} written since; {since}"
     return None
 
 
-# ---- The savepoint that a job stops with is its last word, and a job that has finished gives back what it used.  Laws 92 and 93.
+# ---- Stop-with-savepoint is the end of a job, and a finished job releases its resources (laws 92 and 93).
 
-NOTHING_AFTER_STOP = (
-    "nothing follows the savepoint that a job stops with: no periodic checkpoint, no restart, no record"
-)
+NOTHING_AFTER_STOP = "after a stop-with-savepoint there is no periodic checkpoint, no restart and no record"
 GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
 
 
 def activity_after_stop(
-    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: JournalFormatter
+    journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """One pass over the journal; only the first fact is told.
+    """Check the journal after a stop-with-savepoint, and report the first violation.
 
-    When all tasks of a job that drains have ended their data, one last checkpoint is triggered
-    (SchedulerBase#notifyEndOfData). A JobManager that is lost takes the stop along: the next one goes on from the
-    latest completed checkpoint, and no savepoint is one.
+    When all tasks of a draining job have ended their data, one last checkpoint is triggered
+    (SchedulerBase#notifyEndOfData).  A JobManager that is lost forgets the stop: the next one continues from the latest
+    completed checkpoint, which is not a savepoint.
     """
     stops = {number for number, row in stats.items() if row.stops}
     if not stops:
@@ -211,7 +214,7 @@ def activity_after_stop(
         elif row.happening is Happening.TRIGGERED and under_way and final:
             final = False
         elif _too_late(row, under_way, over, stats):
-            yield _violation(row, over or under_way, teller)
+            yield _violation(row, over or under_way, formatter)
             return
 
 
@@ -221,9 +224,9 @@ def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, Checkpo
     return bool(over) and row.happening is Happening.JOB_RESTORED
 
 
-def _violation(row: Entry, savepoint: int, teller: JournalFormatter) -> Violation:
+def _violation(row: Entry, savepoint: int, formatter: JournalFormatter) -> Violation:
     turns = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
-    story = teller.story(
+    story = formatter.story(
         lambda other: (
             other == row
             or (other.checkpoint == savepoint and other.happening in (Happening.TRIGGERED, Happening.COMPLETED))
@@ -231,38 +234,42 @@ def _violation(row: Entry, savepoint: int, teller: JournalFormatter) -> Violatio
         )
     )[-8:]
     return Violation(
-        NOTHING_AFTER_STOP, row.time_ns, f"savepoint {savepoint}, with which the job stops", teller.sentence(row), story
+        NOTHING_AFTER_STOP,
+        row.time_ns,
+        f"savepoint {savepoint}, with which the job stops",
+        formatter.sentence(row),
+        story,
     )
 
 
 def outputs_after_end(
-    time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], teller: JournalFormatter
+    time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """At the end of a job that has stopped; `sources`: (task, records at its cut, records in the end)."""
+    """Check the sources of a stopped job.  `sources`: (task, records at its cut, records at the end)."""
     for task, at_cut, served in sources:
         if served != at_cut:
-            story = teller.cut(savepoint, {task})
+            story = formatter.cut(savepoint, {task})
             how = "behind" if served > at_cut else "less than in"
             fact = f"{count_is(abs(served - at_cut), 'record')} emitted {how} savepoint {savepoint}"
-            yield Violation(NOTHING_AFTER_STOP, time_ns, teller.task(task), fact, story)
+            yield Violation(NOTHING_AFTER_STOP, time_ns, formatter.task(task), fact, story)
             return
 
 
 def leaked_resources(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
-    """At the end of a job that has finished."""
+    """Check the resources of a finished job.  `in_use`: what is still in use."""
     for what in in_use:
         yield Violation(GIVEN_BACK, time_ns, "the job", f"it has finished, and {what}")
         return
 
 
-# ---- Without a JobManager none of its actions happens, and a new JobManager counts only what it has seen itself.
+# ---- Without a JobManager it takes no action, and a new JobManager counts failures from 0.
 #
-# Laws 82 and 83 of every run; one pass over the journal.
+# Laws 82 and 83, checked in one pass over the journal.
 
-NO_ACTION_WITHOUT_JOB_MANAGER = "what only a JobManager can do does not happen while there is none"
-COUNTS_ANEW = "a JobManager counts only the failures it has seen itself"
+NO_ACTION_WITHOUT_JOB_MANAGER = "without a JobManager none of its actions happens"
+COUNTS_ANEW = "a JobManager counts only failures since its election"
 
-_ITS_DOING = frozenset(
+_JOB_MANAGER_ACTIONS = frozenset(
     {
         Happening.TRIGGERED,
         Happening.TASKS_TRIGGERED,
@@ -281,35 +288,36 @@ _ITS_DOING = frozenset(
         Happening.RESCALED,
     }
 )
-_COMES_AND_GOES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
+_LEADER_CHANGES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
 
 
-def without_job_manager(journal: Iterable[Entry], teller: JournalFormatter) -> Iterator[Violation]:
-    """What happens in the instant of a loss or an election is let pass."""
+def without_job_manager(journal: Iterable[Entry], formatter: JournalFormatter) -> Iterator[Violation]:
+    """Check actions while no JobManager is running.  Actions at the time of a loss or an election are allowed."""
     lost_ns: int | None = None
     for row in journal:
         if row.happening is Happening.JOB_MANAGER_LOST:
             lost_ns = row.time_ns if lost_ns is None else lost_ns
         elif row.happening is Happening.JOB_MANAGER_ELECTED:
             lost_ns = None
-        elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _ITS_DOING:
-            frame = teller.story(lambda other, row=row: other == row or other.happening in _COMES_AND_GOES)  # type: ignore[misc]
-            yield Violation(NO_ACTION_WITHOUT_JOB_MANAGER, row.time_ns, "the job", teller.sentence(row), frame)
+        elif lost_ns is not None and lost_ns < row.time_ns and row.happening in _JOB_MANAGER_ACTIONS:
+            frame = formatter.story(lambda other, row=row: other == row or other.happening in _LEADER_CHANGES)  # type: ignore[misc]
+            yield Violation(NO_ACTION_WITHOUT_JOB_MANAGER, row.time_ns, "the job", formatter.sentence(row), frame)
 
 
 def restarts_counted_across_leaders(
-    journal: Iterable[Entry], attempts: int | None, tolerable: int, teller: JournalFormatter
+    journal: Iterable[Entry], attempts: int | None, tolerable: int, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """`attempts`: restarts that the restart strategy allows, of all and of those in its interval (None: it allows any number).
+    """Check that no JobManager gives up because of failures before its election.
 
-    `tolerable`: failed checkpoints in a row.  All that may have been counted is counted here: the law asks for no more than that.
+    `attempts`: restarts that the strategy allows (None: unlimited); `tolerable`: consecutive checkpoint failures.  All
+    failures that may count are counted, so that no correct run is reported.
     """
-    restarts, failed = 0, 0  # since this JobManager took over
-    frame: Collection[Happening] = (*_COMES_AND_GOES, Happening.JOB_RESTARTING, Happening.ABORTED)
+    restarts, failed = 0, 0  # since the election of this JobManager
+    frame: Collection[Happening] = (*_LEADER_CHANGES, Happening.JOB_RESTARTING, Happening.ABORTED)
     for row in journal:
         fact = ""
         if row.happening is Happening.JOB_MANAGER_ELECTED:
-            restarts, failed = -1, 0  # its own restart of the job is none of these
+            restarts, failed = -1, 0  # the restart by the new JobManager itself does not count
         elif row.happening is Happening.JOB_RESTARTING:
             restarts += 1
         elif row.happening in (Happening.ABORTED, Happening.REFUSED):
@@ -320,5 +328,5 @@ def restarts_counted_across_leaders(
             fact = f"the job fails after {number_of(failed, 'failed checkpoint')}, {tolerable} may fail"
         if fact:
             yield Violation(
-                COUNTS_ANEW, row.time_ns, "the job", fact, teller.story(lambda other: other.happening in frame)
+                COUNTS_ANEW, row.time_ns, "the job", fact, formatter.story(lambda other: other.happening in frame)
             )

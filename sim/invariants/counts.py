@@ -1,4 +1,4 @@
-"""Counts of records over restarts: nothing is lost, repeated or sent elsewhere."""
+"""Conservation of records across restarts: none is lost, repeated or sent to the wrong reader."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from sim.invariants.violation import JournalFormatter, Violation, count_is, numb
 from sim.model.randomness import Stream, draws
 from sim.results.journal import Entry
 
-# ---- An account of records that no restore touches: where each task must stand, by what it has done since its last start.
+# ---- The ledger of record positions, kept independently of what checkpoints store, so that both can be compared.
 #
-# The ledger notes where a task stood at each of its cuts.  A restart goes back to a note; from there only counted work
-# leads on.  Nothing here is read from what a checkpoint stores, so both can be compared.
+# The ledger records the position of each task at each of its cuts.  A restart goes back to such a position; from there,
+# only counted records move it.
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(slots=True)
 class RecordTally:
-    """The positions of tasks, in records since the beginning of the job."""
+    """Positions of tasks, in records since the start of the job."""
 
     served: Numbers  # by task
-    late: Numbers  # by task: of those served, how many have not written their outputs
+    late: Numbers  # by task: records served whose outputs are pending
     read: Numbers  # by channel
     written: Numbers
-    known: np.ndarray[tuple[int], np.dtype[np.bool_]]  # by task: whether it was noted
+    known: np.ndarray[tuple[int], np.dtype[np.bool_]]  # by task: whether its position was recorded
 
     @classmethod
     def zero(cls, tasks: int, channels: int) -> RecordTally:
@@ -40,19 +40,19 @@ class RecordTally:
 
 @dataclass(slots=True)
 class Ledger:
-    """The account of records that no restore changes.
+    """The ledger of record positions.
 
-    `inputs`, `outputs`: the channels of each task; `ends`: the task at the read and at the written end of each channel.
+    `inputs`, `outputs`: channels of each task; `ends`: (reader, writer) task of each channel.
     """
 
     inputs: Sequence[Numbers | slice]
     outputs: Sequence[Numbers | slice]
     ends: tuple[np.ndarray, np.ndarray]
-    ahead: RecordTally  # what is to be added to a task's counts to say where it stands
-    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint; `of` gives one to read
-    # by channel, and not in their note: few are read
+    ahead: RecordTally  # added to the counts of a restarted task to get its position
+    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint; to be read by `of`
+    # channel positions that are not merged into `notes` yet, because few are read
     _fresh: dict[int, list[tuple[int, Numbers, Numbers]]] = field(default_factory=dict)
-    _moved: bool = False  # there is something ahead
+    _moved: bool = False  # whether `ahead` is not all 0
 
     @classmethod
     def opened(cls, inputs: Sequence[Numbers | slice], outputs: Sequence[Numbers | slice], channels: int) -> Ledger:
@@ -65,7 +65,7 @@ class Ledger:
     def note(
         self, checkpoint: int, task: int, served: int, late: int, read: Numbers, written: Numbers
     ) -> tuple[int, Numbers, Numbers]:
-        """The task is at its cut, with these counts; where it stands: records served, read and written."""
+        """Record a task's counts at its cut.  Return its position: records served, read and written."""
         if self._moved:
             served += int(self.ahead.served[task])
             read, written = self.ahead.read[self.inputs[task]] + read, self.ahead.written[self.outputs[task]] + written
@@ -75,12 +75,12 @@ class Ledger:
         return served, read, written
 
     def served(self, checkpoint: int, task: int) -> int:
-        """The records that the task had served at its cut; without a note it begins."""
+        """Return the records that a task had served at its cut, 0 if unknown."""
         note = self.notes.get(checkpoint)
         return 0 if note is None else int(note.served[task])
 
     def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The part of the task is the one that it has in a checkpoint before."""
+        """Record that the task reuses its part of an earlier checkpoint."""
         note, old, inputs, outputs = self._noted(checkpoint), self.of(before), self.inputs[task], self.outputs[task]
         note.served[task], note.late[task], note.known[task] = old.served[task], old.late[task], old.known[task]
         note.read[inputs], note.written[outputs] = old.read[inputs], old.written[outputs]
@@ -92,7 +92,7 @@ class Ledger:
         return note
 
     def of(self, checkpoint: int) -> RecordTally:
-        """Where the tasks stood at their cuts; without a note they begin."""
+        """Return the positions of tasks at their cuts, 0 if unknown."""
         note = self.notes.get(checkpoint)
         if note is None:
             return RecordTally.zero(len(self.inputs), len(self.ahead.read))
@@ -101,7 +101,7 @@ class Ledger:
         return note
 
     def stand(self, tally: RecordTally, counted: RecordTally) -> None:
-        """The tasks known to the counts have been started where the tally says."""
+        """Set the positions of restarted tasks (those in `counted.known`) to `tally`."""
         self._moved = True
         which = counted.known
         read, written = which[self.ends[0]], which[self.ends[1]]
@@ -110,21 +110,21 @@ class Ledger:
         self.ahead.written[written] = tally.written[written] - counted.written[written]
 
     def stands(self, counted: RecordTally) -> RecordTally:
-        """Where tasks with these counts stand."""
+        """Return the positions of tasks with these counts."""
         ahead = self.ahead
         sums = ahead.served + counted.served, counted.late, ahead.read + counted.read, ahead.written + counted.written
         return RecordTally(*sums, counted.known)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
+        """Drop checkpoints that can neither complete nor be restored any more."""
         for checkpoint in [number for number in self.notes if gone(number)]:
             del self.notes[checkpoint]
             self._fresh.pop(checkpoint, None)
 
 
-# ---- Restarts, compared with the ledger: every task goes on at the position of its checkpoint, with the state of that moment.
+# ---- Restarts, compared with the ledger: each task continues from the position of its checkpoint.
 #
-# One violation per restart and kind of fault, about the first task it shows in; the others are counted.
+# There is one violation per restart and kind of error, about the first task; the others are counted.
 
 PLACE = "a restored task goes on where its checkpoint left it"
 NOTED = "a snapshot says where its task stands"
@@ -132,11 +132,11 @@ OUTPUTS = "every record served leaves its outputs behind, once"
 READ = "a job that has finished has read all that was written, and all its sources have"
 
 _Wording = Callable[[int, int], str]
-"""(expected, actual) -> what a violation says."""
+"""(expected, actual) -> fact of the violation."""
 
 
 class Written(NamedTuple):
-    """The rule of an output: `num` records per `den` served, on each channel or (not `per_channel`) on all together."""
+    """The rule of an output: `num` records per `den` served, on each channel, or in total if not `per_channel`."""
 
     task: int
     channels: Numbers
@@ -150,11 +150,11 @@ def misplaced(
     ledger: Ledger,
     expected: RecordTally,
     stands: RecordTally,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     *,
     input_differs: bool,
 ) -> Iterator[Violation]:
-    """`stands`: as the restarted tasks count from now on.  `input_differs`: input comes twice or is lost, as another check reports."""
+    """Compare the positions of restarted tasks.  `stands`: actual ones; `input_differs`: another check reports lost or repeated input."""
     which, (readers, writers) = stands.known, ledger.ends
 
     def broken(
@@ -163,10 +163,14 @@ def misplaced(
         if len(places):
             task, place = int(tasks[0]), int(places[0])
             others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
-            where = f"{teller.task(task)}, restart {restored.number} from checkpoint {restored.checkpoint}"
+            where = f"{formatter.task(task)}, restart {restored.number} from checkpoint {restored.checkpoint}"
             fact = wording(int(expected[place]), int(stands[place])) + others
             yield Violation(
-                PLACE, restored.time_ns, where, fact, story_of_restore(restored, {restored.checkpoint}, (task,), teller)
+                PLACE,
+                restored.time_ns,
+                where,
+                fact,
+                story_of_restore(restored, {restored.checkpoint}, (task,), formatter),
             )
 
     moved = np.flatnonzero(which & (expected.served != stands.served))
@@ -182,9 +186,9 @@ def misplaced(
     yield from broken(writers[channels], channels, _written, expected.written, stands.written)
 
 
-def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: JournalFormatter) -> Violation:
+def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, formatter: JournalFormatter) -> Violation:
     return Violation(
-        NOTED, time_ns, f"snapshot {checkpoint} of {teller.task(task)}", fact, teller.cut(checkpoint, {task})
+        NOTED, time_ns, f"snapshot {checkpoint} of {formatter.task(task)}", fact, formatter.cut(checkpoint, {task})
     )
 
 
@@ -194,19 +198,19 @@ def unwritten(
     tally: RecordTally,
     before: Sequence[int],
     when: str,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """`before`: by how much each output exceeded its rule when the job began."""
+    """Check the number of records written to each output.  `before`: surplus of each output when the job started."""
     for output, surplus in zip(outputs, before, strict=True):
         expected, actual = owed(output, tally), held_by(output, tally)
         if actual - expected != surplus:
             fact = f"it should hold {number_of(expected + surplus, 'record')} and holds {actual} ({when})"
-            yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(output.task)}", fact)
+            yield Violation(OUTPUTS, time_ns, f"an output of {formatter.task(output.task)}", fact)
             return
 
 
 def owed(output: Written, tally: RecordTally) -> int:
-    """Records this output must hold."""
+    """Return how many records the output must have."""
     copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
     return copies * len(output.channels) if output.per_channel else copies
 
@@ -220,33 +224,35 @@ def unread(
     ends: Sequence[tuple[int, int]],
     tally: RecordTally,
     totals: Sequence[tuple[int, int]],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """At the end of a job that finished; `ends`: (writer, reader) of each channel, `totals`: (source, records it has)."""
+    """Check that a finished job has read everything.  `ends`: (writer, reader) of each channel; `totals`: (source, its records)."""
     left = np.flatnonzero(tally.read != tally.written)
     if len(left):
         writer, reader = ends[int(left[0])]
         written, read = int(tally.written[left].sum()), int(tally.read[left].sum())
         counts = f"{count_is(written, 'record')} written and {read} read, on {number_of(len(left), 'channel')}"
-        yield Violation(READ, time_ns, f"{teller.task(writer)} -> {teller.task(reader)}", counts)
+        yield Violation(READ, time_ns, f"{formatter.task(writer)} -> {formatter.task(reader)}", counts)
     for task, total in totals:
         if tally.served[task] != total:
             fact = f"it has {number_of(total, 'record')} and has emitted {tally.served[task]}, each counted once"
-            yield Violation(READ, time_ns, teller.task(task), fact)
+            yield Violation(READ, time_ns, formatter.task(task), fact)
             return
 
 
 def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordTally:
-    """On these channels, what was written behind the cut may be read or not."""
+    """Return the tally in which records written after the cut may or may not be read, on these channels."""
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
-def unanswered(time_ns: int, tasks: Iterable[int], tally: RecordTally, teller: JournalFormatter) -> Iterator[Violation]:
-    """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
+def unanswered(
+    time_ns: int, tasks: Iterable[int], tally: RecordTally, formatter: JournalFormatter
+) -> Iterator[Violation]:
+    """Check that these tasks of a finished job have no pending outputs."""
     for task in tasks:
         if tally.late[task]:
             fact = f"the job has finished and {count_is(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
-            yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
+            yield Violation(OUTPUTS, time_ns, f"an output of {formatter.task(task)}", fact)
 
 
 def _emitted(expected: int, stands: int) -> str:
@@ -272,27 +278,27 @@ def _waiting(expected: int, stands: int) -> str:
     return f"{count_is(stands, 'record')} waiting for outputs, {expected} in its checkpoint"
 
 
-# ---- Which reader each record goes to, chosen once more.  Law 119.
+# ---- The reader of each record, computed independently (law 119).
 #
-# Flink: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
+# Source: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
 
 CHOSEN = "each record goes to the reader that its edge chooses"
 MAX_DRAWN = 100_000
-"""Records of one run whose readers are drawn again: a long run is judged by its first outputs."""
+"""Maximum keyed records of a run that are checked; of a long run only the first outputs are."""
 
 
 class Route(NamedTuple):
-    """How an output of a task chooses among its channels.  `keys`: the stream of its keys; None: the channels take turns."""
+    """How an output of a task selects channels.  `keys`: random stream of its keys; None: round-robin."""
 
     task: int
     channels: Numbers
     keys: Stream | None = None
-    weights: Numbers | None = None  # the channel of each slice of the keys; None: equal slices
-    first: int = 0  # the channel that begins, where they take turns
+    weights: Numbers | None = None  # channel of each slice of the key range; None: equal slices
+    first: int = 0  # first channel of the round-robin
 
 
 def chosen(route: Route, records: int) -> Numbers:
-    """The number of the first `records` that belong to each channel."""
+    """Return how many of the first `records` go to each channel."""
     channels = len(route.channels)
     if route.keys is None:
         turns = np.arange(channels, dtype=np.int64)
@@ -304,9 +310,9 @@ def chosen(route: Route, records: int) -> Numbers:
 
 
 def misrouted_records(
-    time_ns: int, routes: Iterable[Route], written: Numbers, teller: JournalFormatter
+    time_ns: int, routes: Iterable[Route], written: Numbers, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """The first output whose channels hold other numbers of records; `written`: since the job began, by channel."""
+    """Report the first output with wrong counts.  `written`: records by channel since the start of the job."""
     left = MAX_DRAWN
     for route in routes:
         own = written[route.channels]
@@ -319,5 +325,5 @@ def misrouted_records(
         if not np.array_equal(own, expected):
             place = int((own != expected).argmax())
             fact = f"its channel {place} has {number_of(int(own[place]), 'record')} of {records}, {expected[place]} choose it"
-            yield Violation(CHOSEN, time_ns, f"an output of {teller.task(route.task)}", fact)
+            yield Violation(CHOSEN, time_ns, f"an output of {formatter.task(route.task)}", fact)
             return

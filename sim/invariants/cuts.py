@@ -1,4 +1,4 @@
-"""Cuts: each record is before or behind each checkpoint, once; in-flight data belongs to one side."""
+"""Invariants of consistent cuts, the content of snapshots, window state, and barriers in outputs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from sim.invariants.violation import JournalFormatter, Violation, count_is, number_of
 
-# ---- Consistent cut (law 8): what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once.
+# ---- Consistent cut (law 8): data sent before a barrier is once in the reader's snapshot or the stored in-flight data.
 #
-# Per checkpoint and channel, as offsets of the channel's byte stream::
+# Per checkpoint and channel, in bytes of the channel's stream::
 #
 #     written before the barrier = consumed before the reader's snapshot + captured at the reader + captured at the writer
 #
@@ -27,7 +27,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(slots=True)
 class Cut:
-    """The cut of one checkpoint, by channel [bytes].  `UNKNOWN`: that end has not taken part."""
+    """The cut of one checkpoint, by channel [bytes].  `UNKNOWN`: the task at that end took no part."""
 
     written: Numbers
     consumed: Numbers
@@ -49,7 +49,7 @@ class Cut:
 
     @property
     def surplus(self) -> Numbers:
-        """Bytes the snapshot holds beyond (lost: below) what was sent before the barrier."""
+        """Bytes in the snapshot minus bytes sent before the barrier.  Positive: duplicated; negative: lost."""
         return self.consumed + self.captured - self.written
 
     def __eq__(self, other: object) -> bool:
@@ -70,7 +70,7 @@ class Cuts:
     of_checkpoint: dict[int, Cut] = field(default_factory=dict)
 
     def ends(self, channel: int) -> tuple[int, int]:
-        """The writer and the reader of a channel."""
+        """Return (writer, reader) of a channel."""
         return self.writer[channel], self.reader[channel]
 
     def of(self, checkpoint: int) -> Cut:
@@ -80,12 +80,12 @@ class Cuts:
         return cut
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
+        """Drop checkpoints that can neither complete nor be restored any more."""
         for checkpoint in [number for number in self.of_checkpoint if gone(number)]:
             del self.of_checkpoint[checkpoint]
 
     def worst(self, checkpoint: int) -> tuple[int, int, int, str] | None:
-        """(bytes held twice, bytes lost, worst channel, its account) of a cut that is not exact."""
+        """Return (bytes duplicated, bytes lost, worst channel, its explanation), or None if the cut is exact."""
         cut = self.of(checkpoint)
         surplus = cut.surplus
         if not surplus.any():
@@ -97,14 +97,14 @@ class Cuts:
         self,
         checkpoint: int,
         time_ns: int,
-        teller: JournalFormatter,
+        formatter: JournalFormatter,
         *,
         exactly_once: bool,
         judged: Numbers | None = None,
     ) -> Violation | None:
-        """A complete checkpoint whose cut does not add up: the worst channel is told, the others are counted.
+        """Check the cut of a completed checkpoint.  The violation describes the worst channel and counts the others.
 
-        `judged` are the channels to look at (those of finished tasks take no part); all of them by default.
+        `judged`: channels to check, without those of finished tasks; None: all.
         """
         cut = self.of(checkpoint)
         unknown = (cut.written == UNKNOWN) | (cut.consumed == UNKNOWN)
@@ -121,9 +121,9 @@ class Cuts:
         worst = next(channels for channels in (bad[unknown[bad]], lost, bad) if len(channels))
         channel = int(worst[np.argmax(np.abs(surplus[worst]))])
         writer, reader = self.ends(channel)
-        where = f"checkpoint {checkpoint}, channel {teller.task(writer)} -> {teller.task(reader)}"
+        where = f"checkpoint {checkpoint}, channel {formatter.task(writer)} -> {formatter.task(reader)}"
         others = f" (and {number_of(len(bad) - 1, 'more channel')})" if len(bad) > 1 else ""
-        story = (*teller.cut(checkpoint, {writer, reader}), _account(cut, channel))
+        story = (*formatter.cut(checkpoint, {writer, reader}), _account(cut, channel))
         return Violation(LAW, time_ns, where, _fact(cut, channel) + others, story)
 
 
@@ -147,20 +147,20 @@ def _known(number: int) -> str:
     return "not known" if number == UNKNOWN else str(number)
 
 
-# ---- The files that a snapshot names hold all of its state, and are there before a completed checkpoint names them.
+# ---- The files of a snapshot contain all of its state, and are complete before the checkpoint is.
 #
-# Laws 85, 86 and 117.  A log must go on where the materialisation begins, without a gap, up to the cut.
+# Laws 85, 86 and 117.  A changelog must continue from its materialisation to the cut without a gap.
 
 COVERED = "the files that a snapshot names hold all of its state"
 WRITTEN_FIRST = "a completed checkpoint names files that are there in full, and nothing less than was frozen"
 CLOSED = "operators that had finished at their snapshot are not opened again: they have no state"
 
 _EXPECTED_PERCENT = 90
-"""The sizes of merged tables are expected values: so much of the live bytes they hold at least."""
+"""Minimum size of files in percent of the state.  Sizes of merged tables are expected values."""
 
 
 def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int] | None:
-    """The first positions of a log, from `begin` to `end`, that no file holds.  `files`: (where it ends, size in bytes)."""
+    """Return the first gap of a log between `begin` and `end`, or None.  `files`: (end position, size in bytes)."""
     reached = begin
     for ends, size_bytes in sorted(files):
         if ends - size_bytes > reached:
@@ -172,14 +172,14 @@ def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, in
 
 
 def too_little(held_bytes: int, live_bytes: int, entry_bytes: int) -> str | None:
-    """What is wrong with files of so many bytes for so much state: they may hold entries twice, and round off the last ones."""
+    """Return what is wrong if files are too small for the state, else None.  They may be larger, and round off the last entries."""
     if held_bytes >= live_bytes * _EXPECTED_PERCENT // 100 - 2 * entry_bytes:
         return None
     return f"its files hold {number_of(held_bytes, 'byte')} for {live_bytes} of state"
 
 
 def without_log(missing: tuple[int, int], materialised: int) -> str:
-    """The fact of a gap; `materialised`: where the materialisation ends that the snapshot refers to."""
+    """Describe a gap of the log.  `materialised`: end position of the materialisation that the snapshot refers to."""
     begin, end = missing
     return (
         f"{number_of(end - begin, 'byte')} of its changelog are in no file: the positions {begin} to {end} "
@@ -187,18 +187,18 @@ def without_log(missing: tuple[int, int], materialised: int) -> str:
     )
 
 
-# ---- Records of sliding windows stay in state until their last window has ended, also behind a restore.  Law 123.
+# ---- Records of sliding windows stay in state until their last window has ended, also after a restore (law 123).
 #
-# Flink: SliceAssigners (SQL keeps a record once), WindowOperator (a copy for each window).
+# Source: SliceAssigners (SQL stores a record once), WindowOperator (stores a copy per window).
 
 WINDOW_STATE_LAW = "a record stays in state until the last window it belongs to has ended"
 
 
 def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) -> int:
-    """Records that must be in state, by copy.
+    """Return the number of records that must be in state, copies included.
 
-    `open_records`: those that have left at no end yet; `ends`: how many had left at each end, oldest first;
-    `windows`: how many a record belongs to.
+    `open_records`: records not emitted by any window yet; `ends`: records emitted by each window end, oldest first;
+    `windows`: number of windows that a record belongs to.
     """
     total = open_records * (windows if copies else 1)
     for ended in range(1, min(windows - 1, len(ends)) + 1):
@@ -208,9 +208,9 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
 
 
 def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
-    """The ends of each of so many tasks of a vertex that is rescaled: all have equal parts.
+    """Return the window ends of each task of a rescaled vertex, which are distributed equally.
 
-    `ends`: those of each former task; `left`: records that had left it, which stand for ends that it has not heard of.
+    `ends`: of each former task; `left`: records emitted by each former task, for window ends that it had not reached.
     """
     longest = max(map(len, ends), default=0)
     at_ends = [(*[own[0] if own else gone] * (longest - len(own)), *own) for own, gone in zip(ends, left, strict=True)]
@@ -219,15 +219,15 @@ def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks
 
 
 def too_few(held_bytes: int, records: int, record_bytes: int) -> str | None:
-    """What is wrong with so many bytes for so many records, by copy."""
+    """Return what is wrong if the state is too small for its records (copies included), else None."""
     if held_bytes >= records * record_bytes:
         return None
     return f"it has {number_of(held_bytes, 'byte')} for {number_of(records, 'record')} whose last window has not ended, {record_bytes} each"
 
 
-# ---- Barriers that wait in outputs: they leave before the deadline of their checkpoint, or overtake.  Law 120.
+# ---- Barriers in output queues leave before the deadline of their checkpoint, or are converted (law 120).
 #
-# Flink: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout
+# Source: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout
 # (FLINK-27251).
 
 LEFT_OR_CONVERTED = (
@@ -235,8 +235,8 @@ LEFT_OR_CONVERTED = (
 )
 
 
-def left_behind(time_ns: int, checkpoint: int, late: Collection[int], teller: JournalFormatter) -> Violation | None:
-    """When a checkpoint completes; `late`: tasks that heard of the deadline while a barrier waited, and converted none."""
+def left_behind(time_ns: int, checkpoint: int, late: Collection[int], formatter: JournalFormatter) -> Violation | None:
+    """Check a completed checkpoint.  `late`: tasks that handled the output timeout while a barrier was queued, and did not convert it."""
     if not late:
         return None
     task = min(late)
@@ -245,7 +245,7 @@ def left_behind(time_ns: int, checkpoint: int, late: Collection[int], teller: Jo
     return Violation(
         LEFT_OR_CONVERTED,
         time_ns,
-        f"{teller.task(task)}, checkpoint {checkpoint}",
+        f"{formatter.task(task)}, checkpoint {checkpoint}",
         fact,
-        teller.cut(checkpoint, {task}),
+        formatter.cut(checkpoint, {task}),
     )

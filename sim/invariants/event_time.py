@@ -1,4 +1,4 @@
-"""Event time: watermarks and timers."""
+"""Invariants of event time: watermarks and timers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sim.invariants.violation import number_of, seconds
 
-# ---- Event time, counted once more: the least watermark of a task's inputs, and the records that belong to windows behind it.
+# ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently.
 #
-# Laws 88, 89 and 124.  Flink: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
+# Laws 88, 89 and 124.  Source: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
 
 BEHIND_INPUTS = (
     "a watermark is never ahead of an input that is not idle, does not go back, and follows the records that it ends"
@@ -18,16 +18,16 @@ ALL_END = "the end of its data ends all windows of a task: what they hold leaves
 OWN_WINDOW = "records leave with the watermark that ends their window: none of a later window, and all of this one"
 
 IDLE, ACTIVE = -1, -2
-"""Statuses, in place of an event time."""
+"""Values that mean a status instead of an event time."""
 
 
 @dataclass(slots=True)
 class Inputs:
-    """The watermarks of the input channels of one task, since it began."""
+    """The watermarks of the input channels of one task since its start."""
 
     reached: dict[int, int]  # by channel [ns]
     idle: set[int] = field(default_factory=set)
-    behind: set[int] = field(default_factory=set)  # active again, with a watermark that the task has passed
+    behind: set[int] = field(default_factory=set)  # active again, with a watermark below that of the task
     closed: set[int] = field(default_factory=set)
     time_ns: int = 0
 
@@ -41,11 +41,11 @@ class Inputs:
 
     @property
     def is_active_again(self) -> bool:
-        """Whether a channel is active, and its data has not ended."""
+        """Whether some channel is active and its data has not ended."""
         return any(channel not in self.idle and channel not in self.closed for channel in self.reached)
 
     def hear(self, channel: int, number: int, *, last: bool = False) -> bool:
-        """A watermark or a status; True: the least watermark has risen."""
+        """Process a watermark or a status.  Return whether the minimum watermark has advanced."""
         before_ns = self.time_ns
         if last:
             self.closed.add(channel)
@@ -72,16 +72,16 @@ class Inputs:
 
 @dataclass(slots=True)
 class Belonging:
-    """The windows that the records of each input channel belong to.
+    """Assigns the records of each input channel to windows.
 
-    `marks`: (end of the last window that a watermark ends, records read before it), oldest first.
+    `marks`: channel -> (end of the last window that a watermark ends, records read before it), oldest first.
     """
 
     step_ns: int
     phase_ns: int
     hold_ns: int
     marks: dict[int, list[tuple[int, int]]]
-    idle: dict[int, int] = field(default_factory=dict)  # records read before the channel was idle
+    idle: dict[int, int] = field(default_factory=dict)  # idle channel -> records read before it became idle
     fired_ns: int = 0
 
     @classmethod
@@ -89,11 +89,11 @@ class Belonging:
         return cls(step_ns, phase_ns, hold_ns, {channel: [] for channel in channels})
 
     def end_until(self, time_ns: int) -> int:
-        """The end of the last window up to this time; 0: none."""
+        """Return the end of the last window at or before this time, or 0."""
         return max(0, (time_ns - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns)
 
     def hear(self, channel: int, number: int, read: int, time_ns: int) -> None:
-        """A watermark or a status, behind so many records; `time_ns`: the event time of the task before it."""
+        """Process a watermark or a status after `read` records.  `time_ns`: event time of the task before it."""
         if number == IDLE:
             self.idle[channel] = read
             if not (self.hold_ns and not self.marks[channel]):
@@ -107,18 +107,18 @@ class Belonging:
             self.marks[channel].append((end_ns, read))
 
     def later(self, time_ns: int, read: Mapping[int, int]) -> int | None:
-        """The records that stay when the event time is this one; None: no window ends."""
+        """Return how many records are in open windows at this event time, or None if no window ends."""
         end_ns = self.end_until(time_ns - self.hold_ns)
         if end_ns <= self.fired_ns:
             return None
         if self.hold_ns and any(marks and marks[0][0] > end_ns for marks in self.marks.values()):
-            return None  # the records before the first watermark came at an unknown time
+            return None  # the age of records before the first watermark is unknown
         self.fired_ns = end_ns
         return sum(self._later(channel, end_ns, records) for channel, records in read.items())
 
     def _later(self, channel: int, end_ns: int, read: int) -> int:
         marks = self.marks[channel]
-        if self.hold_ns:  # what the last watermark so far has behind it has waited
+        if self.hold_ns:  # records before the latest reached mark have been held long enough
             while len(marks) > 1 and marks[1][0] <= end_ns:
                 del marks[0]
         else:
@@ -130,23 +130,23 @@ class Belonging:
 
 
 def still_held(late: int) -> str | None:
-    """What is wrong with a task whose data has ended, and whose thread has nothing to do; `late`: records that its windows hold."""
+    """Return what is wrong with an idle task whose data has ended, or None.  `late`: records in its windows."""
     return (
         f"its data has ended, it waits for nothing, and its windows hold {number_of(late, 'record')}" if late else None
     )
 
 
-# ---- Timers of processing time: each fires once, when it is due, in order, and goes on after a restore.  Law 90.
+# ---- Processing-time timers fire once, at their time and in order, also after a restore (law 90).
 
 TIMERS_FIRE = "each timer of a window fires once: at its time, in order, also if it was restored"
 
 Pending = tuple[int, int]
-"""When a timer is due [ns], and the records that it lets go (served since the job began)."""
+"""(time of a timer [ns], records that it releases, counted since the start of the job)."""
 
 
 @dataclass(slots=True)
 class Timers:
-    """The timers of one task that have not fired.  `begun_ns`: when the task began."""
+    """The pending timers of one task.  `begun_ns`: start of the task."""
 
     step_ns: int
     phase_ns: int
@@ -156,7 +156,7 @@ class Timers:
     ended_ns: int = 0  # the last window that has ended
 
     def window_ended(self, now_ns: int, served: int) -> str | None:
-        """A window ends: what its timer lets go is known."""
+        """Process the end of a window, which determines what its timer releases.  Return what is wrong, or None."""
         fact = None
         if (now_ns - self.phase_ns) % self.step_ns:
             fact = f"a window ends at {seconds(now_ns)}, windows of {seconds(self.step_ns)} do not"
@@ -166,7 +166,7 @@ class Timers:
         return fact
 
     def fire(self, now_ns: int, due_ns: int, records: int) -> str | None:
-        """A timer fires."""
+        """Process a timer that fires.  Return what is wrong, or None."""
         missed = [timer for timer in self.pending if timer[0] < due_ns]
         expected = [timer for timer in self.pending if timer[0] == due_ns and timer[1] == records]
         self.pending = [timer for timer in self.pending if timer[0] > due_ns or timer[1] > records]
@@ -181,7 +181,7 @@ class Timers:
         )
 
     def silent(self, now_ns: int) -> str | None:
-        """A window has ended without a timer."""
+        """Check for a window that has ended without a timer.  Return what is wrong, or None."""
         end_ns = (now_ns - 1 - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns
         if end_ns <= max(self.begun_ns, self.ended_ns):
             return None
@@ -190,6 +190,6 @@ class Timers:
         )
 
     def kept(self, now_ns: int, served: int) -> tuple[Pending, ...]:
-        """The timers of a snapshot: those pending, and that of the window that is open."""
+        """Return the timers of a snapshot: pending ones and that of the open window."""
         end_ns = now_ns + self.step_ns - (now_ns - self.phase_ns) % self.step_ns
         return (*self.pending, (end_ns + self.hold_ns, served))

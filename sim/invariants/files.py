@@ -1,4 +1,4 @@
-"""Files: references are alive, garbage is deleted."""
+"""Invariants of files: referenced files exist, unreferenced files are deleted."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sim.model.storage import ObjectStore, SlowPlaces, Storage
 from sim.model.units import SECOND
 from sim.results.journal import Happening
 
-# ---- Kept snapshots can be restored: every file that a retained checkpoint or a savepoint names is complete.
+# ---- Retained snapshots can be restored: all files that they refer to are complete.
 
-RETAINED_FILES_LAW = "every file a retained checkpoint or a savepoint names is there in full"
+RETAINED_FILES_LAW = "all files that retained checkpoints and savepoints refer to are complete"
 
 
 class KeptSnapshot(NamedTuple):
     """A snapshot that may be restored."""
 
-    what: str  # its name in a sentence
-    files: int  # that it names
-    missing: tuple[str, ...]  # paths
+    what: str  # its name, for messages
+    files: int  # number of files that it refers to
+    missing: tuple[str, ...]  # paths of missing files
 
 
 def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Violation]:
-    """At the end of a run."""
+    """Check the snapshots that are kept at the end of a run."""
     for snapshot in kept:
         if snapshot.missing:
             story = (
@@ -42,43 +42,44 @@ def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Vio
             )
 
 
-# ---- Files that no snapshot needs are deleted, and soon.  Law 91.
+# ---- Files that no snapshot needs are deleted soon (law 91).
 #
-# A file belongs to the checkpoints that name it; it is free when the oldest checkpoint that is retained is newer than
-# all of them.
+# A file is unreferenced when the oldest retained checkpoint is newer than all checkpoints that refer to the file.
 
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
 _MIN_LATER_CHECKPOINTS = 3
-"""So many checkpoints have completed since: triggers wait for files that are to be deleted."""
+"""Checkpoints completed since the file became unreferenced, before it is reported (triggers wait for deletions)."""
 _SOON_NS = 500_000_000
 _REQUESTS = 2
-"""So many has one deletion: a client may look first (presto), and the last of merged files takes the file along that held them."""
+"""Maximum requests of one deletion: the Presto client checks first; the last merged file also deletes its physical file."""
 _TAIL = 20
-"""No latency is so many times its mean."""
+"""Upper bound of a latency, as a multiple of its mean."""
 _ENDS_OF_TASKS = frozenset(
     {Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING}
 )
 
 
 class OwnedFile(NamedTuple):
-    """A file of a checkpoint that is there at the end of a run."""
+    """A file of a checkpoint that exists at the end of a run."""
 
     what: str
     checkpoint: int  # that it was written for
-    task: int  # whose acknowledgement brings it; -1: it is the JobManager's from the beginning
-    last: int  # the last checkpoint that names it
+    task: int  # task whose acknowledgement refers to it; -1: the JobManager wrote it
+    last: int  # last checkpoint that refers to it
     size_bytes: int
 
 
 def longest_deletion_ns(storage: Storage, files: int) -> int:
-    """The longest that a deletion may take where requests are limited or slow [ns]; 0: neither.  `files`: so many were ever created.
+    """Return the maximum time of a deletion if requests are limited or slow [ns], else 0.  `files`: number of files created.
 
-    A client insists as `Retry` says.  On a file system a request of each file may be before it, twice as long as their
-    mean.
+    It includes the retries of the client.  On a distributed file system one request of each file, of up to twice the
+    mean service time, may be in the queue before it.
     """
     store, retry = storage.object_store or storage.dfs, storage.retry
-    slow = store.slow if isinstance(store, ObjectStore) else None  # no node of a file system has a part in a deletion
+    slow = (
+        store.slow if isinstance(store, ObjectStore) else None
+    )  # data nodes of a file system take no part in a deletion
     if store is None or (store.requests_per_second is None and slow is None):
         return 0
     attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _TAIL)
@@ -97,9 +98,9 @@ def _most_slow(slow: SlowPlaces) -> int:
 
 
 def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
-    """When no deletion was under way any more: those of `since_ns` are over, and those that follow them without a gap.
+    """Return the end of the deletions in progress at `since_ns`, and of those that follow without a gap.
 
-    `deletions`: (begin, end), by begin.  Flink triggers nothing while it cleans up too many checkpoints
+    `deletions`: (begin, end), sorted by begin.  Flink triggers no checkpoint while too many are being cleaned up
     (CheckpointRequestDecider#chooseQueuedRequest).
     """
     for begin_ns, end_ns in deletions:
@@ -113,9 +114,9 @@ def garbage(
     completed: Sequence[tuple[int, int]],
     num_retained: int,
     time_ns: int,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """`completed`: (number, time) of all completed checkpoints that are no savepoints, oldest first."""
+    """Check for unreferenced files.  `completed`: (number, time) of all completed checkpoints except savepoints, oldest first."""
     free: list[tuple[OwnedFile, int]] = []
     for file in files:
         first = bisect_right(completed, file.last, key=lambda row: row[0])
@@ -125,13 +126,13 @@ def garbage(
         if time_ns - free_ns > _SOON_NS:
             free.append((file, free_ns))
     if free:
-        # Flink's registry throws at such an acknowledgement before the coordinator takes it over: nothing owns its files
-        unknown = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.STATE_UNKNOWN}
+        # Flink's registry throws for such an acknowledgement before the coordinator handles it: nobody owns its files
+        unknown = {(row.checkpoint, row.task) for row in formatter.journal if row.happening is Happening.STATE_UNKNOWN}
         free = [row for row in free if (row[0].checkpoint, row[0].task) not in unknown]
-    if free and any(row.happening in _ENDS_OF_TASKS for row in teller.journal):
-        # a task that was gone before its acknowledgement came has left files behind that nothing owns
+    if free and any(row.happening in _ENDS_OF_TASKS for row in formatter.journal):
+        # files of a task that ended before its acknowledgement arrived have no owner
         restored_parts = {
-            (row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED
+            (row.checkpoint, row.task) for row in formatter.journal if row.happening is Happening.ACKNOWLEDGED
         }
         free = [row for row in free if row[0].task < 0 or (row[0].checkpoint, row[0].task) in restored_parts]
     if not free:
@@ -142,7 +143,7 @@ def garbage(
         f"it is still there, no snapshot needs it since {time_text(free_ns)}; so are {number_of(len(free) - 1, 'other file')}, "
         f"{number_of(size_bytes, 'byte')} in all"
     )
-    story = teller.story(
+    story = formatter.story(
         lambda row: row.happening in BEGIN_AND_END and file.last <= row.checkpoint <= file.last + num_retained + 1
     )
     yield Violation(GOES, free_ns, file.what, fact, story)

@@ -1,4 +1,4 @@
-"""Output: committed once, complete at the end of a job."""
+"""Invariants of output: exactly-once commits, and the end of tasks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sim.invariants.violation import (
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 
-# ---- Exactly once, end to end: sinks commit each input record once, only with its checkpoint, in complete files.
+# ---- End-to-end exactly once: sinks commit each input record once, only with its checkpoint, in complete files.
 #
-# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its
-# channels.
+# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals that a writer commits must cover each
+# channel without gaps or overlaps.
 
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"
 
 Covered = Mapping[int, Sequence[int]]
-"""How far each input channel of a writer is committed."""
+"""Writer -> records committed of each input channel."""
 
 _TURNS = frozenset(
     {
@@ -41,48 +41,49 @@ _TURNS = frozenset(
         Happening.JOB_FINISHED,
     }
 )
-"""Rows every story needs to be understood."""
+"""Rows that are always part of the evidence."""
 _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
 
 
 def broken_commits(
     commits: Sequence[CommitStats],
     stats: Mapping[int, CheckpointStats],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     *,
     begun_from: int = 0,
     covered: Covered | None = None,
     counted_from: int = 0,
     checkpointing: bool = True,
 ) -> Iterator[Violation]:
-    """In the order of the commits.  A job that began with a checkpoint of another: its id, and what was committed by then.
+    """Check all commits, in order.
 
-    Epochs up to `counted_from` count the records of channels that are no more.  Without `checkpointing` a commit waits
-    for no checkpoint.
+    `begun_from`, `covered`: id of the checkpoint that the job was restored from, and what was committed by then.  Epochs
+    up to `counted_from` refer to channels of an earlier parallelism.  Without `checkpointing`, commits do not wait for a
+    checkpoint.
     """
-    books = _Books(teller, covered, counted_from)
+    books = _Books(formatter, covered, counted_from)
     for commit in commits:
         if checkpointing and (not commit.again or commit.checkpoint != begun_from):
-            yield from _too_early(commit, stats, teller)
+            yield from _too_early(commit, stats, formatter)
         for transaction in commit.lost:
             yield books.given_up(commit, transaction)
         for transaction in commit.committed:
             yield from books.enter(commit, transaction)
             if transaction.missing:
-                yield _incomplete(commit, transaction, teller)
+                yield _incomplete(commit, transaction, formatter)
 
 
 def uncommitted(
     commits: Sequence[CommitStats],
     owed: Mapping[int, Sequence[int]],
     time_ns: int,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     *,
     covered: Covered | None = None,
     counted_from: int = 0,
 ) -> Iterator[Violation]:
-    """At the end of a job that finished: `owed` are the records each writer had to commit, by input channel."""
-    books = _Books(teller, covered, counted_from)
+    """Check that a finished job has committed everything.  `owed`: writer -> records of each input channel."""
+    books = _Books(formatter, covered, counted_from)
     for commit in commits:
         for transaction in (*commit.lost, *commit.committed):
             books.cover(transaction)
@@ -90,19 +91,19 @@ def uncommitted(
         ends = books.covered.get(writer, [0] * len(channels))
         left = sum(max(0, total - done) for total, done in zip(channels, ends, strict=True))
         if left:
-            story = teller.story(lambda row: row.happening in _ENDS)[-8:]
+            story = formatter.story(lambda row: row.happening in _ENDS)[-8:]
             fact = f"the job has finished and {count_is(left, 'record')} lost: never committed"
-            yield Violation(ONCE, time_ns, f"output of {teller.task(writer)}", fact, story)
+            yield Violation(ONCE, time_ns, f"output of {formatter.task(writer)}", fact, story)
 
 
 class _Books:
     """The records that each writer has committed, by input channel."""
 
-    def __init__(self, teller: JournalFormatter, covered: Covered | None = None, counted_from: int = 0) -> None:
-        self.teller = teller
+    def __init__(self, formatter: JournalFormatter, covered: Covered | None = None, counted_from: int = 0) -> None:
+        self.formatter = formatter
         self.counted_from = counted_from
         self.covered = {writer: list(channels) for writer, channels in (covered or {}).items()}
-        self._by: dict[int, list[CommitStats]] = {}  # commits of a writer, for the story
+        self._by: dict[int, list[CommitStats]] = {}  # commits by writer, for the evidence
 
     def cover(self, transaction: CommittedEpoch) -> None:
         if transaction.epoch <= self.counted_from:
@@ -115,7 +116,7 @@ class _Books:
         self.cover(transaction)
         fact = f"{count_is(transaction.records, 'record')} lost: {commit.why}"
         return Violation(
-            ONCE, commit.time_ns, _where(commit, transaction, self.teller), fact, self._story(commit, transaction)
+            ONCE, commit.time_ns, _where(commit, transaction, self.formatter), fact, self._story(commit, transaction)
         )
 
     def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:
@@ -131,13 +132,13 @@ class _Books:
                 f"{count_is(twice, 'record')} committed twice"
             ] * bool(twice)
             story = (*self._story(commit, transaction), _account(transaction, covered))
-            where = _where(commit, transaction, self.teller)
+            where = _where(commit, transaction, self.formatter)
             yield Violation(ONCE, commit.time_ns, where, " and ".join(facts), story, records_twice=twice)
         self.cover(transaction)
         self._by.setdefault(transaction.writer, []).append(commit)
 
     def _story(self, commit: CommitStats, transaction: CommittedEpoch) -> tuple[str, ...]:
-        """From the writer's last commit before this one."""
+        """Return the evidence since the previous commit of the writer."""
         before = self._by.get(transaction.writer, [])[-1:]
         checkpoints = {commit.checkpoint, transaction.epoch, *(earlier.checkpoint for earlier in before)}
         since_ns = before[0].time_ns if before else 0
@@ -151,37 +152,37 @@ class _Books:
                 return row.task == commit.task and row.checkpoint in checkpoints
             return row.checkpoint in checkpoints and row.happening in BEGIN_AND_END
 
-        return self.teller.story(matters)
+        return self.formatter.story(matters)
 
 
 def _too_early(
-    commit: CommitStats, stats: Mapping[int, CheckpointStats], teller: JournalFormatter
+    commit: CommitStats, stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     row = stats.get(commit.checkpoint)
     completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
     ahead = [transaction for transaction in commit.committed if transaction.epoch > commit.checkpoint]
     if completed and not ahead:
         return
-    where = f"commit of {teller.task(commit.task)} at {time_text(commit.time_ns)}"
+    where = f"commit of {formatter.task(commit.task)} at {time_text(commit.time_ns)}"
     if not completed:
         newest = max((transaction.epoch for transaction in commit.committed), default=commit.checkpoint)
         fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
     else:
         fact = f"it makes epoch {ahead[0].epoch} visible, which is newer than checkpoint {commit.checkpoint}"
-    yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, LIFE))
+    yield Violation(
+        AFTER_COMPLETION, commit.time_ns, where, fact, formatter.about(commit.checkpoint, {commit.task}, LIFE)
+    )
 
 
-def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: JournalFormatter) -> Violation:
+def _incomplete(commit: CommitStats, transaction: CommittedEpoch, formatter: JournalFormatter) -> Violation:
     fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
     tasks = {transaction.writer, commit.task}
-    story = teller.about(transaction.epoch, tasks, BEGIN_AND_END)
-    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, teller), fact, story)
+    story = formatter.about(transaction.epoch, tasks, BEGIN_AND_END)
+    return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, formatter), fact, story)
 
 
-def _where(commit: CommitStats, transaction: CommittedEpoch, teller: JournalFormatter) -> str:
-    return (
-        f"epoch {transaction.epoch} of {teller.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
-    )
+def _where(commit: CommitStats, transaction: CommittedEpoch, formatter: JournalFormatter) -> str:
+    return f"epoch {transaction.epoch} of {formatter.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
 
 
 def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
@@ -192,7 +193,7 @@ def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
     return f"input channel {channel}: records up to {covered[channel]} were committed before, this epoch holds {begin} to {end}"
 
 
-# ---- How the data of tasks ends, and what follows: drained or not, known to checkpoints, the last one at once.  Laws 113 to 116.
+# ---- The end of data: drain or not, final checkpoint, finished operators in snapshots, no later timers (laws 113 to 116).
 
 AS_ASKED = "a stop with a drain lets operators finish, one without does not"
 AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"
@@ -217,7 +218,7 @@ TURNS = frozenset(
         Happening.JOB_RECOVERED,
     }
 )
-"""The rows of the journal that these laws read."""
+"""Kinds of journal rows that these invariants read."""
 _BREAKS_OFF = frozenset(
     {
         Happening.TASK_FAILED,
@@ -237,9 +238,9 @@ def wrong_stop_mode(
     stats: Mapping[int, CheckpointStats],
     request: str,
     stopped: Collection[int],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """`request`: how the job is to stop; empty: not at all.  `stopped`: sources that would have had more records."""
+    """Check how data ends.  `request`: requested stop mode, empty if none; `stopped`: sources that had more records."""
     stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
     for row in (row for row in turns if row.happening is Happening.END_OF_DATA):
         if row.detail == "no-drain" and request != "no-drain":
@@ -249,7 +250,7 @@ def wrong_stop_mode(
         else:
             continue
         if not stops or row.time_ns >= stats[max(stops)].trigger_ns:
-            yield _violation(AS_ASKED, row, teller.task(row.task), fact, teller)
+            yield _violation(AS_ASKED, row, formatter.task(row.task), fact, formatter)
             return
 
 
@@ -259,12 +260,12 @@ def commits_missing_at_end(
     within_ns: int,
     now_ns: int,
     deployed: Iterable[Deployed],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
-    """`within_ns`: from the end of all data, or from the end of what was under way then.
+    """Check that a final checkpoint is triggered within `within_ns` after all data and pending checkpoints have ended.
 
-    `deletions`: see `cleaned_up`; those under way then come first.
+    `deletions`: see `cleaned_up`; the checkpoint waits for those in progress.
     """
     ended: set[int] = set()
     under_way: set[int] = set()
@@ -273,7 +274,7 @@ def commits_missing_at_end(
     for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
         if since is not None and row.time_ns - cleaned_up(since.time_ns, deletions) > within_ns:
             fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
-            yield _violation(AT_ONCE, since, "the coordinator", fact, teller)
+            yield _violation(AT_ONCE, since, "the coordinator", fact, formatter)
             return
         if row.happening in _BREAKS_OFF:
             since, runs = None, runs and row.happening in (Happening.REFUSED, Happening.TRIGGERED)
@@ -292,9 +293,9 @@ def commits_missing_at_end(
 
 
 def counted_as_finished(
-    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], teller: JournalFormatter
+    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """`kept`: the number of tasks whose part in a checkpoint is that of an earlier one."""
+    """Check the number of finished tasks of each checkpoint.  `kept`: checkpoint -> tasks that reuse their earlier part."""
     finished: set[int] = set()
     coming = iter(deployed)
     for row in turns:
@@ -306,25 +307,25 @@ def counted_as_finished(
             counted = row.number - kept(row.checkpoint)
             if counted > len(finished):
                 fact = f"{number_of(counted, 'task')} need not acknowledge, {len(finished)} have finished since they were restarted"
-                yield _violation(KNOWN, row, f"checkpoint {row.checkpoint}", fact, teller)
+                yield _violation(KNOWN, row, f"checkpoint {row.checkpoint}", fact, formatter)
                 return
 
 
-def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, teller: JournalFormatter) -> Violation:
+def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, formatter: JournalFormatter) -> Violation:
     fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
     return _violation(
-        KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), teller.task(task), fact, teller
+        KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), formatter.task(task), fact, formatter
     )
 
 
-def late_processing_time_timer(task: int, time_ns: int, due_ns: int, teller: JournalFormatter) -> Violation:
+def late_processing_time_timer(task: int, time_ns: int, due_ns: int, formatter: JournalFormatter) -> Violation:
     row = Entry(time_ns, Happening.END_OF_DATA, task=task)
     return _violation(
-        SILENT, row, teller.task(task), f"its timer of {time_text(due_ns)} fires, and its data has ended", teller
+        SILENT, row, formatter.task(task), f"its timer of {time_text(due_ns)} fires, and its data has ended", formatter
     )
 
 
-def _violation(law: str, row: Entry, where: str, fact: str, teller: JournalFormatter) -> Violation:
+def _violation(law: str, row: Entry, where: str, fact: str, formatter: JournalFormatter) -> Violation:
     def matters(other: Entry) -> bool:
         if other.time_ns > row.time_ns:
             return False
@@ -332,4 +333,4 @@ def _violation(law: str, row: Entry, where: str, fact: str, teller: JournalForma
             return other.task == row.task or row.task < 0
         return other.happening in TURNS and other.happening not in (Happening.REFUSED, Happening.TASK_FINISHED)
 
-    return Violation(law, row.time_ns, where, fact, teller.story(matters)[-8:])
+    return Violation(law, row.time_ns, where, fact, formatter.story(matters)[-8:])

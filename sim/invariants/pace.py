@@ -1,7 +1,6 @@
-"""When checkpoints begin and when they are over: the promises of the coordinator's options.  Laws 94 to 99.
+"""Invariants of the coordinator's options: when checkpoints begin and end (laws 94 to 99).
 
-Read off the measurements of checkpoints and the rare rows of the journal.
-Where two things happen in one instant, either order is let pass.
+They read checkpoint statistics and the rare rows of the journal.  Events at the same time may have either order.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from sim.invariants.violation import LIFE, JournalFormatter, Violation, lasting,
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
-AT_A_TIME = "no more checkpoints are under way than max-concurrent allows"
-PAUSE = "a checkpoint begins no sooner than min-pause after the completion before"
-EXPIRES = "a checkpoint expires at its timeout: neither sooner nor later"
-ENDS_WITH_THE_JOB = "no checkpoint outlasts a failure: all that are under way are given up when the job restarts"
+AT_A_TIME = "no more checkpoints are pending than max-concurrent allows"
+PAUSE = "a checkpoint begins at least min-pause after the previous completion"
+EXPIRES = "a checkpoint expires exactly at its timeout"
+ENDS_WITH_THE_JOB = "all pending checkpoints are aborted when the job restarts"
 TOLERABLE_FAILURES_LAW = "the job fails with the first failed checkpoint that is not tolerable"
-BACKLOG = "while a source reads a backlog, checkpoints begin at the interval of the backlog"
+BACKLOG = "while a source processes a backlog, checkpoints follow the backlog interval"
 
 TURNS = frozenset(
     {
@@ -33,7 +32,7 @@ TURNS = frozenset(
         Happening.TASK_RESTORED,
     }
 )
-"""The rows of the journal that these laws read."""
+"""Kinds of journal rows that these invariants read."""
 _COUNTS = frozenset(
     {
         "IO_EXCEPTION",
@@ -43,21 +42,21 @@ _COUNTS = frozenset(
         "FINALIZE_CHECKPOINT_FAILURE",
     }
 )
-"""The failures that Flink counts (CheckpointFailureManager#checkFailureReason)."""
+"""Failure reasons that Flink counts (CheckpointFailureManager#checkFailureReason)."""
 _NEVER = 1 << 62
 _LOOK_NS = 100_000_000
-"""A source that begins to read a backlog again says so at most so late."""
+"""Maximum delay until a restarted source reports its backlog [ns]."""
 
 
 class Pace(NamedTuple):
-    """The options that the laws hold checkpoints to."""
+    """The options that the invariants check."""
 
     max_concurrent: int
     min_pause_ns: int
     timeout_ns: int
     tolerable: int
-    call_ns: int = 0  # from the trigger timestamp to the beginning of the timeout
-    backlog_ns: int | None = None  # the interval while a source reads a backlog; 0: no checkpoint; None: no other one
+    call_ns: int = 0  # from the trigger timestamp to the start of the timeout
+    backlog_ns: int | None = None  # interval during a backlog; 0: no checkpoints; None: the same interval
 
 
 def checkpoint_timing_errors(
@@ -66,15 +65,15 @@ def checkpoint_timing_errors(
     pace: Pace,
     tasks: int,
     now_ns: int,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """The laws of single checkpoints, each told once.  `turns`: rows of the journal; `tasks`: of the job."""
+    """Check single checkpoints; report the first violation of each invariant.  `turns`: journal rows; `tasks`: number of tasks."""
     for found in (
-        _overlapping(stats, pace, teller),
-        _hurried(stats, turns, pace, tasks, teller),
-        _expired(stats, pace, now_ns, teller),
-        _survivors(turns, teller),
-        _tolerated(stats, turns, pace, teller),
+        _overlapping(stats, pace, formatter),
+        _hurried(stats, turns, pace, tasks, formatter),
+        _expired(stats, pace, now_ns, formatter),
+        _survivors(turns, formatter),
+        _tolerated(stats, turns, pace, formatter),
     ):
         yield from _first(found)
 
@@ -89,8 +88,8 @@ def _end_ns(row: CheckpointStats) -> int:
     return min(ends, default=_NEVER)
 
 
-def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: JournalFormatter) -> Iterator[Violation]:
-    """Savepoints may begin beside others, and count for those that begin later."""
+def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, formatter: JournalFormatter) -> Iterator[Violation]:
+    """Check max-concurrent.  Savepoints may exceed it, and count for later checkpoints."""
     under_way: list[tuple[int, CheckpointStats]] = []
     for number, row in sorted(stats.items()):
         under_way = [(other, theirs) for other, theirs in under_way if _end_ns(theirs) > row.trigger_ns]
@@ -98,15 +97,15 @@ def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, teller: Journ
             others = ", ".join(str(other) for other, _ in under_way)
             fact = f"it begins while {others} {'is' if len(under_way) == 1 else 'are'} under way, {pace.max_concurrent} may be at a time"
             yield _violation(
-                AT_A_TIME, row.trigger_ns, number, fact, {number, *(other for other, _ in under_way)}, teller
+                AT_A_TIME, row.trigger_ns, number, fact, {number, *(other for other, _ in under_way)}, formatter
             )
         under_way.append((number, row))
 
 
 def _hurried(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, teller: JournalFormatter
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """The checkpoint that follows the end of all data does not wait, and a new JobManager knows of no completion."""
+    """Check min-pause.  It does not apply to the final checkpoint, nor to completions before a new JobManager."""
     if not pace.min_pause_ns:
         return
     completed: list[tuple[int, int]] = []
@@ -127,42 +126,42 @@ def _hurried(
             if before >= 0 and row.time_ns - before_ns < pace.min_pause_ns:
                 after, pause = lasting(row.time_ns - before_ns), lasting(pace.min_pause_ns)
                 fact = f"it begins {after} after checkpoint {before} is complete, the pause is {pause}"
-                yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, teller)
+                yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, formatter)
 
 
 def _expired(
-    stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, teller: JournalFormatter
+    stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Metadata is written under a lock, for which a timeout waits; and a checkpoint whose metadata is being written does not expire."""
+    """Check the timeout.  It waits for the lock while metadata is written, and a checkpoint whose metadata is being written does not expire."""
     for number, row in stats.items():
         begun_ns = row.trigger_ns + pace.call_ns
         due_ns, end_ns = begun_ns + pace.timeout_ns, min(_end_ns(row), now_ns)
         if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
             fact = f"it expires after {lasting(row.failed_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
-            yield _violation(EXPIRES, row.failed_ns, number, fact, {number}, teller)
+            yield _violation(EXPIRES, row.failed_ns, number, fact, {number}, formatter)
         all_there = row.acknowledged >= row.tasks
         waits_until_ns = row.latest_ack_ns if all_there else end_ns
         if waits_until_ns > due_ns and waits_until_ns > _unlocked_ns(stats, number, due_ns):
             fact = f"it waits for acknowledgements for {lasting(waits_until_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
-            yield _violation(EXPIRES, due_ns, number, fact, {number}, teller)
+            yield _violation(EXPIRES, due_ns, number, fact, {number}, formatter)
 
 
 def _unlocked_ns(stats: Mapping[int, CheckpointStats], number: int, at_ns: int) -> int:
-    """When no other checkpoint writes its metadata, from that time on."""
+    """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
     for other, row in sorted(stats.items(), key=lambda item: item[1].latest_ack_ns):
         if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
             at_ns = max(at_ns, min(_end_ns(row), _NEVER))
     return at_ns
 
 
-def _survivors(turns: Iterable[Entry], teller: JournalFormatter) -> Iterator[Violation]:
+def _survivors(turns: Iterable[Entry], formatter: JournalFormatter) -> Iterator[Violation]:
     under_way: set[int] = set()
-    restarts: list[Entry] = []  # the last one, while checkpoints from before it are under way
+    restarts: list[Entry] = []  # the latest one, while checkpoints from before it are pending
     for row in turns:
         if restarts and row.time_ns > restarts[0].time_ns:
             number = min(under_way)
             fact = f"it began before restart {restarts[0].number}, and is under way behind it"
-            yield _violation(ENDS_WITH_THE_JOB, restarts[0].time_ns, number, fact, {number}, teller)
+            yield _violation(ENDS_WITH_THE_JOB, restarts[0].time_ns, number, fact, {number}, formatter)
             return
         if row.happening is Happening.TRIGGERED:
             under_way.add(row.checkpoint)
@@ -175,15 +174,15 @@ def _survivors(turns: Iterable[Entry], teller: JournalFormatter) -> Iterator[Vio
 
 
 def _tolerated(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, teller: JournalFormatter
+    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Counts what is sure to count: no savepoint, and no failure of a checkpoint that is older than the last one that completed."""
+    """Check tolerable failures.  Counts only certain ones: not savepoints, nor checkpoints older than the latest completed one."""
     failed: list[int] = []
     latest, since_ns = 0, _NEVER
     for row in turns:
         if row.time_ns > since_ns:
             fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {pace.tolerable} may, and the job goes on"
-            yield _violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]), teller)
+            yield _violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]), formatter)
             return
         if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
             failed, since_ns = [], _NEVER
@@ -198,9 +197,9 @@ def _tolerated(
 def excess_triggers_in_backlog(
     begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: Pace, *, first: bool
 ) -> Violation | None:
-    """While a source reads a backlog from the beginning of an attempt at `begun_ns` to `until_ns`.  `first`: it has not been restarted.
+    """Check the number of triggers while a source processes a backlog, from `begun_ns` to `until_ns`.  `first`: the job was not restarted.
 
-    Requests that could not run in their time run later, one after the other: the law counts them.
+    Only the number is limited, because delayed requests run later, back to back.
     """
     if pace.backlog_ns is None or until_ns < begun_ns:  # no checkpoint of the attempt began in a backlog
         return None
@@ -215,8 +214,8 @@ def excess_triggers_in_backlog(
 
 
 def _violation(
-    law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], teller: JournalFormatter
+    law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], formatter: JournalFormatter
 ) -> Violation:
     wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
-    story = teller.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
+    story = formatter.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])

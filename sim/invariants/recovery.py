@@ -1,4 +1,4 @@
-"""Recovery: restarts, restored checkpoints, rescaling."""
+"""Invariants of recovery: restarts, restored checkpoints, rescaling."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from sim.invariants.violation import (
 )
 from sim.results.journal import Entry, Happening
 
-# ---- What restarts: the regions that failed, as often and as late as the strategy says, on machines that are there.  Laws 100 to 106.
+# ---- Restarts: which regions, how often, after which delay, on which task managers (laws 100 to 106).
 #
-# The tasks of a restart are told by the runtime; who failed, when and why stands in the journal.
+# The runtime reports the tasks of each restart; the journal has the failures.
 
-REGIONS = "a restart takes along the tasks that exchange data with one that has failed: all of them, and no others"
-ATTEMPTS = "a job restarts as often as its strategy allows, and no sooner than its delay"
-STOPPED_FIRST = "a task is deployed anew when the attempt before has stopped, and it does nothing once it is cancelled"
-SLOT_THERE = "tasks are deployed on task managers that are there"
-RUNNING = "no checkpoint begins while a task that it needs does not run"
-RESUMES = "periodic checkpoints go on when all tasks run again"
-COPY_THERE = "a local copy is read where it is there: on the machine that wrote it, which has not been lost since"
+REGIONS = "a restart includes all tasks of the failed regions, and no others"
+ATTEMPTS = "a job restarts at most as often as its strategy allows, and not before its delay"
+STOPPED_FIRST = (
+    "a task is redeployed only after its previous attempt has stopped, and a cancelled task processes nothing"
+)
+SLOT_THERE = "tasks are deployed only on task managers that exist"
+RUNNING = "no checkpoint begins while a required task is not running"
+RESUMES = "periodic checkpoints resume when all tasks run again"
+COPY_THERE = "local copies are used if and only if they exist: on the task manager that wrote them, unless it was lost"
 
 TURNS = frozenset(
     {
@@ -51,7 +53,7 @@ TURNS = frozenset(
         Happening.GIVEN_UP,
     }
 )
-"""The rows of the journal that these laws read."""
+"""Kinds of journal rows that these invariants read."""
 _CONCERNS_ALL = frozenset({Happening.JOB_MANAGER_LOST, Happening.RESCALED})
 
 
@@ -64,23 +66,23 @@ class Deployed(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What the restart strategy allows; None: any number."""
+    """The limits of the restart strategy."""
 
-    most: int | None = None  # restarts ...
-    within_ns: int | None = None  # ... of those in so long a time; None: of all that a JobManager has seen
+    most: int | None = None  # restarts; None: unlimited
+    within_ns: int | None = None  # interval that `most` refers to; None: since the election of the JobManager
     delay_ns: int = 0
 
 
 class LocalCopy(NamedTuple):
-    """A local copy that was read."""
+    """A local copy that a restore has read."""
 
     time_ns: int
     task: int
-    written_ns: int  # no sooner than
+    written_ns: int  # earliest possible time of writing
 
 
 def pipelined_regions(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[int]:
-    """The least task with which each exchanges data, over any number of others."""
+    """Return the smallest task of each task's region (connected component)."""
     least, ends = np.arange(tasks), (np.asarray(writers, np.int64), np.asarray(readers, np.int64))
     while True:
         lower = least.copy()
@@ -97,11 +99,11 @@ def partial_region_restarts(
     deployed: Sequence[Deployed],
     region_of: Sequence[int],
     hosts: Sequence[int],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     *,
     begun: bool,
 ) -> Iterator[Violation]:
-    """`begun`: the job begins from a snapshot, with a restart of all."""
+    """Check the tasks of each restart.  `begun`: the job starts from a snapshot, which is a restart of all tasks."""
     members: dict[int, set[int]] = {}
     for task, region in enumerate(region_of):
         members.setdefault(region, set()).add(task)
@@ -111,15 +113,15 @@ def partial_region_restarts(
             restored = next(coming)
             regions = {region_of[task] for task in restored.tasks}
             if spared := sorted(regions - failed):
-                fact = f"it takes {teller.task(spared[0])} along, and no task failed that exchanges data with it"
-                yield _violation(REGIONS, restored, fact, teller)
+                fact = f"it takes {formatter.task(spared[0])} along, and no task failed that exchanges data with it"
+                yield _violation(REGIONS, restored, fact, formatter)
                 return
             if left := sorted(set().union(*(members[region] for region in regions)) - restored.tasks):
                 yield _violation(
                     REGIONS,
                     restored,
-                    f"it leaves {teller.task(left[0])} alone, which exchanges data with a task of it",
-                    teller,
+                    f"it leaves {formatter.task(left[0])} alone, which exchanges data with a task of it",
+                    formatter,
                 )
                 return
         elif row.happening in _CONCERNS_ALL or (row.happening is Happening.JOB_FAILED and row.task < 0):
@@ -131,9 +133,9 @@ def partial_region_restarts(
 
 
 def beyond_the_strategy(
-    turns: Iterable[Entry], strategy: Allowance, teller: JournalFormatter, *, begun: bool
+    turns: Iterable[Entry], strategy: Allowance, formatter: JournalFormatter, *, begun: bool
 ) -> Iterator[Violation]:
-    """A JobManager that takes over restarts all tasks on its own account, and has seen no failure."""
+    """Check the number of restarts and their delays.  The restart by a newly elected JobManager does not count."""
     own, counted_ns = begun, list[int]()
     begun_ns: dict[int, int] = {}
     for row in turns:
@@ -150,32 +152,32 @@ def beyond_the_strategy(
             ]
             if strategy.most is not None and len(recent) > strategy.most:
                 fact = f"it is the restart number {len(recent)}, the strategy allows {strategy.most}"
-                yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, teller)
+                yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, formatter)
                 return
         elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
             after_ns = row.time_ns - begun_ns[row.number]
             if after_ns < strategy.delay_ns:
                 fact = f"its tasks are deployed {lasting(after_ns)} later, the delay is {lasting(strategy.delay_ns)}"
-                yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, teller)
+                yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, formatter)
                 return
 
 
 def still_there(
-    restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], teller: JournalFormatter
+    restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """When tasks are deployed.  `at_work`: those whose former thread is; `moved`: records served by each since they were cancelled."""
+    """Check tasks that are deployed.  `at_work`: those whose previous thread is running; `moved`: task -> records served since it was cancelled."""
     for task in sorted(at_work):
         yield _violation(
             STOPPED_FIRST,
             restored,
-            f"{teller.task(task)} is deployed while the thread of its attempt before is at work",
-            teller,
+            f"{formatter.task(task)} is deployed while the thread of its attempt before is at work",
+            formatter,
         )
         return
     for task, records in moved.items():
         if records:
-            fact = f"{teller.task(task)} served {number_of(records, 'record')} after it was cancelled"
-            yield _violation(STOPPED_FIRST, restored, fact, teller)
+            fact = f"{formatter.task(task)} served {number_of(records, 'record')} after it was cancelled"
+            yield _violation(STOPPED_FIRST, restored, fact, formatter)
             return
 
 
@@ -184,9 +186,9 @@ def redeployed_too_early(
     deployed: Sequence[Deployed],
     hosts: Sequence[int],
     shortest_ns: int,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """`shortest_ns`: from the loss of a task manager until there is another, at the least."""
+    """Check the task managers of deployments.  `shortest_ns`: minimum time until a lost task manager is replaced."""
     lost_ns: dict[int, int] = {}
     coming = iter(deployed)
     for row in turns:
@@ -197,15 +199,15 @@ def redeployed_too_early(
             for task in sorted(restored.tasks):
                 there_ns = lost_ns.get(hosts[task], -(1 << 62)) + shortest_ns
                 if restored.time_ns < there_ns:
-                    fact = f"{teller.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(there_ns)} on"
-                    yield _violation(SLOT_THERE, restored, fact, teller)
+                    fact = f"{formatter.task(task)} is deployed on task manager {hosts[task]}, which can be there from {time_text(there_ns)} on"
+                    yield _violation(SLOT_THERE, restored, fact, formatter)
                     return
 
 
 def checkpoints_before_running(
-    turns: Iterable[Entry], deployed: Sequence[Deployed], teller: JournalFormatter
+    turns: Iterable[Entry], deployed: Sequence[Deployed], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Checkpoints that begin while tasks initialize, or have failed."""
+    """Check that no checkpoint begins while tasks initialize or have failed."""
     down: set[int] = set()
     coming, latest = iter(deployed), Deployed(0, 0, frozenset())
     for row in turns:
@@ -217,8 +219,8 @@ def checkpoints_before_running(
         elif row.happening is Happening.TASK_RUNS:
             down.discard(row.task)
         elif row.happening is Happening.TRIGGERED and down:
-            fact = f"checkpoint {row.checkpoint} begins, and {teller.task(min(down))} does not run"
-            yield _violation(RUNNING, latest._replace(time_ns=row.time_ns), fact, teller)
+            fact = f"checkpoint {row.checkpoint} begins, and {formatter.task(min(down))} does not run"
+            yield _violation(RUNNING, latest._replace(time_ns=row.time_ns), fact, formatter)
             return
 
 
@@ -226,18 +228,18 @@ def periodic_checkpoints_not_resumed(
     turns: Iterable[Entry],
     within_ns: int,
     now_ns: int,
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
-    """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused.  Ends of tasks put none off.
+    """Check that a checkpoint begins or is refused within `within_ns` after all tasks run again.
 
-    `deletions`: see `cleaned_up`; those under way then come first.
+    `deletions`: see `cleaned_up`; the checkpoint waits for those in progress.
     """
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
         if recovered is not None and row.time_ns - cleaned_up(recovered.time_ns, deletions) > within_ns:
             fact = f"all tasks run, and no checkpoint begins for {lasting(row.time_ns - recovered.time_ns)}"
-            yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, teller)
+            yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, formatter)
             return
         if row.happening is Happening.JOB_RECOVERED:
             recovered = row
@@ -246,39 +248,37 @@ def periodic_checkpoints_not_resumed(
 
 
 def restores_from_lost_disks(
-    copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], teller: JournalFormatter
+    copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     losses = [row for row in turns if row.happening is Happening.TASK_MANAGER_LOST]
     for copy in copies:
         for row in losses:
             if row.number == hosts[copy.task] and copy.written_ns <= row.time_ns <= copy.time_ns:
-                fact = f"{teller.task(copy.task)} reads a local copy on task manager {row.number}, lost at {time_text(row.time_ns)} with its disk"
-                yield _violation(COPY_THERE, Deployed(copy.time_ns, -1, frozenset()), fact, teller)
+                fact = f"{formatter.task(copy.task)} reads a local copy on task manager {row.number}, lost at {time_text(row.time_ns)} with its disk"
+                yield _violation(COPY_THERE, Deployed(copy.time_ns, -1, frozenset()), fact, formatter)
                 return
 
 
-def unused_local_copy(time_ns: int, checkpoint: int, task: int, teller: JournalFormatter) -> Violation:
-    fact = (
-        f"{teller.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
-    )
-    return _violation(COPY_THERE, Deployed(time_ns, -1, frozenset()), fact, teller)
+def unused_local_copy(time_ns: int, checkpoint: int, task: int, formatter: JournalFormatter) -> Violation:
+    fact = f"{formatter.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
+    return _violation(COPY_THERE, Deployed(time_ns, -1, frozenset()), fact, formatter)
 
 
-def _violation(law: str, restored: Deployed, fact: str, teller: JournalFormatter) -> Violation:
+def _violation(law: str, restored: Deployed, fact: str, formatter: JournalFormatter) -> Violation:
     matters: Callable[[Entry], bool] = lambda row: (  # noqa: E731
         row.time_ns <= restored.time_ns
         and row.happening in TURNS
         and row.happening not in (Happening.TASK_RUNS, Happening.REFUSED)
     )
     where = f"restart {restored.restart}" if restored.restart > 0 else "the job"
-    return Violation(law, restored.time_ns, where, fact, teller.story(matters)[-8:])
+    return Violation(law, restored.time_ns, where, fact, formatter.story(matters)[-8:])
 
 
-# ---- After a failure: a restart goes back to the latest completed checkpoint, and no record is processed twice or left out.
+# ---- A restart uses the latest completed checkpoint, and no record is processed twice or skipped.
 #
-# Law 24 and the second half of 8 and 12: what a cut held twice or not at all becomes an effect when it is restored.
+# Law 24 and the second half of laws 8 and 12: errors of a cut take effect when it is restored.
 
-LATEST = "a restart goes back to the latest completed checkpoint"
+LATEST = "a restart restores the latest completed checkpoint"
 ONCE = "every record takes effect on state once, whatever fails"
 
 _FAILURES = frozenset(
@@ -295,8 +295,8 @@ _FAILURES = frozenset(
 class Surplus(NamedTuple):
     """The effect of restoring a completed checkpoint whose cut is not exact."""
 
-    twice_bytes: int  # read again by tasks whose state has them already
-    lost_bytes: int  # never read again by tasks whose state has them not
+    twice_bytes: int  # read again by tasks whose state contains them
+    lost_bytes: int  # not read again by tasks whose state does not contain them
     channel: tuple[int, int]  # (writer, reader) of the worst one
     account: str
 
@@ -305,10 +305,10 @@ def broken_restores(
     journal: Sequence[Entry],
     surpluses: Mapping[int, Surplus],
     savepoints: Iterable[int],
-    teller: JournalFormatter,
+    formatter: JournalFormatter,
     begun_from: int = 0,
 ) -> Iterator[Violation]:
-    """`surpluses`: by checkpoint; `savepoints` are no candidates; `begun_from`: the snapshot a job instance began from (0: none)."""
+    """Check the restored checkpoints.  `surpluses`: by checkpoint; `savepoints`: never restored; `begun_from`: initial snapshot or 0."""
     aside, latest = frozenset(savepoints), begun_from
     for row in journal:
         if row.happening is Happening.COMPLETED and row.checkpoint not in aside:
@@ -316,18 +316,18 @@ def broken_restores(
         elif row.happening is Happening.JOB_RESTORED:
             if max(row.checkpoint, 0) != latest:
                 fact = f"checkpoint {row.checkpoint} is restored, the latest completed one is {latest}"
-                story = story_of_restore(row, {row.checkpoint, latest}, (), teller)
+                story = story_of_restore(row, {row.checkpoint, latest}, (), formatter)
                 yield Violation(LATEST, row.time_ns, f"restart {row.number}", fact, story)
             if (surplus := surpluses.get(row.checkpoint)) is not None:
-                yield _repeated(row, surplus, teller)
+                yield _repeated(row, surplus, formatter)
 
 
-def _repeated(row: Entry, surplus: Surplus, teller: JournalFormatter) -> Violation:
+def _repeated(row: Entry, surplus: Surplus, formatter: JournalFormatter) -> Violation:
     facts = [f"{count_is(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
     facts += [f"{count_is(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
-    writer, reader = (teller.task(task) for task in surplus.channel)
+    writer, reader = (formatter.task(task) for task in surplus.channel)
     story = (
-        *story_of_restore(row, {row.checkpoint}, surplus.channel, teller),
+        *story_of_restore(row, {row.checkpoint}, surplus.channel, formatter),
         f"{writer} -> {reader}: {surplus.account}",
     )
     return Violation(
@@ -336,12 +336,12 @@ def _repeated(row: Entry, surplus: Surplus, teller: JournalFormatter) -> Violati
 
 
 def story_of_restore(
-    restored: Entry, checkpoints: set[int], tasks: Sequence[int], teller: JournalFormatter
+    restored: Entry, checkpoints: set[int], tasks: Sequence[int], formatter: JournalFormatter
 ) -> tuple[str, ...]:
-    """How the checkpoints came about, then the failure and the restart that follows it."""
+    """Return the evidence: the checkpoints, then the failure and its restart."""
     restores = (
         row.time_ns
-        for row in teller.journal
+        for row in formatter.journal
         if row.happening is Happening.JOB_RESTORED and row.time_ns < restored.time_ns
     )
     before = max(restores, default=-1)
@@ -353,12 +353,10 @@ def story_of_restore(
             return False
         return row.happening in BEGIN_AND_END or (row.task in tasks and row.happening in CUTS)
 
-    return teller.story(matters)
+    return formatter.story(matters)
 
 
-# ---- The adaptive scheduler: how long a job waits for slots, and when it is rescaled.  Law 118.
-#
-# Judged by what the journal says of failures, deployments, completed checkpoints and the end of a job instance.
+# ---- The adaptive scheduler: how long a job waits for slots, and when it is rescaled (law 118).
 
 STABLE_SLOTS = "an adaptive job goes on with other slots when these are stable; a running one after its cooldown, with a checkpoint"
 
@@ -371,20 +369,20 @@ ELASTICITY_TURNS = frozenset(
         Happening.TASK_MANAGER_LOST,
     }
 )
-"""The rows of the journal that the law reads."""
+"""Kinds of journal rows that this invariant reads."""
 
 
 class Waits(NamedTuple):
-    """The times that a scheduler keeps."""
+    """The minimum waiting times of the scheduler."""
 
-    stable_ns: int  # that a job waits without all of its slots
-    cooldown_ns: int  # that a job runs before it is rescaled
-    checkpoint_ns: int | None = None  # that it waits for a completed checkpoint then; None: it needs none
-    deploy_ns: int = 0  # that its deployment takes: it counts as running from the beginning of that
+    stable_ns: int  # time that a job waits for missing slots
+    cooldown_ns: int  # time that a job runs before it is rescaled
+    checkpoint_ns: int | None = None  # time that it then waits for a completed checkpoint; None: it does not wait
+    deploy_ns: int = 0  # time of its deployment, which counts as running
 
 
-def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: JournalFormatter) -> Iterator[Violation]:
-    """`turns`: the rows of one job instance."""
+def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
+    """Check when a job instance is rescaled.  `turns`: its journal rows."""
     since, runs, completed_ns = 0, True, -1
     for row in turns:
         after_ns = row.time_ns - since
@@ -404,7 +402,7 @@ def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: JournalForma
                 if after_ns < without_ns:
                     fact = f"it is rescaled without a checkpoint after {lasting(after_ns)}, it waits {lasting(without_ns)} for one"
             if fact is not None:
-                story = teller.story(
+                story = formatter.story(
                     lambda entry: entry.time_ns <= row.time_ns and entry.happening in ELASTICITY_TURNS  # noqa: B023
                 )[-8:]
                 yield Violation(STABLE_SLOTS, row.time_ns, "the job", fact, story)

@@ -1,4 +1,4 @@
-"""Keyed state: its content, where it is stored, its redistribution."""
+"""Invariants of state: restored content, stored files, redistribution."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sim.invariants.counts import Numbers, RecordTally
 from sim.invariants.violation import LIFE, JournalFormatter, Violation, count_is, number_of
 from sim.results.journal import Happening
 
-# ---- Stored state carries a stamp with its owner and its cut.  A restored task must have got all of its own state, once.
+# ---- Stored state has a stamp with its owner and its checkpoint.  A restored task must get all of its state, once.
 
-RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
+RESTORED = "a restored task gets all of its state in the checkpoint, once"
 
 Kind = Literal["keyed", "windows", "operator", "union"]
 
 
 class Stamp(NamedTuple):
-    """The stamp on state: the subtask and the cut that it belongs to."""
+    """The subtask and the checkpoint that state belongs to."""
 
     instance: int  # of the job
     checkpoint: int
@@ -36,10 +36,10 @@ class RestoredState(NamedTuple):
     """State that a restored task has received."""
 
     kind: Kind
-    stamp: Stamp | None  # None: the state carries none
-    share: Fraction  # of its key groups or elements that come here
-    size_bytes: int  # of all files the state was read from, before the share
-    copied_from: tuple[str | int, ...] | None = None  # read from a local copy: vertex, index, checkpoint on its label
+    stamp: Stamp | None
+    share: Fraction  # of its key groups or elements
+    size_bytes: int  # of all its files, before the share is taken
+    copied_from: tuple[str | int, ...] | None = None  # (vertex, index, checkpoint) of the local copy that was read
 
 
 def union_errors(
@@ -49,7 +49,7 @@ def union_errors(
     restored: Iterable[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
-    """Each subtask has the union list state of all subtasks, each part whole and once; `stored`: stamp and bytes of each part."""
+    """Check that a subtask gets the union list state of all subtasks, once.  `stored`: stamp and bytes of each part."""
     expected = sorted((stamp, size_bytes, Fraction(1)) for stamp, size_bytes in stored)
     found = sorted((piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None)
     if found != expected:
@@ -67,7 +67,7 @@ def restored_state_differences(
     restored_parts: Sequence[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
-    """`stored`: the stamp and the bytes of each kind of state in the checkpoint; the task was not rescaled."""
+    """Check the restored state of a task that was not rescaled.  `stored`: stamp and bytes of each kind of state in the checkpoint."""
 
     def broken(fact: str) -> Violation:
         return Violation(RESTORED, time_ns, where, fact, story())
@@ -92,9 +92,9 @@ def restored_state_differences(
             yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")
 
 
-# ---- What a completed checkpoint names is stored: its metadata, all bytes of its files, its in-flight data.  Laws 107 to 112, and 125.
+# ---- A completed checkpoint is stored: metadata, all bytes of its files, in-flight data (laws 107 to 112, and 125).
 #
-# What is read again after a restart is as much as was written.
+# A restart reads as many bytes as were written.
 
 METADATA_FIRST = "a checkpoint is complete when its metadata is durable"
 IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
@@ -108,83 +108,84 @@ _FRAME = (*LIFE, Happening.JOB_RESTORED)
 
 
 class InFlight(NamedTuple):
-    """The in-flight data of one task in a checkpoint."""
+    """The stored in-flight data of one task."""
 
     task: int
     size_bytes: int
-    inlined_bytes: int  # of these, in the acknowledgement
-    file: int | None  # that holds the rest, perhaps with that of other tasks
+    inlined_bytes: int  # of these, stored in the acknowledgement
+    file: int | None  # file with the rest, perhaps shared with other tasks
 
 
-def without_metadata(checkpoint: int, time_ns: int, teller: JournalFormatter) -> Violation:
-    return _violation(METADATA_FIRST, checkpoint, time_ns, "it is complete, and its metadata is no file yet", teller)
+def without_metadata(checkpoint: int, time_ns: int, formatter: JournalFormatter) -> Violation:
+    return _violation(METADATA_FIRST, checkpoint, time_ns, "it is complete, and its metadata is no file yet", formatter)
 
 
 def truncated_parts(
-    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, teller: JournalFormatter
+    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, formatter: JournalFormatter
 ) -> Violation:
     fact = f"it names {number_of(named_bytes, 'byte')} in {what}, which has {there_bytes}"
-    return _violation(IN_FULL, checkpoint, time_ns, fact, teller)
+    return _violation(IN_FULL, checkpoint, time_ns, fact, formatter)
 
 
 def state_missing_from_files(
-    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], teller: JournalFormatter
+    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """`sizes`: of the files.  The first fact is told."""
+    """Check that files contain all in-flight data, and report the first violation.  `sizes`: file -> bytes."""
     named: dict[int, int] = {}
     for part in parts:
         left = part.size_bytes - part.inlined_bytes
         if left > 0 and part.file is None:
-            fact = f"{number_of(left, 'byte')} in flight to {teller.task(part.task)} are in no file"
-            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, teller)
+            fact = f"{number_of(left, 'byte')} in flight to {formatter.task(part.task)} are in no file"
+            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, formatter)
             return
         if part.file is not None:
             named[part.file] = named.get(part.file, 0) + left
     for file, size_bytes in named.items():
         if sizes[file] < size_bytes:
             fact = f"{number_of(size_bytes, 'byte')} were in flight, their file has {sizes[file]}"
-            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, teller)
+            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, formatter)
             return
 
 
 def missing_base_file(
-    checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, teller: JournalFormatter
+    checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, formatter: JournalFormatter
 ) -> Violation:
-    fact = f"{teller.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
-    return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, teller)
+    fact = f"{formatter.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
+    return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, formatter)
 
 
 def shared_files_in_savepoint(
-    checkpoint: int, time_ns: int, task: int, files: int, teller: JournalFormatter
+    checkpoint: int, time_ns: int, task: int, files: int, formatter: JournalFormatter
 ) -> Violation:
-    fact = f"{teller.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
-    return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, teller)
+    fact = f"{formatter.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
+    return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, formatter)
 
 
-def unclaimed_files_used(checkpoint: int, time_ns: int, files: int, doing: str, teller: JournalFormatter) -> Violation:
-    """`doing`: named or deleted."""
+def unclaimed_files_used(
+    checkpoint: int, time_ns: int, files: int, doing: str, formatter: JournalFormatter
+) -> Violation:
+    """Return the violation of UNCLAIMED.  `doing`: "named" or "deleted"."""
     fact = f"{number_of(files, 'file')} of the snapshot that the job began with, and did not claim, {'is' if files == 1 else 'are'} {doing}"
-    return _violation(UNCLAIMED, checkpoint, time_ns, fact, teller)
+    return _violation(UNCLAIMED, checkpoint, time_ns, fact, formatter)
 
 
 def restored_bytes_missing(
-    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, teller: JournalFormatter
+    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, formatter: JournalFormatter
 ) -> Violation:
     fact = f"{number_of(read_bytes, 'byte')} of {what} {'is' if read_bytes == 1 else 'are'} read, {stored_bytes} were stored"
-    return _violation(READ_BACK, checkpoint, time_ns, fact, teller)
+    return _violation(READ_BACK, checkpoint, time_ns, fact, formatter)
 
 
-def _violation(law: str, checkpoint: int, time_ns: int, fact: str, teller: JournalFormatter) -> Violation:
-    story = teller.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
+def _violation(law: str, checkpoint: int, time_ns: int, fact: str, formatter: JournalFormatter) -> Violation:
+    story = formatter.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-8:])
 
 
-# ---- A checkpoint dealt out to another parallelism: the new tasks together hold what the old ones held, all of it once.
+# ---- Redistribution to another parallelism: the new tasks together get everything of the old ones, once.
 #
-# Of vertices and streams that keep their parallelism every subtask keeps its own; of the others only sums can be
-# compared.
+# Subtasks of vertices and channels with unchanged parallelism are compared one by one; of the others, sums are compared.
 
-DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
+DEALT = "a rescaled job restores everything in its checkpoint, once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +194,15 @@ class Shape:
 
     vertices: tuple[str, ...]
     tasks: tuple[Numbers, ...]
-    edges: tuple[tuple[int, int], ...]  # vertices written and read by
+    edges: tuple[tuple[int, int], ...]  # (upstream, downstream) vertex
     channels: tuple[Numbers, ...]
 
     def channels_alike(self, other: Shape) -> bool:
-        """Whether every edge has the same number of channels."""
+        """Return whether all edges have the same number of channels."""
         return [len(own) for own in self.channels] == [len(theirs) for theirs in other.channels]
 
     def resized(self, other: Shape) -> set[int]:
-        """Vertices with another number of tasks."""
+        """Return the vertices with a different number of tasks."""
         return {
             number
             for number, (own, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True))
@@ -212,7 +213,7 @@ class Shape:
 def redistribution_errors(
     time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tuple[Shape, RecordTally]
 ) -> Iterator[Violation]:
-    """Records served, records that wait for their outputs, records in flight."""
+    """Compare records served, records with pending outputs, and records in flight."""
     for number, name in enumerate(new[0].vertices):
         for what, phrase in (("served", "served by"), ("late", "waiting for outputs of")):
             before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
@@ -237,7 +238,7 @@ def state_redistribution_errors(
     stamps_by_kind: Mapping[Kind, Sequence[Stamp]],
     restored_parts: Sequence[Sequence[RestoredState]],
 ) -> Iterator[Violation]:
-    """`stamps_by_kind`: those of a vertex in the checkpoint; `restored_parts`: what each of its new subtasks has got."""
+    """Compare keyed state.  `stamps_by_kind`: of a vertex in the checkpoint; `restored_parts`: state that each new subtask got."""
     for kind, stamps in stamps_by_kind.items():
         shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
         for piece in (piece for several in restored_parts for piece in several if piece.kind == kind):
@@ -251,7 +252,7 @@ def state_redistribution_errors(
 
 
 def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
-    """The numbers to compare, by name.  `kept`: the streams have kept their positions."""
+    """Return the numbers to compare, by name.  `kept`: the channels have kept their positions."""
     written, read = tally.written[channels], tally.read[channels]
     if kept:
         return {"written": written, "read": read}
@@ -259,14 +260,14 @@ def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, 
 
 
 def _same(before: Numbers, after: Numbers) -> bool:
-    """Whether two rows are equal: subtask by subtask if the parallelism is the same, else in sum."""
+    """Return whether the numbers are equal: one by one if the parallelism is the same, otherwise in sum."""
     if len(before) == len(after):
         return bool((before == after).all())
     return int(before.sum()) == int(after.sum())
 
 
 def _fact(before: Numbers, after: Numbers, phrase: str, place: str) -> str:
-    """Where subtasks or channels can be compared one by one, the fact names the first that differs."""
+    """Return the fact of a violation, with the first subtask or channel that differs if they can be compared one by one."""
     where, count_before, count_after = "", int(before.sum()), int(after.sum())
     if len(before) == len(after) > 1:
         number = int((before != after).argmax())

@@ -1,4 +1,4 @@
-"""Violations, and the journal rows that show them."""
+"""Violations of invariants, and the journal rows that are their evidence."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from sim.results.journal import Entry, Happening
 
-# ---- A violation as a value: the law, when, where, the fact instead, and the shortest story that shows it.
+# ---- A violation: which invariant, when, where, what was found instead, and the journal rows that show it.
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A law that a run has broken."""
+    """An invariant that a run has violated."""
 
-    law: str  # what must hold
-    time_ns: int  # when it stopped holding
+    law: str  # the invariant
+    time_ns: int  # when it was violated
     where: str  # checkpoint, task, channel or file
-    fact: str  # what holds instead
-    story: tuple[str, ...] = ()  # what led to it, one line each
-    records_twice: int = 0  # committed twice
+    fact: str  # what was found instead
+    story: tuple[str, ...] = ()  # evidence: the events that led to it, one line each
+    records_twice: int = 0  # records committed twice
 
     def __str__(self) -> str:
         lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
@@ -27,37 +27,37 @@ class Violation:
 
 
 def time_text(time_ns: int) -> str:
-    """A simulated time as stories show it: seconds, to the microsecond."""
+    """Format a simulated time for evidence: seconds, to the microsecond."""
     return f"{time_ns / 1e9:.6f} s"
 
 
 def seconds(time_ns: int) -> str:
-    """A simulated time in a fact: seconds, as many digits as it needs."""
+    """Format a simulated time in seconds, with as many digits as needed."""
     return f"{time_ns / 1e9:g} s"
 
 
 def lasting(span_ns: int) -> str:
-    """A span of simulated time: milliseconds."""
+    """Format a duration in milliseconds."""
     return f"{span_ns / 1e6:g} ms"
 
 
 def number_of(count: int, noun: str) -> str:
-    """``1 record``, ``3 records``."""
+    """Return e.g. ``1 record`` or ``3 records``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def count_is(count: int, noun: str) -> str:
-    """``1 record is``, ``3 records are``."""
+    """Return e.g. ``1 record is`` or ``3 records are``."""
     return f"{number_of(count, noun)} {'is' if count == 1 else 'are'}"
 
 
-# ---- Stories: selected rows of the journal, as sentences with simulated times.
+# ---- Evidence: selected rows of the journal, as sentences with simulated times.
 
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
 BEGIN_AND_END = (*FRAME, Happening.ABORTED)
 LIFE = (*BEGIN_AND_END, Happening.LAST_ACKNOWLEDGED)
-"""What becomes of a checkpoint."""
+"""Rows about the progress and the end of a checkpoint."""
 CUTS = frozenset(
     {
         Happening.SNAPSHOT_BEGUN,
@@ -67,7 +67,7 @@ CUTS = frozenset(
         Happening.CHANNEL_STATE_WRITTEN,
     }
 )
-"""What a task does that decides which data belongs to its snapshot."""
+"""Rows about what a task does that determines which data belongs to its snapshot."""
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
@@ -111,30 +111,30 @@ SENTENCES: dict[Happening, str] = {
     Happening.JOB_RECOVERED: "all tasks run again",
     Happening.FAULT: "something goes wrong: {detail}",
 }
-"""Kinds of rows without a sentence are told by their name."""
+"""Templates of sentences.  Rows without a template are shown with the name of their kind."""
 
 
 class JournalFormatter:
-    """Tells stories from a journal, with the names of tasks."""
+    """Formats journal rows as sentences, with the names of tasks."""
 
     def __init__(self, journal: Sequence[Entry], names: Sequence[tuple[str, int]]) -> None:
         self.journal = journal
         self.names = names
 
     def task(self, task: int) -> str:
-        """``sink[3]``; the coordinator is task -1."""
+        """Return the name of a task, e.g. ``sink[3]``.  Task -1 is the coordinator."""
         return COORDINATOR if task < 0 else f"{self.names[task][0]}[{self.names[task][1]}]"
 
     def story(self, chosen: Callable[[Entry], bool]) -> tuple[str, ...]:
-        """The chosen rows in the order of their times."""
+        """Return the rows for which `chosen` is true, in the order of their times."""
         return self.lines(row for row in self.journal if chosen(row))
 
     def about(self, checkpoint: int, tasks: Collection[int], frame: Collection[Happening] = FRAME) -> tuple[str, ...]:
-        """What some tasks did for one checkpoint, between its trigger and its end."""
+        """Return the rows of some tasks for one checkpoint, and those of kinds `frame`."""
         return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
 
     def cut(self, checkpoint: int, tasks: Collection[int]) -> tuple[str, ...]:
-        """The story of some tasks at their cuts, and of the end of the checkpoint."""
+        """Return the rows of some tasks that determine their cuts, and the trigger and completion of the checkpoint."""
         return self.story(
             lambda row: (
                 row.checkpoint == checkpoint
@@ -161,5 +161,5 @@ class JournalFormatter:
 
 
 def _counts(number: int) -> dict[str, str]:
-    """The number of a row with each noun it may count."""
+    """Return the number of a row with each noun that it may count."""
     return {f"{noun}s": number_of(number, noun) for noun in ("byte", "record", "file")}

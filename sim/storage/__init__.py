@@ -1,6 +1,6 @@
-"""Where state is written to and read from: files, costs, slow nodes and failures.
+"""Checkpoint storage and state backends: files, their cost in time, slow nodes and failures.
 
-The hosts of `sim.runtime` call it.  It knows names and bytes of files, and no checkpoint that they belong to.
+The hosts of `sim.runtime` call it.  It has no notion of checkpoints, only of files with names and sizes.
 """
 
 from sim.model.catalog import find_plugins
@@ -20,5 +20,5 @@ __all__ = [
     "StoredFile",
 ]
 
-for _page in find_plugins(media, MediumPlugin):
-    MEDIA.add(_page)
+for _plugin in find_plugins(media, MediumPlugin):
+    MEDIA.add(_plugin)

@@ -1,4 +1,4 @@
-"""File systems: streams of files, checkpoint storage, file merging."""
+"""File systems: file streams, file merging, checkpoint storage, local disks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sim.storage.medium import MEDIA, Medium, OutputFile
 from sim.storage.network import ConstantRateLink, Link, LocalDisk, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work, in_parallel, shield_from_interrupt
 
-# ---- A file that is being written, from its first byte to its last.  The ledger notes what the medium does to it.
+# ---- A file that is being written.  Its state is tracked in the ledger.
 
 T = TypeVar("T")
 
 
 class FileStream:
-    """A file that is being written, piece by piece.  It exists from the first byte on, and is durable once it is closed."""
+    """A file that is being written.  It exists since its first write, and is durable when it is closed."""
 
     def __init__(
         self, sink: OutputFile, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool
@@ -41,7 +41,7 @@ class FileStream:
         return self._stored
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Process: `size_bytes` more.  Raises StorageFailed."""
+        """Process: append `size_bytes`.  Raises StorageFailed."""
         stored = self.file
         yield from self._abort_on_failure(self._sink.write(size_bytes))
         stored.size_bytes += size_bytes
@@ -54,13 +54,13 @@ class FileStream:
         return stored.id
 
     def closed(self, size_bytes: int) -> FileId:
-        """The file is durable with this size, and took no time of the medium."""
+        """Write the file with this size and close it, in no time."""
         self.file.size_bytes = size_bytes
         self._files.close(self.file, self._clock())
         return self.file.id
 
     def give_up(self) -> None:
-        """Stop before it is closed; what was written stays half-written.  What is under way goes on to its end, for nothing."""
+        """Abandon the file before it is closed.  Bytes written so far stay; transfers in progress continue."""
         if self._stored is not None and not self._stored.complete and self._stored.given_up_ns is None:
             self._stored.given_up_ns = self._clock()
             self._sink.give_up()
@@ -68,21 +68,20 @@ class FileStream:
     def _abort_on_failure(self, work: Work[T]) -> Work[T]:
         try:
             return (yield from work)
-        except BaseException:  # interrupted, failed for good, or its waiter is gone
+        except BaseException:  # interrupted, failed for good, or the process has ended
             self.give_up()
             raise
 
 
-# ---- Several small files of one checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
+# ---- File merging: several small files of a checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
 #
-# A writer takes an idle physical file of its group, or creates one (the non-blocking pool), appends, and gives it back.
-# What it appended is durable then (the stream is flushed, not closed).  A physical file is closed when it is large
-# enough or its checkpoint is over, and deleted when nothing in it is needed any more.  If too much of the space is
-# wasted, the files that waste most are not referred to again.
+# A writer takes an idle physical file of its group, or creates one (non-blocking pool), appends, flushes, which makes its
+# part durable, and returns the file.  A physical file is closed when it is large enough or its checkpoint has ended, and
+# deleted with its last logical file.  If too much space is wasted, later checkpoints do not reuse the worst files.
 
 
 class PhysicalFiles(Protocol):
-    """The storage of physical files.  `FileSystem` implements it."""
+    """The methods of `FileSystem` that file merging uses."""
 
     @property
     def attempts(self) -> Attempts: ...
@@ -96,11 +95,11 @@ class PhysicalFiles(Protocol):
 
 
 class _Group(NamedTuple):
-    """The key of small files that may share a physical file."""
+    """Small files with the same group may share a physical file."""
 
     host: int
-    by: int | None  # checkpoint; None: across their boundaries
-    owner: str  # a subtask; empty: all of the task manager
+    by: int | None  # checkpoint; None: shared across checkpoints
+    owner: str  # subtask; empty: all subtasks of the task manager
 
 
 class MergedFiles:
@@ -110,17 +109,17 @@ class MergedFiles:
         self.system = system
         self.options = options
         self._idle: dict[_Group, list[FileStream]] = {}
-        self._over: set[int] = set()  # checkpoints nothing more comes for
+        self._over: set[int] = set()  # checkpoints that have ended
         self._made = 0
-        self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> the logical ones in it that are needed
+        self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> logical files in it that are not deleted
         self._worn: set[FileId] = set()  # physical files that waste too much
 
     def takes(self, size_bytes: int) -> bool:
-        """Whether a file is small enough to share."""
+        """Return whether a file is small enough to be merged."""
         return size_bytes < self.options.max_file_bytes
 
     def write(self, size_bytes: int, name: Name, host: int, by: int, owner: str) -> Work[FileId]:
-        """Process: a logical file, appended to a physical one.  Raises StorageFailed."""
+        """Process: append a logical file to a physical one.  Raises StorageFailed."""
         group = _Group(host, None if self.options.across else by, owner)
         idle = self._idle.setdefault(group, [])
         physical = idle.pop(0) if idle else self._create(group)
@@ -140,13 +139,13 @@ class MergedFiles:
             return logical.id
         try:
             yield from shield_from_interrupt(self._close(physical))
-        except BaseException:  # no handle names the logical file; the physical one may hold others
+        except BaseException:  # nobody will refer to the logical file; the physical one may contain others
             self._discard(logical, physical.file.id)
             raise
         return logical.id
 
     def end(self, by: int) -> Work[None]:
-        """Process: a checkpoint is subsumed or aborted; its physical files are closed, wasted space is looked at."""
+        """Process: close the physical files of a subsumed or aborted checkpoint, and check for wasted space."""
         self._over.add(by)
         for group in [group for group in self._idle if group.by == by]:
             for physical in self._idle.pop(group):
@@ -155,7 +154,7 @@ class MergedFiles:
             self._control_space(host)
 
     def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
-        """Process: the physical file goes with the last logical file in it, once it is closed."""
+        """Process: delete a logical file, and its closed physical file if it was the last one in it."""
         if physical not in self._inside:  # an older job wrote the file
             needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
             self._inside[physical] = [*needed, logical]
@@ -164,11 +163,11 @@ class MergedFiles:
             yield from self._delete(physical, host)
 
     def may_reuse(self, file: FileId) -> bool:
-        """Whether a later checkpoint may refer to the file; if not, its bytes are written again, so that space becomes free."""
+        """Return whether later checkpoints may refer to the file.  If not, they write its bytes again, so that space is freed."""
         return self.system.files[file].inside not in self._worn
 
     def _control_space(self, host: int) -> None:
-        """Wear out the files that waste most until the rest is within bounds (FileMergingSnapshotManagerBase#controlSpace)."""
+        """Exclude the files that waste most space from reuse, until the rest is within the limit (FileMergingSnapshotManagerBase#controlSpace)."""
         most = self.options.max_space_amplification
         if most < 1:
             return
@@ -195,7 +194,7 @@ class MergedFiles:
 
     def _close(self, physical: FileStream) -> Work[None]:
         file = yield from physical.close()
-        if not self._inside.get(file):  # all that was in it has been deleted in the meantime
+        if not self._inside.get(file):  # all its logical files are deleted already
             yield from self._delete(file, physical.host)
 
     def _delete(self, physical: FileId, host: int) -> Work[None]:
@@ -210,13 +209,11 @@ class MergedFiles:
         )
 
 
-# ---- Checkpoint storage as its users see it: write, open, read, delete.  The medium decides what that costs.
-#
-# It knows bytes and files, and not their content.
+# ---- File systems and checkpoint storage.  The medium determines how long operations take.
 
 
 class FileSystem:
-    """The verbs of one medium.  `name` = (kind, vertex, index, checkpoint, ...), `host` = task manager (-1: the JobManager)."""
+    """Files on one medium.  `name`: (kind, vertex, index, checkpoint, ...); `host`: task manager, or -1 for the JobManager."""
 
     def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, disk: bool = False) -> None:
         self.attempts = attempts
@@ -226,7 +223,7 @@ class FileSystem:
         self._disk = disk
 
     def open(self, *name: str | int, host: int = 0) -> FileStream:
-        """A file to write to, piece by piece."""
+        """Open a file for writing."""
         return FileStream(
             self.medium.open(name, host), self.files, name, host, lambda: self.attempts.now, disk=self._disk
         )
@@ -236,8 +233,8 @@ class FileSystem:
     ) -> Work[FileId]:
         """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
 
-        With file merging on, files of the same checkpoint `merge` (None: never), task manager and `owner` may share a
-        physical file. Flink merges shared state within its subtask, and everything else within its task manager.
+        With file merging, files of the same checkpoint `merge` (None: do not merge), task manager and `owner` may share a
+        physical file.  Flink merges shared state per subtask, and other files per task manager.
         """
         if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
             return (yield from self.merged.write(size_bytes, name, host, merge, owner))
@@ -251,9 +248,9 @@ class FileSystem:
         self.files.bytes_read[str(name[0])] += size_bytes
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
-        """Process: delete files, one after the other per thread.  Each is unreadable when its turn comes.
+        """Process: delete files with a number of threads.  A file is unreadable as soon as its deletion begins.
 
-        All are tried, and then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
+        All deletions are attempted; then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
         """
         files = list(files)
         self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
@@ -287,7 +284,7 @@ class CheckpointStorage(FileSystem):
     """The checkpoint storage of one job (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
     def __init__(self, env: simpy.Environment, options: Storage, seed: int, floor_ns: int = 0) -> None:
-        """`floor_ns`: what a file of flat storage costs beside what the options say."""
+        """`floor_ns`: minimum time that flat storage adds to each file."""
         attempts = Attempts(env, options.retry)
         super().__init__(attempts, _medium(attempts, options, seed, floor_ns), FileLedger())
         self.env = env
@@ -307,33 +304,33 @@ class CheckpointStorage(FileSystem):
         return (yield from stream.close())
 
     def is_inlined(self, size_bytes: int) -> bool:
-        """Small state travels in the acknowledgement (FsCheckpointStreamFactory): no file, no latency."""
+        """Return whether state is small enough to be stored in the acknowledgement instead of a file (FsCheckpointStreamFactory)."""
         return size_bytes <= self.options.inline_threshold_bytes
 
     def end_merging(self, checkpoint: int) -> Work[None]:
-        """Process: a checkpoint is subsumed or aborted.  The physical files of its small files are closed.  Raises StorageFailed."""
+        """Process: close the physical files of a subsumed or aborted checkpoint.  Raises StorageFailed."""
         if self.merged is not None:
             yield from self.merged.end(checkpoint)
 
     def may_reuse(self, file: FileId) -> bool:
-        """Whether a later checkpoint may refer to the file instead of writing its bytes again (space amplification of merged files)."""
+        """Return whether a later checkpoint may refer to the file; False if its physical file wastes too much space."""
         return self.merged is None or self.merged.may_reuse(file)
 
     def disk(self, host: int) -> FileSystem:
-        """The local disk of a task manager: the same verbs; `DiskFull` when its space runs out."""
+        """Return the local disk of a task manager.  Writing raises DiskFull when it has no space left."""
         return self._disks.of(host)
 
     def lose_disk(self, host: int) -> None:
-        """A task manager is lost with its disk: all files there are deleted, and its successor has an empty disk."""
+        """Delete the files on the disk of a lost task manager.  Its replacement has an empty disk."""
         self._disks.lose(host)
 
     def fail_until(self, until_ns: int) -> None:
-        """An outage begins now: requests under way break off, and storage is unreachable until `until_ns`.  Clients retry."""
+        """Begin an outage: requests in progress fail, and storage is unreachable until `until_ns`.  Clients retry."""
         self.attempts.fail_until(until_ns)
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in them."""
+        """Bytes in all files written so far."""
         return self.files.bytes_written
 
     def _metadata_latency(self, _: int) -> Work[None]:
@@ -341,7 +338,7 @@ class CheckpointStorage(FileSystem):
 
 
 class Disks:
-    """Local disks by task manager; their files stand in the ledger of the storage beside them."""
+    """The local disks of all task managers.  Their files are in the ledger of the checkpoint storage."""
 
     def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger, seed: int) -> None:
         self.env = env
@@ -352,14 +349,14 @@ class Disks:
 
     def of(self, host: int) -> FileSystem:
         if host not in self._systems:
-            attempts = Attempts(self.env, Retry())  # of its own: outages of storage do not reach it
+            attempts = Attempts(self.env, Retry())  # outages of checkpoint storage do not affect local disks
             self._systems[host] = FileSystem(
                 attempts, LocalDisk(attempts, self.options, self._link(host)), self.files, disk=True
             )
         return self._systems[host]
 
     def _link(self, host: int) -> Link | None:
-        """What all that read and write on the disk of a task manager share."""
+        """Return the bandwidth of a disk, which all its reads and writes share.  None: unlimited."""
         rate, slow = self.options.bytes_per_second, self.options.slow
         if rate is None:
             return None
@@ -373,7 +370,7 @@ class Disks:
 
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:
-    network, cards = SharedNetwork(attempts), NetworkInterfaces(options.nic_bytes_per_second)
+    network, interfaces = SharedNetwork(attempts), NetworkInterfaces(options.nic_bytes_per_second)
     if options.kind is not None:
-        return MEDIA[options.kind.name].make(attempts, network, cards, options.options, seed)
+        return MEDIA[options.kind.name].make(attempts, network, interfaces, options.options, seed)
     return FlatStorage(attempts, options, seed, floor_ns)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NewType
 
-# ---- The ledger of all files of a run: when each became durable, was deleted, or was given up half-written.
+# ---- The ledger of all files of a run: when each was created, became durable, was abandoned, and was deleted.
 
 Name = tuple[str | int, ...]
 """(kind, vertex, index, checkpoint, ...).  Random properties of a file are functions of its name and the seed."""
@@ -17,7 +17,7 @@ FileId = NewType("FileId", int)
 
 @dataclass(slots=True)
 class StoredFile:
-    """A file, and its times."""
+    """A file with its size and times."""
 
     id: FileId
     name: Name
@@ -27,21 +27,21 @@ class StoredFile:
     size_bytes: int = 0  # written so far
     durable_ns: int | None = None  # closed: readable in full from here on
     deleted_ns: int | None = None
-    removed_ns: int | None = None  # its deletion was answered, or given up
-    given_up_ns: int | None = None  # its writer stopped before it was closed
+    removed_ns: int | None = None  # its deletion was answered, or failed for good
+    given_up_ns: int | None = None  # its writer abandoned it before it was closed
     inside: FileId | None = None  # the physical file that holds it, where small files are merged
 
     @property
     def complete(self) -> bool:
-        """Whether all of it was written; False: being written, or given up half-written."""
+        """Whether it was written and closed.  If not, it is being written or was abandoned."""
         return self.durable_ns is not None
 
 
 @dataclass(slots=True)
 class DeletionLine:
-    """Files that one request deletes, one after the other."""
+    """The queue of files that one request deletes, one after the other."""
 
-    moved_ns: int  # when it began, or the turn of its last file came
+    moved_ns: int  # when the request was made, or the latest deletion began
 
 
 class FileLedger:
@@ -49,8 +49,8 @@ class FileLedger:
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
-        self.to_delete: dict[FileId, DeletionLine] = {}  # asked for, but their turn has not come
-        self.written = 0  # files closed so far, merged ones as one
+        self.to_delete: dict[FileId, DeletionLine] = {}  # files queued for deletion
+        self.written = 0  # files closed so far; a physical file of merged ones counts once
         self.bytes_written = 0  # in them
         self.bytes_read: Counter[str] = Counter()  # by the first word of a name
 
@@ -64,7 +64,7 @@ class FileLedger:
         return self._files[file]
 
     def adopt(self, older: FileLedger) -> None:
-        """Begin with the files of an older job, under their ids; they do not count as written."""
+        """Take over the files of an older job with their ids.  They do not count as written."""
         self._files = list(older)
 
     def exists(self, file: FileId) -> bool:
@@ -78,7 +78,7 @@ class FileLedger:
         return stored
 
     def close(self, stored: StoredFile, now: int) -> None:
-        """A file becomes durable, unless its writer has given it up."""
+        """Mark a file as durable, unless its writer has abandoned it."""
         if stored.given_up_ns is None:
             stored.durable_ns = now
             if stored.inside is None:
@@ -90,11 +90,11 @@ class FileLedger:
             self._files[file].deleted_ns = now
 
 
-# ---- Failures of storage: transient ones, after which a client tries again, and final ones.
+# ---- Failures of storage: transient ones, which clients retry, and final ones.
 
 
 class Transient(Exception):  # it is not an error yet: it is tried again
-    """An attempt has failed.  The client tries again."""
+    """An attempt has failed.  The client retries."""
 
 
 class Unreachable(Transient):
@@ -102,15 +102,15 @@ class Unreachable(Transient):
 
 
 class TimedOut(Transient):
-    """A request has had no answer within its time limit."""
+    """A request was not answered within its timeout."""
 
 
 class Refused(Transient):
-    """Storage turns a request away, as there are too many (S3's 503 Slow Down)."""
+    """Storage rejects a request because there are too many (S3: 503 Slow Down)."""
 
 
-class StorageFailed(Exception):  # named like the event it brings about
-    """All attempts have failed.  The file being written is given up."""
+class StorageFailed(Exception):
+    """All attempts have failed.  The file being written is abandoned."""
 
 
 class DiskFull(StorageFailed):

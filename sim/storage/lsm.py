@@ -1,4 +1,4 @@
-"""A log-structured merge tree: memtables, sorted tables, levels, compaction."""
+"""The log-structured merge tree of RocksDB: memtable, sorted tables, levels, compaction."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ from typing import NamedTuple, Protocol
 from sim.model.state import Lsm
 from sim.model.units import SECOND
 
-# ---- The background thread that compacts: it serves trees one compaction at a time, in the order they asked.
+# ---- The compaction thread, which runs one compaction at a time, first in, first out.
 #
-# RocksDB takes the threads of `Env::Default()`, which all databases of a process share.  With
-# `state.backend.rocksdb.thread.num` = 2 one of them compacts (DBImpl::GetBGJobLimits,
-# Env::IncBackgroundThreadsIfNeeded): one thread for all slots of a task manager.  Which tables are merged is
-# `sim.storage.lsm`'s business.
+# RocksDB uses the threads of `Env::Default()`, which all databases of a process share.  With
+# `state.backend.rocksdb.thread.num` = 2 one of them compacts, for all slots of a task manager (DBImpl::GetBGJobLimits,
+# Env::IncBackgroundThreadsIfNeeded).
 
 
 class Compacts(Protocol):
-    """A tree, as the compaction thread sees it."""
+    """The methods of a tree that the compaction thread calls."""
 
     def compact(self, now_ns: int) -> int | None:
-        """Begin what is due; when it will be over, or None: nothing is due."""
+        """Begin a compaction and return when it ends [ns], or None if none is due."""
 
     def compacted(self) -> None:
-        """The compaction is over."""
+        """Apply the result of the compaction, which has ended."""
 
 
 class CompactionThread:
-    """The compaction thread of one task manager, with the trees that wait for it.
+    """The compaction thread of one task manager, with its queue of trees.
 
-    Trees report their times.  A compaction that is over by then is finished, and the next one begins at its end.
+    Trees report the time by `advance`.  Compactions that have ended by then are applied, and the next ones begin.
     """
 
     def __init__(self) -> None:
         self._waiting: list[Compacts] = []
         self._served: Compacts | None = None
         self._ends_ns = 0
-        self._now_ns = 0  # a tree that is behind the others asks now, not then
+        self._now_ns = 0  # latest time reported; requests of trees that lag behind count from it
 
     def advance(self, now_ns: int) -> None:
         self._now_ns = max(self._now_ns, now_ns)
@@ -50,14 +49,14 @@ class CompactionThread:
             self._next(self._ends_ns)
 
     def ask(self, tree: Compacts, now_ns: int) -> None:
-        """A compaction of this tree is due."""
+        """Queue a tree whose compaction is due."""
         if tree is not self._served and tree not in self._waiting:
             self._waiting.append(tree)
         if self._served is None:
             self._next(now_ns)
 
     def forget(self, tree: Compacts) -> None:
-        """Forget a tree that is gone, or was restored."""
+        """Remove a tree that was stopped or restored."""
         if tree in self._waiting:
             self._waiting.remove(tree)
         if tree is self._served:
@@ -72,14 +71,14 @@ class CompactionThread:
                 self._served, self._ends_ns = tree, ends_ns
 
 
-# ---- Sorted tables and what merging them leaves: expected numbers of different keys, in whole entries.
+# ---- Sorted tables, and the expected number of distinct keys after a merge, in whole entries.
 #
-# Updated keys are drawn uniformly and independently, so the share of keys two tables have in common follows from their
-# densities alone.  Keys that are new when they are written are different from each other wherever they lie.  Integers
-# throughout: the same on every machine.
+# Updated keys are drawn uniformly and independently, so the overlap of two tables follows from their densities alone.
+# Keys that are new when they are written ("loaded") are distinct.  All arithmetic is in integers, so that results are the
+# same on every machine.
 #
-# Keys lie evenly over a range of places.  While their number grows the range stays, so a table keeps its place and gets
-# thinner.
+# Keys are spread evenly over a fixed range of places.  When their number grows, tables keep their range, and their
+# density decreases.
 
 _UNIT = 1 << 40  # 1 in fixed point
 
@@ -91,7 +90,7 @@ class Table(NamedTuple):
     first: int
     last: int
     entries: int
-    loaded: int  # of these, keys that were new when they were written, and are in no other table as such
+    loaded: int  # of these, keys that were new when they were written; each is loaded in one table only
 
     @property
     def name(self) -> str:
@@ -118,7 +117,7 @@ class Piece(NamedTuple):
 
 
 def distinct(writes: int, keys: int) -> int:
-    """Expected number of different keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
+    """Return the expected number of distinct keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
     if writes <= 0 or keys <= 0:
         return 0
     base, power, missed = _UNIT - _UNIT // keys, writes, _UNIT
@@ -131,7 +130,7 @@ def distinct(writes: int, keys: int) -> int:
 
 
 def merged(tables: Sequence[Table], largest: int, density: Density = Density()) -> Iterator[Piece]:  # noqa: B008  # frozen
-    """The tables that result from a merge, each with at most `largest` entries.  By default every place has a key."""
+    """Yield the tables that result from a merge, each with at most `largest` entries.  By default every place has a key."""
     first = last = entries = loaded = 0
     for piece in _pieces(tables, density):
         if not entries:
@@ -150,10 +149,10 @@ def merged(tables: Sequence[Table], largest: int, density: Density = Density()) 
 
 
 def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
-    """Ranges over which the same tables lie, in order; ranges without entries are left out."""
+    """Return the merged entries of each range that the same tables cover, in order, without empty ranges."""
     tables = sorted(tables, key=lambda table: table.first)
     bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
-    rest = loaded_rest = over = 0  # what rounding left over goes to the next range, so that no key gets lost
+    rest = loaded_rest = over = 0  # rounding remainders go to the next range, so that no key is lost
     begun, covering = 0, list[Table]()
     pieces = list[Piece]()
     for first, last in pairwise(bounds):
@@ -172,7 +171,7 @@ def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
 
 
 def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
-    """Put keys for which their range has no place where there is one: rounding had made it too full."""
+    """Move `over` keys that rounding put into full ranges to ranges with free places."""
     for i, piece in enumerate(pieces):
         if not over:
             break
@@ -183,12 +182,12 @@ def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
 
 
 def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int, int]:
-    """(different keys, of these loaded ones, loaded ones beyond its places) on so many places within all these tables, in fixed point."""
+    """Return (distinct keys, loaded keys, loaded keys that exceed the places) of `width` places that all tables cover, in fixed point."""
     loaded, missed = 0, _UNIT
     for table in tables:
-        span = max(density.within(table.last - table.first), table.entries)  # rounding must not make a table too full
+        span = max(density.within(table.last - table.first), table.entries)  # rounding must not exceed the places
         loaded += _UNIT * table.loaded // span
-        others = span - table.loaded  # keys that are in the table only if they were updated
+        others = span - table.loaded  # keys that are in the table only if updated
         missed = missed * (span - table.entries) // others if others else 0
     beyond = max(0, loaded - _UNIT)
     loaded -= beyond
@@ -200,31 +199,30 @@ def _rounded(fixed: int) -> int:
     return (fixed + _UNIT // 2) // _UNIT
 
 
-# ---- A leveled tree as RocksDB keeps it, in expected sizes: memtable, flushes, and compactions by a background thread.
+# ---- A tree with leveled compaction, in expected sizes: memtable, flushes, and compactions in the background.
 #
-# Level 0 holds flushed memtables, each over all keys; a level below holds tables with key ranges of their own.  Level 0
-# is compacted when it has enough files, another level when it is larger than its target; the level that is the fullest
-# goes first (LeveledCompactionPicker).  Not modelled: stalls of writing when compaction falls behind, several
-# compactions at once, tombstones.
+# Level 0 contains flushed memtables, each over all keys; the tables of other levels have disjoint key ranges.  Level 0 is
+# compacted when it has enough files, other levels when they exceed their target; the level with the highest score goes
+# first (LeveledCompactionPicker).  Not modelled: write stalls, concurrent compactions, tombstones.
 
-_PLACES = 1 << 40  # for keys whose number grows
+_PLACES = 1 << 40  # range of places if the number of keys grows
 _begin, _end = attrgetter("first"), attrgetter("last")
 
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """Tables being merged; the live set changes when it ends."""
+    """A compaction in progress.  The levels change when it ends."""
 
     ends_ns: int
-    level: int  # from here into the next
-    first: int  # position there of the first table merged
-    sources: int  # so many, from here on
-    below: slice  # merged with
+    level: int  # source level; the target is the next one
+    first: int  # position of the first source table
+    sources: int  # number of source tables
+    below: slice  # tables of the target level that they are merged with
     outputs: tuple[Table, ...]
 
 
 class TreeImage(NamedTuple):
-    """A tree without a memtable."""
+    """The state of a tree without its memtable."""
 
     levels: tuple[tuple[Table, ...], ...]
     edits: int
@@ -233,9 +231,9 @@ class TreeImage(NamedTuple):
 
 
 class LsmTree:
-    """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.
+    """The tree of one subtask, initially with `keys` entries of `entry_bytes` each.
 
-    `thread`: the thread that compacts; None: one of its own.  `grows`: whether keys will be added.
+    `thread`: compaction thread; None: not shared.  `grows`: whether keys will be added.
     """
 
     def __init__(
@@ -246,18 +244,18 @@ class LsmTree:
         self.grows = grows
         self._places = _PLACES if grows else keys
         self.entry_bytes = entry_bytes
-        self.levels: list[list[Table]] = [[], []]  # below 0 in the order of keys
-        self._entries = [0, 0]  # of each level below 0
-        self.edits = 1  # flushes and compactions so far, as the manifest lists them
-        self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes a memtable holds
+        self.levels: list[list[Table]] = [[], []]  # level 0 by age, others by key
+        self._entries = [0, 0]  # entries of each level
+        self.edits = 1  # records in the manifest: flushes and compactions
+        self._full = max(1, options.memtable_limit_bytes // entry_bytes)  # writes until the memtable is full
         self._writes = 0  # in the memtable
         self._loaded = 0  # of these, new keys
         self._next = 1  # number of the next table
-        self._cursor: dict[int, int] = {}  # level -> where in the keys its next compaction begins
+        self._cursor: dict[int, int] = {}  # level -> key at which its next compaction begins
         self._running: _Compaction | None = None
         self.thread = CompactionThread()
         self._load()
-        self.thread = CompactionThread() if thread is None else thread  # not the one that loaded: that took no time
+        self.thread = CompactionThread() if thread is None else thread  # another one: the initial load took no time
 
     @property
     def memtable_bytes(self) -> int:
@@ -265,7 +263,7 @@ class LsmTree:
 
     @property
     def live(self) -> tuple[Table, ...]:
-        """All tables a snapshot holds."""
+        """All tables, which are the content of a snapshot."""
         return tuple(table for level in self.levels for table in level)
 
     def bytes_of(self, table: Table) -> int:
@@ -273,17 +271,17 @@ class LsmTree:
 
     @property
     def image(self) -> TreeImage:
-        """What a snapshot taken now holds; the memtable is flushed before."""
+        """The state that a snapshot contains.  The memtable must be flushed first."""
         return TreeImage(
             tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places)
         )
 
     def busy_ns(self, now_ns: int) -> int:
-        """What is left of the compaction under way."""
+        """Return the remaining time of the compaction in progress."""
         return 0 if self._running is None else max(self._running.ends_ns - now_ns, 0)
 
     def stand(self, image: TreeImage, now_ns: int) -> None:
-        """Restore the tree of a snapshot.  The memtable and a compaction under way are lost."""
+        """Restore the tree of a snapshot.  The memtable and a compaction in progress are lost."""
         self.levels = [list(level) for level in image.levels]
         self._entries = [0] * len(self.levels)
         self._count(*range(len(self.levels)))
@@ -295,18 +293,18 @@ class LsmTree:
         self._compact(now_ns)
 
     def leave(self) -> None:
-        """Leave the compaction thread.  A compaction under way is dropped."""
+        """Leave the compaction thread, and drop a compaction in progress."""
         self.thread.forget(self)
         self._running = None
 
     def loaded_anew(self, keys: int) -> LsmTree:
-        """Another tree of so many keys, written from the beginning."""
+        """Return a new tree, with `keys` newly written keys."""
         return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 
     def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
-        """Write updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full.
+        """Write updates and `added` new keys evenly between two times, and flush the memtable whenever it is full.
 
-        So many keys have expired by the end: a merge then leaves fewer.
+        `expired`: keys that have expired by `end_ns`; later merges drop them.
         """
         done, writes, keys = 0, updates + added, self.keys
         while self._writes + writes - done >= self._full:
@@ -325,24 +323,24 @@ class LsmTree:
         self.keys += keys
 
     def flush(self, now_ns: int) -> None:
-        """The memtable becomes a table of level 0 (an empty one does not)."""
+        """Write the memtable, unless it is empty, as a table of level 0."""
         self.thread.advance(now_ns)
         updated = distinct(self._writes - self._loaded, self.keys)
-        if entries := min(self.keys, self._loaded + updated):  # none: updates before the first key was there
+        if entries := min(self.keys, self._loaded + updated):  # 0: updates before the first key exists
             self.levels[0].append(self._table(0, self._places, entries, self._loaded))
             self.edits += 1
         self._writes = self._loaded = 0
         self._compact(now_ns)
 
     def _load(self) -> None:
-        """The state is there before the first record, and compactions are over by then.
+        """Create the initial state, with all compactions done.
 
-        As far as it fits into level 1 it has just been written, memtable by memtable.  More has been there for long: it
-        lies in the lowest level it needs, the levels above are empty.
+        State that fits into level 1 is written memtable by memtable.  Larger state is in the lowest level that it needs,
+        and the other levels are empty.
         """
         base = self.options.base_bytes // self.entry_bytes
         if self.keys > max(base, self._full):
-            self._settled()
+            self._fill_lowest_level()
             return
         left = self.keys
         while left:
@@ -354,9 +352,9 @@ class LsmTree:
                 while self._running is not None:
                     self.thread.advance(self._running.ends_ns)
 
-    def _settled(self) -> None:
-        """All keys in full tables of one level."""
-        # a level has room for an entry, however large
+    def _fill_lowest_level(self) -> None:
+        """Put all keys into full tables of one level."""
+        # a level can contain at least one entry
         level, target = 1, max(1, self.options.base_bytes // self.entry_bytes)
         while target < self.keys:
             level, target = level + 1, target * self.options.multiplier
@@ -371,7 +369,7 @@ class LsmTree:
     # ------------------------------------------------------------------------------------------ compaction
 
     def compact(self, now_ns: int) -> int | None:
-        """Begin the most urgent compaction; when it will be over, or None if none is due."""
+        """Begin the most urgent compaction.  Return when it ends [ns], or None if none is due."""
         while (level := self._fullest()) is not None:
             if level + 1 == len(self.levels):
                 self.levels.append([])
@@ -381,7 +379,7 @@ class LsmTree:
                 level + 1, min(table.first for table in sources), max(table.last for table in sources)
             )
             met = self.levels[level + 1][below]
-            if level and not met:  # nothing to merge with: the file goes down as it is
+            if level and not met:  # trivial move: no overlap in the next level
                 self.levels[level + 1][below] = sources
                 del self.levels[level][first]
                 self._count(level, level + 1)
@@ -398,7 +396,7 @@ class LsmTree:
         return None
 
     def compacted(self) -> None:
-        """The compaction under way is over; the next one may be due."""
+        """Apply the result of the compaction, and queue the next one if it is due."""
         if (ended := self._running) is None:
             return
         self._running = None
@@ -413,7 +411,7 @@ class LsmTree:
             self.thread.ask(self, now_ns)
 
     def _fullest(self) -> int | None:
-        """The level whose compaction is the most overdue; of equals the upper one."""
+        """Return the level with the highest compaction score above 1 (the upper one of equals), or None."""
         fullest, most = None, 1.0
         if len(self.levels[0]) >= self.options.level0_files:
             fullest, most = 0, len(self.levels[0]) / self.options.level0_files
@@ -426,14 +424,14 @@ class LsmTree:
         return fullest
 
     def _picked(self, level: int) -> tuple[int, list[Table]]:
-        """(position, table): the levels below 0 take turns through the keys."""
+        """Return (position, tables) to compact; the levels other than 0 cycle through their keys."""
         tables = self.levels[level]
         first = bisect_left(tables, self._cursor.get(level, 0), key=_begin) % len(tables)
         self._cursor[level] = tables[first].last
         return first, [tables[first]]
 
     def _overlapping(self, level: int, first: int, last: int) -> slice:
-        """Positions of the tables that have keys in [first, last), or where such tables would stand."""
+        """Return the slice of tables that overlap [first, last), or the empty slice at their position."""
         tables = self.levels[level]
         return slice(bisect_right(tables, first, key=_end), bisect_left(tables, last, key=_begin))
 

@@ -1,7 +1,6 @@
-"""What a kind of storage has to do: take bytes, make them durable, give them back, remove them.  Every verb is a process.
+"""The interface of storage media: write, close, read and remove files.  Methods that take time are processes.
 
-A medium knows time and space; names, ids and what becomes of a file are noted by `sim.storage.filesystem` and the
-ledger.
+A medium models time and space.  `sim.storage.filesystem` and the ledger track the ids and states of files.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ class OutputFile(Protocol):
     """A file that is being written."""
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Bytes follow one another; some kinds send them only when it is closed."""
+        """Append bytes.  Some media transfer them only when the file is closed."""
 
     def close(self) -> Work[None]:
-        """Everything written is durable when this ends."""
+        """Make the file durable."""
 
     def give_up(self) -> None:
-        """Give the file up: its resources are free again."""
+        """Abandon the file and free its resources."""
 
 
 class Medium(Protocol):
-    """A medium that holds files."""
+    """A storage medium."""
 
     def open(self, name: Name, host: int) -> OutputFile:
-        """Takes no time: the file is created with the first bytes, or when it is closed."""
+        """Open a file for writing, in no time.  It is created with its first bytes, or when it is closed."""
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]: ...
 
@@ -42,12 +41,12 @@ class Medium(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediumPlugin:
-    """A kind of storage: each file of `media` defines one, for a kind of `STORAGES`."""
+    """A kind of storage, with the name of its record in `STORAGES`.  Each module of `media` defines one."""
 
     name: str
-    # with the options of the kind, and the seed of the run
+    # (attempts, network, network interfaces, options of the kind, seed of the run) -> medium
     make: Callable[[Attempts, SharedNetwork, NetworkInterfaces, Any, int], Medium]
 
 
 MEDIA: Catalog[MediumPlugin] = Catalog()
-"""Filled by `sim.storage`, and from outside."""
+"""All media.  `sim.storage` adds those of `sim.storage.media`; plug-ins may add others."""

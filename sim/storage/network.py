@@ -1,4 +1,4 @@
-"""Bandwidth: links with max-min fair shares, network interfaces, local disks."""
+"""Shared bandwidth: max-min fair shares of links, network interfaces, local disks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sim.model.units import SECOND
 from sim.storage.ledger import DiskFull, Name
 from sim.storage.requests import Attempts, ImmediateEvent, Work
 
-# ---- Max-min fair shares of bandwidth: no flow can gain unless one that is not faster loses.
+# ---- Max-min fair shares: no flow can get more without taking bandwidth from a flow that is not faster.
 #
-# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all flows grow together until a link is
-# full, its flows keep what they have, the others grow on.  Whole numbers throughout: a share is rounded down, so a full
-# link may have less than one unit per flow left over.
+# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all rates grow together until a link is full;
+# the rates of its flows are final, and the others continue to grow.  Shares are integers and rounded down, so a full link
+# may have less than one unit per flow left.
 
 
 def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int]:
-    """The rate of each flow; a path is the links it crosses, each once and at least one, and `capacity` is that of the links."""
+    """Return the rate of each flow.  `paths`: the links of each flow, at least one and without duplicates; `capacity`: of each link."""
     rates = [0] * len(paths)
     left = list(capacity)
     crossing: list[list[int]] = [[] for _ in capacity]
@@ -45,25 +45,24 @@ def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int
     return rates
 
 
-# ---- Bytes on their way: flows cross links and share them max-min fairly; whenever a flow begins or ends the shares are new.
+# ---- Flows share the links that they cross; whenever a flow begins or ends, the shares are computed again.
 #
-# A link is anything with a bandwidth: the network card of a task manager, a node, a disk.  The bandwidth may change
-# with time.
+# A link is anything with a bandwidth, which may change over time: a network interface, a node, a disk.
 
 SCALE = 720_720
-"""Bandwidths inside are in units of 1 / 720720 B/s.  Any number up to 16 shares a link without rounding; otherwise rounding down loses
-less than a byte in a week."""
+"""Internal bandwidths are in units of 1 / 720720 B/s.  Up to 16 flows share a link without rounding; with more, rounding loses less than
+a byte per week."""
 
 
 class Link(Protocol):
     """A link of the network."""
 
     def bandwidth(self, now: int) -> tuple[int, int | None]:
-        """(bandwidth [B/s, times SCALE], time [ns] until which it stays so; None: for ever)."""
+        """Return (bandwidth [B/s x SCALE], time of its next change [ns] or None)."""
 
 
 class ConstantRateLink:
-    """A link whose bandwidth never changes."""
+    """A link with a constant bandwidth."""
 
     def __init__(self, bytes_per_second: int) -> None:
         self._bandwidth = bytes_per_second * SCALE, None
@@ -73,50 +72,50 @@ class ConstantRateLink:
 
 
 class _Flow:
-    """A transfer under way."""
+    """A transfer in progress."""
 
     __slots__ = ("done", "group", "left", "links", "number", "rate")
 
     def __init__(self, number: int, size_bytes: int, links: Sequence[Link], done: ImmediateEvent) -> None:
-        self.number = number  # in the order they began
-        self.left = size_bytes * SECOND * SCALE  # in rate units times ns
+        self.number = number  # increasing in the order of arrival
+        self.left = size_bytes * SECOND * SCALE  # [rate unit x ns]
         self.links = links
         self.done = done
         self.rate = 0
-        self.group: _Group | None = None  # None: bandwidth is not distributed yet
+        self.group: _Group | None = None  # None: no rate is assigned yet
 
 
 class _Group:
-    """Flows that share links, directly or by way of others.  No flow of another group changes their shares."""
+    """Flows that are connected by shared links.  Flows of other groups do not affect their rates."""
 
-    __slots__ = ("due_ns", "flows", "is_dissolved", "since_ns")
+    __slots__ = ("due_ns", "flows", "is_closed", "since_ns")
 
     def __init__(self, flows: Sequence[_Flow], now: int) -> None:
         self.flows = flows
-        self.since_ns = now  # the flows' `left` is as of then
-        self.is_dissolved = False
-        self.due_ns = self._share(now)  # when a flow arrives, or the bandwidth of a link changes; None: never
+        self.since_ns = now  # time for which `left` of the flows is valid
+        self.is_closed = False
+        self.due_ns = self._share(now)  # when a flow ends or a bandwidth changes; None: never
 
     def _share(self, now: int) -> int | None:
-        """Give each flow its fair share; the next moment at which a flow arrives or a bandwidth changes."""
+        """Assign each flow its fair share.  Return when the next flow ends or bandwidth changes [ns], or None."""
         numbers: dict[Link, int] = {}
         paths = [[numbers.setdefault(link, len(numbers)) for link in flow.links] for flow in self.flows]
-        capacity, due = [], None
+        capacity, due = [], None  # type: list[int], int | None
         for link in numbers:
             bandwidth, until = link.bandwidth(now)
             capacity.append(bandwidth)
-            if until is not None and (due is None or until < due):
-                due = until
+            if until is not None:
+                due = until if due is None else min(due, until)
         for flow, rate in zip(self.flows, max_min(paths, capacity), strict=True):
             flow.rate, flow.group = rate, self
-            arrives = now - flow.left // -rate if rate else None  # rounded up
-            if arrives is not None and (due is None or arrives < due):
-                due = arrives
+            if rate:
+                ends = now - flow.left // -rate  # rounded up
+                due = ends if due is None else min(due, ends)
         return due
 
-    def dissolve(self, now: int) -> Iterator[_Flow]:
-        """The flows that have not ended, brought up to the present."""
-        self.is_dissolved = True
+    def close(self, now: int) -> Iterator[_Flow]:
+        """Update and yield the flows that have not ended."""
+        self.is_closed = True
         passed = now - self.since_ns
         for flow in self.flows:
             if flow.group is self:
@@ -126,25 +125,25 @@ class _Group:
 
 
 class SharedNetwork:
-    """The flows under way, and the links that they share.  Flows that begin or end at one instant cost one new distribution.
+    """The transfers in progress.  Rates are computed once per instant, after all transfers that begin or end in it.
 
-    Only groups with such a flow are distributed anew: hundreds of uploads from other hosts are not looked at.
+    Only the groups of these transfers are computed, not, for example, hundreds of uploads from other hosts.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
         self._crossing: dict[Link, dict[_Flow, None]] = {}  # link in use -> its flows
-        self._number = 0  # of flows so far
-        self._loose: dict[_Flow, None] = {}  # flows without a group: bandwidth is shared anew in this instant
+        self._number = 0  # flows so far
+        self._loose: dict[_Flow, None] = {}  # flows without a group, which get a rate in this instant
         self._left: dict[_Group, None] = {}  # groups that a flow has left
-        self._dues: list[tuple[int, int, _Group]] = []  # heap: (due, number, group); some are dissolved by now
-        self._groups = 0  # so far
+        self._dues: list[tuple[int, int, _Group]] = []  # heap of (due time, number, group); may contain closed groups
+        self._groups = 0  # groups so far
         self._changed = False
-        self._due_ns: int | None = None  # when a flow arrives, or the bandwidth of a link in use changes
-        self._wakes_ns: int | None = None  # the next wake-up there will be
+        self._due_ns: int | None = None  # when the next flow ends, or a bandwidth in use changes
+        self._wakes_ns: int | None = None  # time of the next wake-up
 
     def transfer(self, size_bytes: int, links: Sequence[Link]) -> Work[None]:
-        """Process: transfer bytes across all these links.  Without links, or without bytes, it takes no time."""
+        """Process: transfer bytes across all these links.  It takes no time without links or bytes."""
         if not links or not size_bytes:
             return
         self._number += 1
@@ -155,7 +154,7 @@ class SharedNetwork:
         self._change()
         try:
             yield flow.done
-        except BaseException:  # the transfer broke off, or its waiter is gone
+        except BaseException:  # an outage, a timeout, or an interrupt of the waiting process
             self.attempts.forget(flow.done)
             if flow in self._crossing.get(links[0], ()):
                 self._leave(flow)
@@ -163,7 +162,7 @@ class SharedNetwork:
             raise
 
     def _leave(self, flow: _Flow) -> None:
-        """A flow is over."""
+        """Remove a flow from its links and its group."""
         self._loose.pop(flow, None)
         for link in flow.links:
             flows = self._crossing[link]
@@ -175,13 +174,13 @@ class SharedNetwork:
             flow.group = None
 
     def _change(self) -> None:
-        """A flow began or ended.  Bandwidth is shared anew once per instant, behind all other changes of it."""
+        """Schedule the computation of rates, once per instant and after all other changes in it."""
         if not self._changed:
             self._changed = True
             self.attempts.env.timeout(0).callbacks.append(lambda _: self._settle())
 
     def _wake(self, _: simpy.Event) -> None:
-        """A wake-up.  It is too early if what it was armed for is due later by now."""
+        """Handle a wake-up.  It is ignored if the due time has moved to later."""
         if self._wakes_ns == self.attempts.now:
             self._wakes_ns = None
             if self._due_ns is not None and self._due_ns <= self.attempts.now:
@@ -191,7 +190,7 @@ class SharedNetwork:
                 self._arm()
 
     def _settle(self) -> None:
-        """Bring the groups that change up to the present, end flows that have arrived, distribute bandwidth anew."""
+        """Update the groups that change, end completed flows, and compute new rates."""
         now = self.attempts.now
         self._changed = False
         self._loosen(now)
@@ -200,37 +199,37 @@ class SharedNetwork:
             self._leave(flow)
         for flow in arrived:
             self.attempts.fire(flow.done)
-        if not self._changed:  # else what follows comes again in this instant
+        if not self._changed:  # otherwise this method runs again in this instant
             self._share(now)
 
     def _loosen(self, now: int) -> None:
-        """Dissolve groups that a flow has left, whose links new flows cross, or that are due."""
+        """Close groups that a flow has left, whose links new flows cross, or that are due."""
         links = dict.fromkeys(link for flow in self._loose for link in flow.links)
         crossed = (
             next((flow.group for flow in self._crossing[link] if flow.group is not None), None) for link in links
         )
         changed = self._left | {group: None for group in crossed if group is not None}
         self._left.clear()
-        while self._dues and (self._dues[0][2].is_dissolved or self._dues[0][0] <= now):
+        while self._dues and (self._dues[0][2].is_closed or self._dues[0][0] <= now):
             changed[heappop(self._dues)[2]] = None
         for group in changed:
-            self._loose.update(dict.fromkeys(group.dissolve(now)))
+            self._loose.update(dict.fromkeys(group.close(now)))
 
     def _share(self, now: int) -> None:
-        """Give each loose flow its fair share, and find the next moment at which a flow arrives or a bandwidth changes."""
+        """Form groups of the loose flows, assign rates, and find the next due time."""
         for flows in self._connected():
             group = _Group(flows, now)
             if group.due_ns is not None:
                 self._groups += 1
                 heappush(self._dues, (group.due_ns, self._groups, group))
         self._loose.clear()
-        while self._dues and self._dues[0][2].is_dissolved:
+        while self._dues and self._dues[0][2].is_closed:
             heappop(self._dues)
         self._due_ns = self._dues[0][0] if self._dues else None
         self._arm()
 
     def _connected(self) -> Iterator[list[_Flow]]:
-        """The loose flows, by the links that they share."""
+        """Yield the loose flows in sets that are connected by shared links."""
         left = dict(self._loose)
         while left:
             first, _ = left.popitem()
@@ -253,11 +252,11 @@ class SharedNetwork:
             self.attempts.env.timeout(self._due_ns - self.attempts.now).callbacks.append(self._wake)
 
 
-# ---- The local disk of one task manager: a bandwidth that everything on it shares, and space that can run out.
+# ---- The local disk of a task manager: shared bandwidth and limited space.
 
 
 class LocalDisk:
-    """The local disk of one task manager, without latency and outages.  A file takes its space as it grows."""
+    """The local disk of a task manager.  It has no latency and no outages; files take space as they grow."""
 
     def __init__(self, attempts: Attempts, options: Disk, link: Link | None) -> None:
         self.options = options
@@ -292,7 +291,7 @@ class LocalDisk:
 
 
 class _LocalFile:
-    """A file on a local disk, while it is written."""
+    """A file on a local disk that is being written."""
 
     def __init__(self, disk: LocalDisk, name: Name, host: int) -> None:
         self.disk = disk
@@ -314,11 +313,11 @@ class _LocalFile:
         self._taken_bytes = 0
 
 
-# ---- Network cards of the task managers, as storage uses them: one link for input and one for output, each shared by all streams.
+# ---- Network interfaces of the task managers: one link for input and one for output, each shared by all storage streams.
 
 
 class NetworkInterfaces:
-    """The network cards of all task managers, two links each (host -1: the JobManager).  Without a limit there are no links."""
+    """The network interfaces of all task managers (host -1: the JobManager).  Without a limit of their rate there are no links."""
 
     def __init__(self, bytes_per_second: int | None) -> None:
         self._rate = bytes_per_second
@@ -330,7 +329,7 @@ class NetworkInterfaces:
     def into(self, host: int) -> Link | None:
         return self._link(host, "in")
 
-    def _link(self, host: int, way: str) -> Link | None:
-        if self._rate is not None and (host, way) not in self._links:
-            self._links[host, way] = ConstantRateLink(self._rate)
-        return self._links.get((host, way))
+    def _link(self, host: int, direction: str) -> Link | None:
+        if self._rate is None:
+            return None
+        return self._links.setdefault((host, direction), ConstantRateLink(self._rate))

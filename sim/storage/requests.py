@@ -1,4 +1,4 @@
-"""Requests to a storage: work that takes time, in parallel, with retries; counts for price lists."""
+"""Storage requests: processes that can be detached, retries and timeouts, parallel threads, request counts for price lists."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sim.model.storage import Retry
 from sim.model.units import SECOND
 from sim.storage.ledger import Name, StorageFailed, TimedOut, Transient, Unreachable
 
-# ---- Work that takes time: generators of events, begun in the caller's turn.
+# ---- Work that takes time: generators of SimPy events that run without a SimPy process of their own.
 
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
-"""A process in the making: what it yields it waits for."""
+"""A generator that yields the events it waits for, and returns T."""
 
 
 def resume_work(
@@ -27,16 +27,17 @@ def resume_work(
     *,
     outlasts: bool = False,
 ) -> Work[T]:
-    """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it.
+    """Continue work that was started with `next(work)` and waits for `awaited`.  Failures and interrupts are thrown into it.
 
-    `watch` is told of each event before the work waits for it.  `outlasts`: an interrupt does not reach the work; see `shield_from_interrupt`.
+    `watch` is called with each event before the work waits for it.  If `outlasts`, an interrupt is not thrown into the
+    work, which continues detached (see `shield_from_interrupt`).
     """
     try:
         while True:
             watch(awaited)
             try:
                 value = yield awaited
-            except BaseException as failure:  # handed on
+            except BaseException as failure:  # passed to the work
                 if outlasts and isinstance(failure, simpy.Interrupt):
                     rest = _to_its_end(work, awaited)
                     run_detached(rest, next(rest))
@@ -49,7 +50,7 @@ def resume_work(
 
 
 def shield_from_interrupt(work: Work[T]) -> Work[T]:
-    """The same work.  If its waiter is interrupted it goes on by itself, and what fails then concerns no waiter."""
+    """Run work that continues if its process is interrupted.  A storage failure after that is ignored."""
     try:
         awaited = next(work)
     except StopIteration as end:
@@ -63,22 +64,22 @@ def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
 
 
 def schedule_urgent_callback(env: simpy.Environment, action: Callable[[], None]) -> None:
-    """Have `action` called in a turn of its own, before anything else of this instant."""
+    """Call `action` in a separate event, before all other events of this instant."""
     turn = simpy.Event(env)
-    turn._ok, turn._value = True, None  # noqa: SLF001  # as `simpy.events` makes those of its own that no component triggers
+    turn._ok, turn._value = True, None  # noqa: SLF001  # as in simpy.events.Initialize
     turn.callbacks.append(lambda _: action())
     env.schedule(turn, simpy.events.URGENT, 0)
 
 
 class DetachedWork:
-    """A work that goes on by itself: less than a process, in that no process can wait for it.  Its beginning and its end are no events."""
+    """Work that runs by itself.  It is cheaper than a process: no process can wait for it, and its start and end are not events."""
 
     def __init__(self, work: Work[None]) -> None:
         self._work = work
         self._awaited: simpy.Event | None = None
 
     def wait_for(self, event: simpy.Event) -> None:
-        """Go on when the event has happened: at once if it is over."""
+        """Continue after the event, or at once if it has been processed."""
         if event.callbacks is None:
             self._go_on(event)
         else:
@@ -86,7 +87,7 @@ class DetachedWork:
             event.callbacks.append(self._go_on)
 
     def break_off(self) -> None:
-        """The work hears of it as `simpy.Interrupt`, unless it is over."""
+        """Throw `simpy.Interrupt` into the work, unless it has ended."""
         if self._awaited is not None:
             self._awaited.callbacks.remove(self._go_on)
             self._proceed(lambda: self._work.throw(simpy.Interrupt(None)))
@@ -103,19 +104,19 @@ class DetachedWork:
             self.wait_for(awaited)
 
     def _hear(self, event: simpy.Event) -> simpy.Event:
-        """Tell the work what became of the event; what it waits for next."""
+        """Pass the outcome of the event to the work.  Return the next event that it waits for."""
         event.defused = True
         return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure
 
 
 def run_detached(work: Work[None], awaited: simpy.Event) -> DetachedWork:
-    """The rest of a work that was begun with `next(work)`."""
+    """Continue work that was started with `next(work)` and waits for `awaited`, detached from the caller."""
     carried = DetachedWork(work)
     carried.wait_for(awaited)
     return carried
 
 
-# ---- The requests that an object store has answered, second by second: what its price list counts.
+# ---- Requests answered by an object store, per second and price class.
 
 PRICED_AS = {
     "put": "put",
@@ -128,12 +129,12 @@ PRICED_AS = {
     "exists": "get",
     "delete": "delete",
 }
-"""Request -> the class of the price list that it belongs to (S3: PUT, COPY, POST; LIST; GET and all others; DELETE is free)."""
+"""Request -> its class in the price list (S3: PUT, COPY, POST; LIST; GET and all others; DELETE is free)."""
 
 
 @dataclass(slots=True)
 class RequestSecond:
-    """The requests of one second, and what the store held at its end."""
+    """The requests of one second, bytes written and read, and bytes stored at its end."""
 
     time: int
     put: int = 0
@@ -151,11 +152,11 @@ class RequestLog:
 
     def __init__(self) -> None:
         self._seconds: list[RequestSecond] = []
-        self._sizes: dict[Name, int] = {}  # objects that are there
+        self._sizes: dict[Name, int] = {}  # existing objects
         self._stored_bytes = 0
 
     def __iter__(self) -> Iterator[RequestSecond]:
-        """Seconds without a request are left out."""
+        """Iterate over the seconds with requests."""
         return iter(self._seconds)
 
     def answered(self, what: str, now_ns: int, size_bytes: int) -> None:
@@ -170,7 +171,7 @@ class RequestLog:
         self._at(now_ns).refused += 1
 
     def created(self, name: Name, size_bytes: int, now_ns: int) -> None:
-        """An object is there, in place of an older one with its name."""
+        """Record that an object exists.  It replaces an older one of the same name."""
         self._stored_bytes += size_bytes - self._sizes.get(name, 0)
         self._sizes[name] = size_bytes
         self._at(now_ns).stored = self._stored_bytes
@@ -186,14 +187,13 @@ class RequestLog:
         return self._seconds[-1]
 
 
-# ---- Time in storage, and what breaks it: waits that an outage ends early, attempts with a time limit, retries with backoff.
+# ---- Waiting for storage: waits that an outage ends, timeouts of attempts, retries with backoff.
 #
-# A client tries each request, block or part again (`Retry`) until its attempts are used up; then `StorageFailed` is
-# raised.
+# A client retries each request, block or part (`Retry`); when its attempts are used up, `StorageFailed` is raised.
 
 
 class ImmediateEvent(simpy.Event):
-    """An event whose waiters go on in the very turn in which it fires, not in a later turn of the same instant."""
+    """An event whose callbacks run when it fires, not in a later step of the same instant."""
 
     def fire(self) -> None:
         if not self.triggered:
@@ -203,33 +203,33 @@ class ImmediateEvent(simpy.Event):
                 waiter(self)
 
     def break_off(self, failure: Exception) -> None:
-        """A waiter learns of the failure in a turn of its own.  It may be gone by then: a failure without a waiter is no error."""
+        """Fail the event in a later step.  It is not an error if no process waits for it any more."""
         if not self.triggered:
             self.fail(failure)
             self.defused = True
 
 
 class Attempts:
-    """The clock of one storage.  All its waiting is done here, so that an outage or a time limit can end it."""
+    """The clock and the retries of one storage.  All waits are registered here, so that outages and timeouts can end them."""
 
     def __init__(self, env: simpy.Environment, retry: Retry) -> None:
         self.env = env
         self.retry = retry
         self.down_until_ns = 0  # the end of the last outage
-        self._pending: dict[ImmediateEvent, None] = {}  # in the order they were begun
+        self._pending: dict[ImmediateEvent, None] = {}  # in the order of their start
 
     @property
     def now(self) -> int:
         return int(self.env.now)
 
     def wait(self, delay_ns: int) -> ImmediateEvent:
-        """An event `delay_ns` from now, or the end of the attempt."""
+        """Return an event that fires after `delay_ns`, or fails with the attempt."""
         done = self.pending()
         self.env.timeout(delay_ns).callbacks.append(lambda _: self.fire(done))
         return done
 
     def pending(self) -> ImmediateEvent:
-        """An event that the caller, or the next outage, will fire."""
+        """Return an event that the caller fires, or the next outage fails."""
         done = ImmediateEvent(self.env)
         self._pending[done] = None
         return done
@@ -239,18 +239,18 @@ class Attempts:
         done.fire()
 
     def forget(self, done: ImmediateEvent) -> None:
-        """Drop an event that will not fire any more."""
+        """Unregister an event that will not fire."""
         self._pending.pop(done, None)
 
     def fail_until(self, until_ns: int) -> None:
-        """An outage begins: what is under way breaks off now, and nothing is reached before `until_ns`."""
+        """Begin an outage: waits in progress fail now, and storage is unreachable until `until_ns`."""
         self.down_until_ns = max(self.down_until_ns, until_ns)
         pending, self._pending = self._pending, {}
         for done in pending:
             done.break_off(Unreachable(f"storage is down until {until_ns / 1e9:g} s"))
 
     def run_with_retries(self, attempt: Callable[[int], Work[T]]) -> Work[T]:
-        """Process: `attempt(0)`, and again with the next number after each failure that may pass."""
+        """Process: run `attempt(0)`, `attempt(1)`, ... until one succeeds.  Raises StorageFailed after the last one."""
         for number in range(self.retry.attempts):
             try:
                 if self.now < self.down_until_ns:
@@ -266,7 +266,7 @@ class Attempts:
         raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
 
     def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:
-        """The same process; what it waits for fails when its time is up."""
+        """Process: run work with a timeout, after which the event that it waits for fails."""
         awaited: simpy.Event | None = None
 
         def expire(_: simpy.Event) -> None:
@@ -286,11 +286,11 @@ class Attempts:
             awaited = None
 
 
-# ---- Several pieces of work by a few threads: each thread takes the next piece when it is done with one (list scheduling).
+# ---- Work in parallel: each thread takes the next piece when it has finished one (list scheduling).
 
 
 def in_parallel(env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> Work[None]:
-    """Process: all of them, begun in the order given.  The first failure stops everything, and is raised."""
+    """Process: run all works, started in order.  The first failure stops all others, and is raised."""
     if threads <= 1 or len(works) <= 1:
         for work in works:
             yield from work
@@ -299,7 +299,7 @@ def in_parallel(env: simpy.Environment, works: Sequence[Work[object]], threads: 
 
 
 class _Threads:
-    """Threads that take pieces of work from one list."""
+    """Threads that take works from one list."""
 
     def __init__(self, env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> None:
         self.env = env
@@ -319,10 +319,10 @@ class _Threads:
             raise
 
     def _begin(self) -> None:
-        """Most pieces are small, and over at once: no thread is a process of its own."""
+        """Start the threads.  They are not processes, because most works end at once."""
         for _ in range(self.threads):
             if self._next == len(self.works):
-                break  # the threads before have taken all
+                break  # earlier threads have taken all works
             thread = self._thread()
             if (awaited := next(thread, None)) is not None:
                 self._running.append(run_detached(thread, awaited))
@@ -338,7 +338,7 @@ class _Threads:
                 yield from work
                 self._done += 1
         except StorageFailed as failure:
-            self._over.break_off(failure)  # the waiter may be stopped in this very instant
+            self._over.break_off(failure)  # the waiting process may be interrupted in this instant
         except simpy.Interrupt:
             return
         else:

@@ -1,4 +1,4 @@
-"""RocksDB, and the backend of a state."""
+"""The RocksDB state backend, and the choice of a backend."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ from sim.storage.state_files import (
     streamed,
 )
 
-# ---- State in RocksDB: a snapshot is the set of its tables; an incremental one writes those that are not stored yet.
+# ---- RocksDB: a snapshot is the set of its tables; an incremental one writes only tables that are not stored yet.
 #
 # The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).
-# Then, in this order: the stream that lists the state's columns, the new tables by several threads, the files that are
-# no tables.
+# The asynchronous part writes the meta stream, then new tables with several threads, then the other files.
 
-# What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
-_META_BYTES = 400  # Flink's stream of the backend's columns and their serializers
+# Sizes of the other files of RocksDB 8 and Flink with one column family [bytes].  They follow from the file formats.
+_META_BYTES = 400  # Flink's meta stream: column families and serializers
 _CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
-_OPTIONS_BYTES = 12_000  # all options in words
+_OPTIONS_BYTES = 12_000  # all options as text
 _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per flush or compaction
 
 
 class RocksDb:
     """The RocksDB backend of one subtask.
 
-    `shared`: the thread that compacts for every database of the task manager, used if the tree's options say so.
+    `shared`: the compaction thread of the task manager, used if the options of the tree say so.
     """
 
     def __init__(
         self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None
     ) -> None:
-        # a subtask without state writes entries of the usual size, if any
+        # a subtask without initial state may get entries later, of the usual size
         is_whole = state.turns_over or not size_bytes
         entry_bytes = state.value_bytes if is_whole else min(state.value_bytes, size_bytes)
         self.state = state
@@ -56,8 +55,8 @@ class RocksDb:
         self.increments = Increments()
         self._now_ns = 0
         self._added = self._expired = 0  # keys since the last update
-        self._gone_bytes = 0  # ... and the bytes of those that expired
-        self._is_anew = False  # restored into a new tree, whose size is not known yet
+        self._gone_bytes = 0  # bytes of the expired ones
+        self._is_anew = False  # restored into a new tree whose size is unknown until `resize`
 
     def update(self, writes: int, now_ns: int) -> None:
         self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)
@@ -65,7 +64,7 @@ class RocksDb:
         self._now_ns = now_ns
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """New keys are written as updates are.  What was restored is in the tree from the beginning.
+        """Set the size of the state.  New keys are written like updates; restored keys are in the tree already.
 
         Expired keys stay in their tables until these are merged (FlinkCompactionFilter).
         """
@@ -111,7 +110,7 @@ class RocksDb:
         self.tree.leave()
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
+        """Restore the tables; after rescaling or from a canonical savepoint, write all entries into a new tree."""
         self._now_ns = now_ns
         self._added = self._expired = self._gone_bytes = 0
         if not parts:
@@ -127,43 +126,43 @@ class RocksDb:
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
             reads = tuple(
                 (handle, handle.size_bytes) for part in parts for handle in part.handles
-            )  # complete tables, even if only a part is needed
+            )  # whole tables, even if only some key groups are needed
             return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
         self.tree.stand(only.image, now_ns)
         self._is_anew = False
         tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
-        # a native savepoint's too, if this job may reuse any
+        # also those of a native savepoint, if this job may reuse them
         self.increments.restart(number, tables if self.options.incremental else {})
         return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
 
     def _freeze(self) -> int:
-        """Flush, and link every file; what that costs the task thread."""
+        """Flush the memtable and link all files.  Return the time that this takes the task thread."""
         flush_ns = self.tree.memtable_bytes * SECOND // self.tree.options.flush_bytes_per_second
         self.tree.flush(self._now_ns)
         return self.state.sync_ns + self.state.lsm.freeze_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 
     def _other_files(self, scope: Scope) -> tuple[File, ...]:
-        """The files beside the tables.  They change all the time, so every snapshot writes them."""
+        """Return the files other than tables.  They change constantly, so every snapshot writes them."""
         manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
         sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
         return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())
 
 
-# ---- The backend a vertex asks for.
+# ---- The backend of a vertex.
 
 Maker = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
 MAKERS: dict[str, Maker] = {
     "hashmap": lambda state, size_bytes, options, _: Hashmap(state, size_bytes, options),
     "rocksdb": RocksDb,
 }
-"""One for each name of BACKENDS."""
+"""Constructor of each backend in BACKENDS."""
 
 
 def backend(
     state: State, size_bytes: int, options: StateOptions, compaction: CompactionThread | None = None
 ) -> Backend:
-    """The keyed state of one subtask, `size_bytes` of it.  `compaction`: the thread of its task manager."""
-    chosen = MAKERS[state.backend](state, size_bytes, options, compaction)
+    """Create the state backend of one subtask with `size_bytes` of state.  `compaction`: compaction thread of its task manager."""
+    base = MAKERS[state.backend](state, size_bytes, options, compaction)
     if state.changelog is None:
-        return chosen
-    return ChangelogBackend(chosen, state, state.changelog, size_bytes, options.load_bytes_per_second)
+        return base
+    return ChangelogBackend(base, state, state.changelog, size_bytes, options.load_bytes_per_second)

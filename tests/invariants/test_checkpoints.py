@@ -78,19 +78,19 @@ def test_an_early_notification_is_told():
 
 def test_retention_is_told():
     """More than may be kept, or not the latest: with the completions of those concerned."""
-    teller = JournalFormatter(journal(SOUND), NAMES)
+    formatter = JournalFormatter(journal(SOUND), NAMES)
 
-    assert None is too_many_retained((1,), 1, 1, 5, teller)
-    assert None is too_many_retained((), 1, 0, 5, teller)
-    assert too_many_retained((1, 2), 1, 2, 5, teller).fact == "1, 2 are retained, 1 may be, 2 must be"
-    assert too_many_retained((), 1, 1, 5, teller).fact == "none are retained, 1 may be, 1 must be"
-    assert too_many_retained((), 1, 1, 5, teller).story == ("0.004000 s  checkpoint 1 is complete",)
+    assert None is too_many_retained((1,), 1, 1, 5, formatter)
+    assert None is too_many_retained((), 1, 0, 5, formatter)
+    assert too_many_retained((1, 2), 1, 2, 5, formatter).fact == "1, 2 are retained, 1 may be, 2 must be"
+    assert too_many_retained((), 1, 1, 5, formatter).fact == "none are retained, 1 may be, 1 must be"
+    assert too_many_retained((), 1, 1, 5, formatter).story == ("0.004000 s  checkpoint 1 is complete",)
 
 
 def test_the_story_of_retention_tells_of_those_retained_and_the_latest():
     """Not of those that went."""
-    teller = JournalFormatter(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
+    formatter = JournalFormatter(journal([(H.COMPLETED, n, -1) for n in (1, 2, 3, 4)]), NAMES)
 
-    story = too_many_retained((2,), 1, 4, 5, teller).story
+    story = too_many_retained((2,), 1, 4, 5, formatter).story
 
     assert [line[12:] for line in story] == ["checkpoint 2 is complete", "checkpoint 4 is complete"]

@@ -158,10 +158,10 @@ def test_a_commit_after_a_restore_needs_a_complete_checkpoint_too():
 def test_an_instance_commits_what_it_began_from_without_completing_it():
     """Another instance did; only what it commits again counts as that."""
     first, other = again(7), commit(7, epoch(7, (0, 1)))
-    teller = JournalFormatter(journal([]), NAMES)
+    formatter = JournalFormatter(journal([]), NAMES)
 
-    assert list(broken_commits([first], stats(), teller, begun_from=7)) == []
-    assert len(list(broken_commits([other], stats(), teller, begun_from=7))) == 1
+    assert list(broken_commits([first], stats(), formatter, begun_from=7)) == []
+    assert len(list(broken_commits([other], stats(), formatter, begun_from=7))) == 1
 
 
 def test_the_story_of_a_gap_begins_with_the_last_commit_before_it():
@@ -218,13 +218,13 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     """Rescaled from checkpoint 1: two channels became one.  What expires is lost all the same, and files must be there."""
     old, expired = epoch(1, (0, 10), (0, 5), files=("a",), missing=1), epoch(1, (10, 12), (5, 9))
     commits = [commit(1, old, lost=(expired,), again=True), commit(2, epoch(2, (7, 20)))]
-    teller, begun = JournalFormatter(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
-    facts = [violation.fact for violation in broken_commits(commits, stats(), teller, begun_from=1, **begun)]
+    formatter, begun = JournalFormatter(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
+    facts = [violation.fact for violation in broken_commits(commits, stats(), formatter, begun_from=1, **begun)]
 
     assert facts[0].startswith("6 records are lost: the transaction")
     assert facts[1:] == ["1 of the 1 files it names are not there in full"]
-    assert list(uncommitted(commits, {SINK: (20,)}, 99 * MS, teller, **begun)) == []
-    assert len(list(uncommitted(commits, {SINK: (21,)}, 99 * MS, teller, **begun))) == 1
+    assert list(uncommitted(commits, {SINK: (20,)}, 99 * MS, formatter, **begun)) == []
+    assert len(list(uncommitted(commits, {SINK: (21,)}, 99 * MS, formatter, **begun))) == 1
 
 
 def test_the_story_of_a_commit_is_that_of_its_sink_since_the_commit_before():

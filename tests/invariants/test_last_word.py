@@ -72,10 +72,10 @@ def test_a_job_that_drains_has_one_more_checkpoint():
         Entry(3, COMPLETED, 2),
         Entry(4, TRIGGERED, 3),
     ]
-    teller = JournalFormatter(journal, [("map", 0)])
+    formatter = JournalFormatter(journal, [("map", 0)])
 
-    assert list(activity_after_stop(journal, STATS, teller)) == []
-    assert len(list(activity_after_stop([*journal, Entry(5, TRIGGERED, 1)], STATS, teller))) == 1
+    assert list(activity_after_stop(journal, STATS, formatter)) == []
+    assert len(list(activity_after_stop([*journal, Entry(5, TRIGGERED, 1)], STATS, formatter))) == 1
 
 
 def test_a_restart_behind_the_last_word():

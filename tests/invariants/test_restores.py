@@ -104,8 +104,8 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
         written.note(ms * 1_000_000, *row)
     written.note(7_000_000, H.SNAPSHOT_BEGUN, 1, 1)
     written.note(8_000_000, H.SNAPSHOT_BEGUN, 1, 1)
-    teller = JournalFormatter(written, [*NAMES, ("other", 0)])
-    (violation,) = broken_restores(written, {1: Surplus(1, 0, (0, 1), "account")}, (), teller)
+    formatter = JournalFormatter(written, [*NAMES, ("other", 0)])
+    (violation,) = broken_restores(written, {1: Surplus(1, 0, (0, 1), "account")}, (), formatter)
 
     assert violation.story == (
         "0.000000 s  the coordinator triggers checkpoint 1",

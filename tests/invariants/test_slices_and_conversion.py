@@ -35,11 +35,11 @@ def test_state_with_too_few_records():
 
 
 def test_a_barrier_that_stays_in_an_output_is_told():
-    teller = JournalFormatter(Journal(), NAMES)
-    found = left_behind(7, 3, {0, 1}, teller)
+    formatter = JournalFormatter(Journal(), NAMES)
+    found = left_behind(7, 3, {0, 1}, formatter)
 
     assert (found.law, found.time_ns, found.where) == (LEFT_OR_CONVERTED, 7, "map[0], checkpoint 3")
     assert found.fact.startswith("the deadline has passed while its barrier waited in an output")
     assert found.fact.endswith("was not converted (and 1 more)")
-    assert left_behind(7, 3, {1}, teller).fact.endswith("converted")
-    assert left_behind(7, 3, set(), teller) is None
+    assert left_behind(7, 3, {1}, formatter).fact.endswith("converted")
+    assert left_behind(7, 3, set(), formatter) is None

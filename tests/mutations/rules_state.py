@@ -89,7 +89,7 @@ STATE = (
     Rule(
         "a table without neighbours below moves down as it is",
         "storage/lsm.py",
-        "            if level and not met:  # nothing to merge with: the file goes down as it is\n",
+        "            if level and not met:  # trivial move: no overlap in the next level\n",
         "            if level and not met and level > 9:\n",
         f"{TESTS}lsm.py::test_a_table_moves_down_without_being_rewritten",
     ),

@@ -53,7 +53,7 @@ class PaceMonitor(InvariantMonitor):
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         yield from checkpoint_timing_errors(
-            self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.teller
+            self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.formatter
         )
         if self._behind:
             yield from self._in_backlog(end.turns)
@@ -99,20 +99,20 @@ class JobManagerMonitor(InvariantMonitor):
     """Reads the journal."""
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, teller, scenario = self.context, self.teller, self.context.scenario
-        yield from broken_promises(context.journal.only(WATCHED), context.stats, teller)
+        context, formatter, scenario = self.context, self.formatter, self.context.scenario
+        yield from broken_promises(context.journal.only(WATCHED), context.stats, formatter)
         # else there is one, and a journal is long
         if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
-            yield from without_job_manager(context.journal, teller)
+            yield from without_job_manager(context.journal, formatter)
             yield from restarts_counted_across_leaders(
-                context.journal, scenario.restart.most_restarts, scenario.checkpoint.tolerable_failed, teller
+                context.journal, scenario.restart.most_restarts, scenario.checkpoint.tolerable_failed, formatter
             )
         completed = (
             number for number, row in context.stats.items() if row.status == "COMPLETED" and not row.savepoint_format
         )
         latest = max(completed, default=context.begun_from)
         too_many = too_many_retained(
-            end.coordinator.retained, end.coordinator.num_retained, latest, self.now_ns, teller
+            end.coordinator.retained, end.coordinator.num_retained, latest, self.now_ns, formatter
         )
         if too_many is not None:
             yield too_many
@@ -150,7 +150,7 @@ class RestartMonitor(InvariantMonitor):
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
-        self._tell(recovery.still_there(deployed, at_work, moved, self.teller))
+        self._tell(recovery.still_there(deployed, at_work, moved, self.formatter))
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
@@ -178,13 +178,13 @@ class RestartMonitor(InvariantMonitor):
                 if row.name == name and row.host == host and row.complete and row.deleted_ns is None
             ]
             if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in there):
-                self._tell([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.teller)])
+                self._tell([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.formatter)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, teller, turns, begun = self.context, self.teller, end.turns, self.context.origin is not None
-        yield from recovery.beyond_the_strategy(turns, self._strategy(), teller, begun=begun)
+        context, formatter, turns, begun = self.context, self.formatter, end.turns, self.context.origin is not None
+        yield from recovery.beyond_the_strategy(turns, self._strategy(), formatter, begun=begun)
         if (waits := self._waits()) is not None:
-            yield from recovery.rescaled_too_soon(turns, waits, teller)
+            yield from recovery.rescaled_too_soon(turns, waits, formatter)
         if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
@@ -192,14 +192,16 @@ class RestartMonitor(InvariantMonitor):
         region_of = (
             [0] * tasks if options.restarts_all else recovery.pipelined_regions(tasks, layout.writer, layout.reader)
         )
-        yield from recovery.partial_region_restarts(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
+        yield from recovery.partial_region_restarts(
+            turns, self.deployed, region_of, context.hosts, formatter, begun=begun
+        )
         shortest_ns = int(min(quantile_table(options.replacement)))
-        yield from recovery.redeployed_too_early(turns, self.deployed, context.hosts, shortest_ns, teller)
-        yield from recovery.checkpoints_before_running(turns, self.deployed, teller)
-        yield from recovery.restores_from_lost_disks(self._copies, turns, context.hosts, teller)
+        yield from recovery.redeployed_too_early(turns, self.deployed, context.hosts, shortest_ns, formatter)
+        yield from recovery.checkpoints_before_running(turns, self.deployed, formatter)
+        yield from recovery.restores_from_lost_disks(self._copies, turns, context.hosts, formatter)
         if (within_ns := self._resumes_within_ns()) is not None:
             yield from recovery.periodic_checkpoints_not_resumed(
-                turns, within_ns, self.now_ns, teller, deletions(context)
+                turns, within_ns, self.now_ns, formatter, deletions(context)
             )
 
     def _tell(self, found: Iterable[Violation]) -> None:

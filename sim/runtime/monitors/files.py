@@ -60,7 +60,7 @@ class FileMonitor(InvariantMonitor):
         if self._all_can_go():
             rows = ((number, row) for number, row in self.context.stats.items() if not row.savepoint_format)
             completed = sorted((number, row.completed_ns) for number, row in rows if row.status == "COMPLETED")
-            yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.teller)
+            yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.formatter)
 
     def _all_can_go(self) -> bool:
         """Whether all that must go can go: storage fails no deletion, and this JobManager was there from the beginning."""
@@ -158,7 +158,7 @@ class StoredStateMonitor(InvariantMonitor):
         files, stats = self.context.storage.files, self.context.stats
         if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
             self.report_once(
-                [invariants_state.shared_files_in_savepoint(checkpoint, self.now_ns, task, common, self.teller)]
+                [invariants_state.shared_files_in_savepoint(checkpoint, self.now_ns, task, common, self.formatter)]
             )
         for handle in snapshot.keyed.reused:
             if handle.file is None or handle.file < self._first_own:
@@ -167,7 +167,7 @@ class StoredStateMonitor(InvariantMonitor):
             base = int(name[3]) if name[0] == "keyed" else -1
             if base in stats and stats[base].status != "COMPLETED":
                 found = invariants_state.missing_base_file(
-                    checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.teller
+                    checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.formatter
                 )
                 self.report_once([found])
                 return
@@ -179,7 +179,7 @@ class StoredStateMonitor(InvariantMonitor):
             if part.checkpoint == checkpoint
         ]
         if not self._has_metadata(checkpoint):
-            self.report_once([invariants_state.without_metadata(checkpoint, self.now_ns, self.teller)])
+            self.report_once([invariants_state.without_metadata(checkpoint, self.now_ns, self.formatter)])
         self.report_once(self._short_files(checkpoint, parts))
         self.report_once(self._in_no_file(checkpoint, parts))
         if (
@@ -192,7 +192,11 @@ class StoredStateMonitor(InvariantMonitor):
             )
             if named:
                 self.report_once(
-                    [invariants_state.unclaimed_files_used(checkpoint, self.now_ns, len(named), "named", self.teller)]
+                    [
+                        invariants_state.unclaimed_files_used(
+                            checkpoint, self.now_ns, len(named), "named", self.formatter
+                        )
+                    ]
                 )
         if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
             self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
@@ -213,11 +217,11 @@ class StoredStateMonitor(InvariantMonitor):
             row = self.context.journal.last(Happening.TASK_RESTORED)
             size_bytes = sum(piece.size_bytes for piece in own)
             if row.number < size_bytes:
-                what = f"the state of {self.teller.task(task)}"
+                what = f"the state of {self.formatter.task(task)}"
                 self.report_once(
                     [
                         invariants_state.restored_bytes_missing(
-                            checkpoint, self.now_ns, what, size_bytes, row.number, self.teller
+                            checkpoint, self.now_ns, what, size_bytes, row.number, self.formatter
                         )
                     ]
                 )
@@ -228,7 +232,7 @@ class StoredStateMonitor(InvariantMonitor):
                 self.report_once(
                     [
                         invariants_state.restored_bytes_missing(
-                            reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.teller
+                            reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.formatter
                         )
                     ]
                 )
@@ -239,7 +243,7 @@ class StoredStateMonitor(InvariantMonitor):
         gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
         if gone:
             yield invariants_state.unclaimed_files_used(
-                self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller
+                self.context.begun_from, self.now_ns, len(gone), "deleted", self.formatter
             )
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
@@ -301,7 +305,7 @@ class StoredStateMonitor(InvariantMonitor):
                     if handle.file is not None and (there := files[FileId(handle.file)]).size_bytes < handle.size_bytes:
                         what = f"the file {'/'.join(map(str, there.name))}"
                         yield invariants_state.truncated_parts(
-                            checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.teller
+                            checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.formatter
                         )
                         return
 
@@ -314,7 +318,7 @@ class StoredStateMonitor(InvariantMonitor):
         sizes = {
             row.file: self.context.storage.files[FileId(row.file)].size_bytes for row in rows if row.file is not None
         }
-        return invariants_state.state_missing_from_files(checkpoint, self.now_ns, rows, sizes, self.teller)
+        return invariants_state.state_missing_from_files(checkpoint, self.now_ns, rows, sizes, self.formatter)
 
 
 def _in_flight_bytes(part: TaskSnapshot) -> int:

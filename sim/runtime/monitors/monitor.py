@@ -31,7 +31,7 @@ class WatchedRun:
     contents: Contents
     output: CommittedOutput
     ends: Ends
-    teller: JournalFormatter
+    formatter: JournalFormatter
     inputs: Sequence[ChannelPlaces]
     outputs: Sequence[ChannelPlaces]
     ledger: Ledger  # kept by the account of records
@@ -45,9 +45,16 @@ class WatchedRun:
             [places(channels_in(layout, task)) for task in tasks],
             [places(channels_out(layout, task)) for task in tasks],
         )
-        teller = JournalFormatter(context.journal, context.names)
+        formatter = JournalFormatter(context.journal, context.names)
         return cls(
-            context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs, len(layout.writer))
+            context,
+            contents,
+            output,
+            ends,
+            formatter,
+            inputs,
+            outputs,
+            Ledger.opened(inputs, outputs, len(layout.writer)),
         )
 
 
@@ -68,7 +75,7 @@ class InvariantMonitor(Checks):
     def __init__(self, watched: WatchedRun) -> None:
         self.watched = watched
         self.context, self.contents, self.ends = watched.context, watched.contents, watched.ends
-        self.ledger, self.teller = watched.ledger, watched.teller
+        self.ledger, self.formatter = watched.ledger, watched.formatter
         self.found: list[Violation] = []
         self._reported: set[Hashable] = set()
 
@@ -105,8 +112,8 @@ class InvariantMonitor(Checks):
     def report_once_of_task(self, law: str, task: int, fact: str | None) -> None:
         """The first time of each law and task; None: nothing is wrong."""
         if fact is not None and self.is_first(law, task):
-            self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, self.turns_of(task)))
+            self.found.append(Violation(law, self.now_ns, self.formatter.task(task), fact, self.turns_of(task)))
 
     def turns_of(self, task: int) -> tuple[str, ...]:
         """The story of what befell a task lately."""
-        return self.teller.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_MAX_STORY:]
+        return self.formatter.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_MAX_STORY:]

@@ -103,7 +103,7 @@ class CommitMonitor(InvariantMonitor):
         for transaction, times in missing.items():
             where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
             fact = f"{count_is(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
-            story = self.teller.story(lambda row: row.checkpoint == self._begun_from)
+            story = self.formatter.story(lambda row: row.checkpoint == self._begun_from)
             self.found.append(Violation(ONCE, self.now_ns, where, fact, story))
 
     def forget(self, gone: Callable[[int], bool]) -> None:
@@ -111,12 +111,12 @@ class CommitMonitor(InvariantMonitor):
         self._held_back = {number: held_back for number, held_back in self._held_back.items() if not gone(number)}
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, output, teller = self.context, self.watched.output, self.teller
+        context, output, formatter = self.context, self.watched.output, self.formatter
         begun_from, covered, counted_from = context.begun_from, output.covered_before, output.counted_from
         yield from broken_commits(
             context.commits,
             context.stats,
-            teller,
+            formatter,
             begun_from=begun_from,
             covered=covered,
             counted_from=counted_from,
@@ -124,7 +124,7 @@ class CommitMonitor(InvariantMonitor):
         )
         if end.finished:
             yield from uncommitted(
-                context.commits, self._to_commit(), self.now_ns, teller, covered=covered, counted_from=counted_from
+                context.commits, self._to_commit(), self.now_ns, formatter, covered=covered, counted_from=counted_from
             )
 
     def _to_commit(self) -> dict[int, list[int]]:
@@ -184,37 +184,37 @@ class EndOfTaskMonitor(InvariantMonitor):
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if self._ended.get(task) == "drain" and not part.finished:
             self.report_once(
-                [invariants_output.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.teller)]
+                [invariants_output.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.formatter)]
             )
         elif task in self._closed and not part.finished:
             self.report_once(
                 [
                     invariants_output.unknown_end(
-                        checkpoint, task, "it was restored as finished", self.now_ns, self.teller
+                        checkpoint, task, "it was restored as finished", self.now_ns, self.formatter
                     )
                 ]
             )
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if task in self._ended:
-            self.report_once([invariants_output.late_processing_time_timer(task, self.now_ns, due_ns, self.teller)])
+            self.report_once([invariants_output.late_processing_time_timer(task, self.now_ns, due_ns, self.formatter)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, teller, turns, deployed = self.context, self.teller, end.turns, self.watched.deployed
+        context, formatter, turns, deployed = self.context, self.formatter, end.turns, self.watched.deployed
         requests = {action.stop or "" for action in context.scenario.actions if action.stop is not None}
         if len(requests) <= 1 and "savepoint-then-finish" not in requests:
             stopped = self._stopped() if end.finished else frozenset()
             yield from invariants_output.wrong_stop_mode(
-                turns, context.stats, next(iter(requests), ""), stopped, teller
+                turns, context.stats, next(iter(requests), ""), stopped, formatter
             )
-        yield from invariants_output.counted_as_finished(turns, deployed, self._kept, teller)
+        yield from invariants_output.counted_as_finished(turns, deployed, self._kept, formatter)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
             yield from invariants_output.commits_missing_at_end(
-                turns, len(context.names), within_ns, self.now_ns, deployed, teller, deletions(context)
+                turns, len(context.names), within_ns, self.now_ns, deployed, formatter, deletions(context)
             )
-        yield from activity_after_stop(turns, context.stats, teller)
+        yield from activity_after_stop(turns, context.stats, formatter)
 
     def _stopped(self) -> frozenset[int]:
         """Sources that have not come to the end of their records."""

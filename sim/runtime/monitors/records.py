@@ -122,7 +122,9 @@ class StateMonitor(InvariantMonitor):
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
         """How the checkpoint came about and was restored, for one task."""
-        return story_of_restore(self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.teller)
+        return story_of_restore(
+            self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.formatter
+        )
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""
@@ -156,7 +158,7 @@ class CutMonitor(InvariantMonitor):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         self._fill(self.cuts.of(checkpoint), checkpoint)
-        found = self.cuts.judged(checkpoint, self.now_ns, self.teller, exactly_once=self._exactly_once)
+        found = self.cuts.judged(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
         if found is not None:
             self.found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
@@ -178,7 +180,7 @@ class CutMonitor(InvariantMonitor):
             if self._exactly_once
             else {number: row for number, row in self.surpluses.items() if row.lost_bytes}
         )
-        yield from broken_restores(end.turns, surpluses, self._savepoints(), self.teller, self.context.begun_from)
+        yield from broken_restores(end.turns, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """What restarts did twice and were allowed to: barriers that count promise to lose nothing, and no more (law 12)."""
@@ -186,7 +188,7 @@ class CutMonitor(InvariantMonitor):
             return ()
         surpluses = {number: row for number, row in self.surpluses.items() if not row.lost_bytes}
         found = broken_restores(
-            self.context.journal, surpluses, self._savepoints(), self.teller, self.context.begun_from
+            self.context.journal, surpluses, self._savepoints(), self.formatter, self.context.begun_from
         )
         return tuple(row for row in found if row.law == ONCE)
 
@@ -250,7 +252,7 @@ class RecordMonitor(InvariantMonitor):
             f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
             f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
         )
-        self.found.append(misnoted(self.now_ns, checkpoint, task, fact, self.teller))
+        self.found.append(misnoted(self.now_ns, checkpoint, task, fact, self.formatter))
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         self.ledger.keep(checkpoint, task, before)
@@ -275,7 +277,7 @@ class RecordMonitor(InvariantMonitor):
         expected = self.ledger.of(checkpoint)
         self.found.extend(
             misplaced(
-                restored, self.ledger, expected, stands, self.teller, input_differs=checkpoint in self.cuts.surpluses
+                restored, self.ledger, expected, stands, self.formatter, input_differs=checkpoint in self.cuts.surpluses
             )
         )
         self.ledger.stand(stands, counted)
@@ -286,7 +288,7 @@ class RecordMonitor(InvariantMonitor):
         ]
         when = f"at checkpoint {checkpoint}"
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
-        self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
+        self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.formatter))
 
     def _begin_with(self, before: RecordMonitor, checkpoint: int, stands: RecordTally) -> None:
         """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
@@ -311,18 +313,18 @@ class RecordMonitor(InvariantMonitor):
         tally = self.ledger.stands(self._tally(range(len(context.layout.vertex))))
         stopped = stopped_with(context.stats)
         if stopped:
-            yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
+            yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.formatter)
         yield from leaked_resources(self.now_ns, self.ends.in_use())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
-        yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
-        yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.teller)
+        yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.formatter)
+        yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.formatter)
         vertices = context.scenario.job.vertices
         owing = (
             task
             for task, vertex in enumerate(context.layout.vertex)
             if vertices[vertex].has_pending_outputs and not self.ends.drops(task)
         )
-        yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.teller)
+        yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.formatter)
 
     def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
         """(source, records at its cut, records in the end) of those that stopped with this savepoint."""
@@ -418,7 +420,7 @@ class ConversionMonitor(InvariantMonitor):
         """A task that has given its snapshot up converts nothing: only of a completed checkpoint all have gone on."""
         if self._late:
             found = left_behind(
-                self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.teller
+                self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.formatter
             )
             self.report_once([] if found is None else [found])
         self.forget(lambda number: number <= checkpoint)
@@ -440,7 +442,7 @@ class RouteMonitor(InvariantMonitor):
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         if self.context.origin is None:
             yield from misrouted_records(
-                self.now_ns, self._routes(), self.context.plane.channels("records_out")["records_out"], self.teller
+                self.now_ns, self._routes(), self.context.plane.channels("records_out")["records_out"], self.formatter
             )
 
     def _routes(self) -> Iterator[Route]:

@@ -248,13 +248,13 @@ class KeyedStateMonitor(InvariantMonitor):
         """The first time of each law and task."""
         if not self.is_first(law, task):
             return
-        story = self.teller.story(
+        story = self.formatter.story(
             lambda row: (
                 (row.checkpoint == checkpoint and row.happening in _STEPS and row.task in (-1, task))
                 or (row.happening in _TURNS and row.task in (-1, task))
             )
         )
-        where = f"snapshot {checkpoint} of {self.teller.task(task)}"
+        where = f"snapshot {checkpoint} of {self.formatter.task(task)}"
         self.found.append(Violation(law, self.now_ns, where, fact, story[-_MAX_STORY:]))
 
 

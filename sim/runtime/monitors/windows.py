@@ -158,7 +158,7 @@ class WindowMonitor(InvariantMonitor):
             fact = None if number <= reached_ns else f"{ahead} records, which have come to {seconds(reached_ns)}"
         elif number > own.inputs.time_ns:
             least = min(own.inputs.reached, key=lambda channel: own.inputs.reached[channel])
-            writer = self.teller.task(self.context.layout.writer[least])
+            writer = self.formatter.task(self.context.layout.writer[least])
             fact = f"{ahead} input from {writer}, which has come to {seconds(own.inputs.reached[least])}"
         elif own.until is not None:
             fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
@@ -215,7 +215,7 @@ class WindowMonitor(InvariantMonitor):
             if window is None or window.time != "event" or not own.input_ended or self.ends.drops(task):
                 continue
             if states[task] == ThreadState.IDLE and (fact := still_held(self.context.plane.position(task).late)):
-                yield Violation(ALL_END, self.now_ns, self.teller.task(task), fact)
+                yield Violation(ALL_END, self.now_ns, self.formatter.task(task), fact)
                 return
 
     # ------------------------------------------------------------------------------------------ snapshots
@@ -307,6 +307,4 @@ class WindowMonitor(InvariantMonitor):
         active = [channel for channel in inputs.reached if channel not in inputs.idle]
         if not active:
             return None
-        return (
-            f"it says that it is idle, its input from {self.teller.task(self.context.layout.writer[active[0]])} is not"
-        )
+        return f"it says that it is idle, its input from {self.formatter.task(self.context.layout.writer[active[0]])} is not"

@@ -12,7 +12,7 @@ from sim.storage.medium import MediumPlugin
 from sim.storage.network import ConstantRateLink, Link, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work
 
-# ---- Where the replicas of a block go: distinct nodes, each set equally likely; the first one close by, if a node stands there.
+# ---- Placement of the replicas of a block: random distinct nodes, the first one local if the writer runs on a node.
 #
 # HDFS places by racks as well (BlockPlacementPolicyDefault); racks are not modelled.
 
@@ -32,13 +32,13 @@ def replicas(
     return chosen
 
 
-# ---- The metadata server (HDFS: NameNode): requests wait in line, so many small files slow all clients down.
+# ---- The metadata server (HDFS: NameNode): requests queue, so many small files slow down all clients.
 
 
 class MetadataServer:
-    """The metadata server: it serves one request at a time, first come, first served.
+    """The metadata server, which serves one request at a time, first in, first out.
 
-    The latency of the way there and back comes on top, and does not occupy the server.
+    Network latency is added to the service time, and does not occupy the server.
     """
 
     def __init__(self, attempts: Attempts, latency: Distribution, service: Distribution | None, seed: int) -> None:
@@ -46,7 +46,7 @@ class MetadataServer:
         self.latency = latency
         self.service = service
         self.seed = seed
-        self._free_ns = 0  # when all that has come so far is served
+        self._free_ns = 0  # when all requests so far are served
 
     def request(self, what: str, name: Name, number: int = 0) -> Work[None]:
         """Process: one request about a file; `number` is the index of the request for this file.  Raises StorageFailed."""
@@ -63,9 +63,9 @@ class MetadataServer:
 
 # ---- A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
 #
-# A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's
-# network card, and each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared
-# fairly with other transfers.  Source:  HDFS architecture guide; hdfs-default.xml for the defaults.
+# A file takes a request to create it, one per block, and one to close it.  The bytes of a block cross the writer's
+# network interface and the interface and disk of each replica at the same time, so the slowest limits.  Links are shared
+# fairly with other transfers.  Source: HDFS architecture guide; hdfs-default.xml for the defaults.
 
 
 class DistributedFileSystem:
@@ -100,17 +100,17 @@ class DistributedFileSystem:
             block += 1
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
-        """Process: one request; the nodes free their blocks by themselves."""
+        """Process: one request.  Nodes free their blocks later, in the background."""
         yield from self.metadata.request("delete", name)
 
     def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
-        """The nodes a block of a file is written to."""
+        """Return the nodes that a block of a file is written to."""
         return replicas(
             self.options.nodes, self.options.replication, self.seed, name, block, attempt, self._local_node(host)
         )
 
     def send(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
-        """Process: one attempt at a piece of a block, through its pipeline."""
+        """Process: one attempt to write a piece of a block through its replication pipeline."""
         local = self._local_node(host)
         nodes = self.replicas(name, host, block, attempt)
         links: list[Link | None] = [None if nodes[0] == local else self.cards.out(host), *self._limit()]
@@ -135,13 +135,13 @@ class DistributedFileSystem:
         return host % self.options.nodes if self.options.local_first and host >= 0 else None
 
     def _limit(self) -> list[Link | None]:
-        """The link that limits one stream."""
+        """Return the link that limits one stream, if any."""
         rate = self.options.stream_bytes_per_second
         return [] if rate is None else [ConstantRateLink(rate)]
 
 
 class _DfsFile:
-    """A file of the distributed file system, while it is written."""
+    """A file of the distributed file system that is being written."""
 
     def __init__(self, dfs: DistributedFileSystem, name: Name, host: int) -> None:
         self.dfs = dfs

@@ -1,4 +1,4 @@
-"""Flat storage: every open file has its own bandwidth and pays one latency when it is closed; nothing is shared.
+"""Flat storage: each open file has its own bandwidth and a latency when it is closed; no resource is shared.
 
 Whether a file is slow is a function of its name and the seed, not of the order of writes.
 """
@@ -13,19 +13,19 @@ from sim.storage.requests import Attempts, Work
 
 
 class FlatStorage:
-    """Flat storage."""
+    """Storage with a bandwidth and a latency per file."""
 
     def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
         self.options = options
         self.seed = seed
-        self.floor_ns = floor_ns  # least time of every file, beside the options
+        self.floor_ns = floor_ns  # added to the time of each file
 
-    def open(self, name: Name, host: int) -> _FlatFile:  # all hosts are alike
+    def open(self, name: Name, host: int) -> _FlatFile:  # all hosts are equal
         return _FlatFile(self, name)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: through one stream at the reading bandwidth."""
+        """Process: read through one stream with the reading bandwidth."""
         yield from self.spend(self._ns(size_bytes, self.options.read_bytes_per_second, name))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
@@ -33,14 +33,14 @@ class FlatStorage:
         yield from self.spend(0)
 
     def transfer_ns(self, size_bytes: int, name: Name) -> int:
-        """Time to push `size_bytes` through one stream."""
+        """Return the time to write `size_bytes` through one stream."""
         return self._ns(size_bytes, self.options.bytes_per_second, name)
 
     def close_ns(self, name: Name) -> int:
         return self.options.close_ns * self.slowness(name) + self.floor_ns
 
     def spend(self, cost_ns: int) -> Work[None]:
-        """Process: so much time; no turn of its own if it is none."""
+        """Process: wait `cost_ns`, without an event if it is 0."""
         if cost_ns:
             yield from self.attempts.run_with_retries(lambda _: self._wait(cost_ns))
 
@@ -58,7 +58,7 @@ class FlatStorage:
 
 
 class _FlatFile:
-    """A file of flat storage, while it is written."""
+    """A file of flat storage that is being written."""
 
     def __init__(self, medium: FlatStorage, name: Name) -> None:
         self.medium = medium
@@ -71,4 +71,4 @@ class _FlatFile:
         yield from self.medium.spend(self.medium.close_ns(self.name))
 
     def give_up(self) -> None:
-        """A file of flat storage holds no resource."""
+        """Do nothing: a file of flat storage holds no resources."""

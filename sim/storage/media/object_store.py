@@ -1,10 +1,9 @@
-"""An object store (S3 and its kin): no append; an object is there when it is closed.
+"""An object store such as S3: an object exists when it is closed, and cannot be appended to.
 
-What is written goes out in parts, several at a time, as soon as a part is full.  The last part goes with the close, and
-a small file is one request.  Every request pays its latency beside its bytes.  More requests on one prefix than the
-store takes are turned away (503 Slow Down) and come back after a pause.  Sources:  S3 user guide, multipart uploads and
-request rates; flink-s3-fs-base; for the questions the Presto client asks first, PrestoS3FileSystem#create,
-#getFileStatus and #delete.
+Data is uploaded in parts, several at a time, as soon as a part is full.  The last part is sent on close; a small file is
+one request.  Each request has a latency in addition to its transfer.  Requests beyond the rate limit of a prefix are
+rejected (503 Slow Down) and retried after a pause.  Sources: S3 user guide (multipart uploads, request rates);
+flink-s3-fs-base; for the additional requests of the Presto client PrestoS3FileSystem#create, #getFileStatus, #delete.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ class RequestLimit:
 
     def __init__(self, per_second: int) -> None:
         self.per_second = per_second
-        self._spent_until: dict[int, int] = {}  # prefix -> when all its requests are paid for [ns x per_second]
+        self._spent_until: dict[int, int] = {}  # prefix -> theoretical arrival time [ns x per_second]
 
     def admits(self, prefix: int, now: int) -> bool:
-        """Whether a request may pass; it is counted if it does."""
+        """Return whether a request is within the limit, and count it if so."""
         at = now * self.per_second
         until = max(at, self._spent_until.get(prefix, 0))
         if until + SECOND - at > self.per_second * SECOND:
@@ -54,7 +53,7 @@ class ObjectStorage:
         self._slowness = None if slow is None else [slowness(slow, seed, prefix) for prefix in range(options.prefixes)]
 
     def prefix(self, name: Name) -> int:
-        """The number of the prefix that a file is under."""
+        """Return the number of the prefix of a file."""
         return uniform(self.options.prefixes, self.seed, "prefix", *name)
 
     def open(self, name: Name, host: int) -> _Object:
@@ -65,14 +64,14 @@ class ObjectStorage:
         yield from self.request("get", name, size_bytes, self.cards.into(host))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
-        """Process: one request, after those of a client that looks first."""
+        """Process: one request, after the requests by which the Presto client looks the file up."""
         if self.options.client == "presto":
             yield from self.request("head", name)
         yield from self.request("delete", name)
         self.requests.removed(name, self.attempts.now)
 
     def look(self, name: Name) -> Work[None]:
-        """Process: is there such a file, or such a directory?"""
+        """Process: the requests by which the Presto client checks whether a file or directory exists."""
         if self.options.client == "presto":
             yield from self.request("exists", name)
             yield from self.request("list", name)
@@ -80,7 +79,7 @@ class ObjectStorage:
     def request(
         self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0
     ) -> Work[None]:
-        """Process: one request about a file, with the bytes it carries.  Raises StorageFailed."""
+        """Process: one request about a file, with its payload.  Raises StorageFailed."""
         yield from self.attempts.run_with_retries(
             lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card)
         )
@@ -102,7 +101,7 @@ class ObjectStorage:
         self.requests.answered(str(key[0]), self.attempts.now, size_bytes)
 
     def _stream(self, prefix: int) -> Link | None:
-        """The link of one request."""
+        """Return the link that limits one request, if any."""
         rate = self.options.bytes_per_second
         if rate is None:
             return None
@@ -110,23 +109,23 @@ class ObjectStorage:
 
 
 class _Object:
-    """An object that is being written: parts under way, and bytes that do not fill one yet."""
+    """An object that is being written: its parts in transfer, and the bytes of an incomplete part."""
 
     def __init__(self, store: ObjectStorage, name: Name, host: int) -> None:
         self.store = store
         self.name = name
         self.host = host
         self._waiting_bytes = 0
-        self._size_bytes = 0  # in all
-        self._parts = 0  # sent off so far
+        self._size_bytes = 0  # total
+        self._parts = 0  # parts sent so far
         self._under_way: dict[int, simpy.Process] = {}
         self._failure: StorageFailed | None = None
         self._next_end: ImmediateEvent | None = None
-        self._busy = False  # a writer waits for a write or the close
+        self._busy = False  # a write or close is in progress
         self._given_up = False
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Process: ends when every full part is at least under way."""
+        """Process: end when all full parts are at least in transfer."""
         yield from self._to_its_end(self._write(size_bytes))
 
     def close(self) -> Work[None]:
@@ -134,9 +133,9 @@ class _Object:
         self.store.requests.created(self.name, self._size_bytes, self.store.attempts.now)
 
     def give_up(self) -> None:
-        """The parts are never put together (an abort request would free them; it is not waited for).
+        """Abandon the multipart upload.  (The abort request is not modelled.)
 
-        A write under way goes on to its end: the client's stream is closed by the thread that writes.
+        A write in progress continues to its end, because the writing thread closes the client's stream.
         """
         self._given_up = True
         if not self._busy:
@@ -190,7 +189,7 @@ class _Object:
         except simpy.Interrupt:
             return
         if self._under_way.pop(number, None) is None:
-            return  # stopped in this very instant
+            return  # stopped in this instant
         if self._next_end is not None:
             self.store.attempts.fire(self._next_end)
 

@@ -1,4 +1,4 @@
-"""Slow nodes and disks, drawn or from a trace."""
+"""Slow nodes, prefixes and disks: random episodes, or a measured trace."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from sim.model.randomness import draw, quantile_table, stream
 from sim.model.storage import SlowPlaces, SlowTrace
 from sim.storage.network import SCALE
 
-# ---- Random quantities of storage: functions of the seed and of names, for any caller and in any order.
+# ---- Random quantities as functions of the seed and a name, independent of the order of calls.
 
 
 def sample_distribution(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
-    """The value of a law for this name."""
+    """Return the value of a distribution for this name."""
     table = quantile_table(law)
     return table[0] if len(table) == 1 else table[uniform(len(table), seed, *name, number=number)]
 
 
 def uniform(n: int, seed: int, *name: str | int, number: int = 0) -> int:
-    """One of 0 .. n - 1."""
+    """Return a random integer in [0, n) for this name."""
     return draw(stream(seed, *name), number) * n >> 32
 
 
-# ---- How slow a data node, a prefix or a disk is, through time: healthy and slow episodes in turn, or a measured series.
+# ---- Slowness of a node, prefix or disk over time: alternating healthy and slow episodes, or a measured series.
 #
-# Each has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
+# The history of each is a function of the seed and its number, and is drawn only as far as needed.
 
-_FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
+_FULL_SPEED = Fraction(1)  # divisor of the bandwidth
 
 
 class Slowness(Protocol):
-    """The slowness of one node through time."""
+    """The slowness of one node over time."""
 
     def at(self, now: int) -> tuple[Fraction, int | None]:
-        """(by what the bandwidth is divided, until when [ns]; None: for ever).  Asked at times that do not decrease."""
+        """Return (divisor of the bandwidth, time of its next change [ns] or None).  Times of calls must not decrease."""
 
 
 def slowness(options: SlowPlaces, seed: int, node: int) -> Slowness:
-    """The history of one node."""
+    """Create the history of one node."""
     if options.first is not None and node >= options.first:
         return AtFullSpeed()
     return Episodes(options, seed, node) if options.trace is None else SpeedSeries(options.trace, seed, node)
@@ -54,7 +54,7 @@ class AtFullSpeed:
 
 
 class SlowLink:
-    """A link whose bandwidth [B/s] is divided by how slow its node is."""
+    """A link whose bandwidth [B/s] is divided by the slowness of its node."""
 
     def __init__(self, bytes_per_second: int, history: Slowness) -> None:
         self._healthy = bytes_per_second * SCALE
@@ -66,10 +66,9 @@ class SlowLink:
 
 
 class Episodes:
-    """Slow episodes of a node, drawn.
+    """Random slow episodes of a node.
 
-    It is slow with probability `share` at every moment, the first one included: what is left of an episode then is
-    drawn for that.
+    The process is stationary: the node is slow with probability `share` at any time, also at time 0.
     """
 
     def __init__(self, options: SlowPlaces, seed: int, node: int) -> None:
@@ -93,7 +92,7 @@ class Episodes:
         return Distribution(round(self._options.lasts.mean * (1 - share) / share), "exponential")
 
     def _rest(self) -> int:
-        """The rest of the episode that is under way at time 0.  Time 0 falls into longer episodes more often, anywhere in them."""
+        """Return the remaining time of the episode at time 0, from the length-biased distribution (inspection paradox)."""
         law = self._law()
         if law.kind == "exponential":  # without memory
             return 1 + sample_distribution(law, *self._key, number=1)
@@ -102,7 +101,7 @@ class Episodes:
 
 
 class SpeedSeries:
-    """A machine of the trace, from a moment of its own on or from the one that all begin at."""
+    """A machine of the trace, from a random start or from the start that all machines share."""
 
     def __init__(self, trace: SlowTrace, seed: int, node: int) -> None:
         machine = trace.machines[self._machine(trace, seed, node)]

@@ -13,7 +13,7 @@ TELLER = SimpleNamespace(story=lambda _: ())
 def account():
     context = SimpleNamespace(names=NAMES, commits=[], env=SimpleNamespace(now=7))
     contents = SimpleNamespace(checkpoints={})
-    return CommitMonitor(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, teller=TELLER))
+    return CommitMonitor(SimpleNamespace(context=context, contents=contents, ends=None, ledger=None, formatter=TELLER))
 
 
 def committable(writer=0, epoch=3, opened_ns=0, records=10):
