@@ -1,8 +1,7 @@
-"""The data plane moves buffers and markers between tasks; `build` makes one.
+"""The data plane, which moves buffers and markers between tasks.  `build` creates one.
 
-The hosts of `sim.runtime` call the verbs of `sim.plane` and take its notices; the kernel stands behind them, compiled
-or interpreted.
-``RULES.md`` says what it does.  It knows no checkpoint, no barrier, no storage and no clock but its own.
+The hosts of `sim.runtime` call its methods and handle its notices.  The kernel that implements it is compiled or
+interpreted.  ``RULES.md`` specifies its behaviour.  It has no notion of checkpoints, barriers or storage.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ __all__ = ["Engine", "PlaneFactory", "build", "compiled_kernel", "warm"]
 
 Engine = Literal["compiled", "interpreted"]
 PlaneFactory = Callable[[PlaneSpec], DataPlane]
-"""Builds another implementation of the rules: tests run `tests.oracle` beside the kernel."""
+"""Creates another implementation of the rules, such as the reference implementation `tests.oracle`."""
 
 
 def build(spec: PlaneSpec, engine: Engine | PlaneFactory = "compiled") -> DataPlane:
-    """The plane of a specification; every engine behaves the same, the compiled one is fast."""
+    """Create a data plane.  All engines have the same results; the compiled one is fast.  Raises ValueError for an unknown engine."""
     if callable(engine):
         return engine(spec)
     if engine not in get_args(Engine):
@@ -32,9 +31,9 @@ def build(spec: PlaneSpec, engine: Engine | PlaneFactory = "compiled") -> DataPl
 
 
 def warm(kernel: tuple[str, bytes] | None = None) -> bool:
-    """Compile everything, or load it from the cache, before the clock of a measurement or a sweep runs.
+    """Compile the kernel or load it from the cache, ahead of a measurement or a sweep.
 
-    `kernel`: the machine code of another process, which spares the compiler if it fits.  Returns whether this process compiled.
+    `kernel`: machine code from `compiled_kernel` of another process, used if it fits.  Returns whether this process compiled.
     """
     from sim.plane import machine_code
 
@@ -45,7 +44,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
 
 
 def compiled_kernel() -> tuple[str, bytes] | None:
-    """The kernel's machine code, under a name of text and processor, for other processes.  None: there is no compiler here."""
+    """Return (key of source and processor, machine code) of the kernel, for other processes, or None without a compiler."""
     from sim.plane import machine_code
 
     return machine_code.export_code()

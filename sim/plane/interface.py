@@ -1,4 +1,4 @@
-"""The interface of the data plane: verbs, notices, positions, counters."""
+"""The interface of the data plane: methods, notices, positions, counters."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-# ---- Counts of a task since its plane was built.  They only grow, also through restarts (rule P8).
+# ---- Counts of a task since the plane was built.  They never decrease, not even in restarts (rule P8).
 
 
 class Counted(NamedTuple):
-    """Records over all attempts of a task; the channels stand in the order of its position."""
+    """Records of all attempts of a task.  Channels are in the order of its `Position`."""
 
     served: int
     read: np.ndarray  # by input channel
     written: np.ndarray  # by output channel
 
 
-# ---- The seam: the verbs, notices and tables of the data plane.
+# ---- The methods, notices and tables of the data plane.
 #
-# This page holds signatures, with units and shapes.  What each of them does stands in ``sim/plane/RULES.md``; letters
-# and numbers here (``# M1``) are the rules of that page.  All times are int64 nanoseconds, all volumes int64 bytes.
+# ``sim/plane/RULES.md`` specifies what they do; ``# M1`` refers to a rule of that document.  All times are int64
+# nanoseconds, all volumes int64 bytes.
 
 BARRIERS = 0
-"""The series whose markers bound captures; the control plane numbers its checkpoints in it."""
+"""The series of checkpoint barriers, whose markers delimit captures."""
 SINGLES = 2
-"""Markers of this series and those above it are reported one by one (M4)."""
+"""Markers of this and higher series are reported one by one (M4)."""
 MAX_SERIES = 5
 ANY_NUMBER = 1 << 62
-"""Above every number."""
+"""Larger than all marker numbers."""
 OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
-"""What `sums` adds up of the tasks of a vertex."""
+"""Columns of `sums` for each vertex."""
 OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
-"""What `sums` adds up of the channels of an edge.
+"""Columns of `sums` for each edge.
 
-To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send:
-written, not sent.
+To read: arrived but not taken, i.e. received on a remote channel or queued on a local one.  To send: written but not sent.
 """
 MAX_LOOKS = 8
-"""Rows that `look` returns at a time."""
+"""Maximum rows that one call of `look` returns."""
 OPEN_COUNTS = 50
-"""Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
+"""Marker counts tracked per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
 
 class ThreadState(IntEnum):
@@ -58,23 +57,23 @@ class ThreadState(IntEnum):
     IDLE = 0  # output available, nothing to read
     BUSY = 1  # serving a record
     SOFT = 2  # between records, output not available
-    HARD = 3  # inside a record, waiting for a segment
-    HELD = 4  # working for the control plane
-    HALTED = 5  # failed, cancelled or finished: nothing happens any more (P1)
+    HARD = 3  # within a record, waiting for a memory segment
+    HELD = 4  # held by the control plane
+    HALTED = 5  # failed, cancelled or finished (P1)
 
 
 class Trait(IntFlag):
-    """A trait of a marker: how it travels."""
+    """A trait of a marker."""
 
     NONE = 0
-    PRIORITY = 1  # overtakes data, captures what it overtakes
-    BLOCKING = 2  # nothing follows it out of the sender's queue before a resume
-    ANNOUNCED = 4  # the receiver is told when it arrives, the sender when the last one has left
-    FINAL = 8  # nothing ever follows: the channel is closed and counts for every later number
+    PRIORITY = 1  # overtakes data, which is captured
+    BLOCKING = 2  # blocks the sender's queue behind it until a resume
+    ANNOUNCED = 4  # the receiver is notified when it arrives, the sender when the last one has left
+    FINAL = 8  # closes the channel, which counts as arrived for all later numbers
 
 
 class Marker(NamedTuple):
-    """A marker: a number that travels in the byte streams."""
+    """A marker in the byte stream of a channel."""
 
     number: int  # > 0
     traits: Trait = Trait.NONE
@@ -86,17 +85,17 @@ class NoticeKind(IntEnum):
 
     QUIET = 0  # `until` is reached
     ARRIVED = 1  # first and / or last marker of a number processed on a gate
-    ANNOUNCED = 2  # an announced marker lies in a receive queue
+    ANNOUNCED = 2  # an announced marker is in a receive queue
     SAFE = 3  # an interrupted task is between records
-    LEFT = 4  # all watched markers of a number have left the task's queues
-    EXHAUSTED = 5  # a bounded source served its last record
-    RECOVERED = 6  # a task that was started anew has read all of its recovered input (P7)
-    NONE_LATE = 7  # a task that waited for its late outputs has written the last of them (L6)
-    WRITTEN = 8  # a task has written the outputs that were let go (L9)
+    LEFT = 4  # all announced markers of a number have left the task's output queues
+    EXHAUSTED = 5  # a bounded source has served its last record
+    RECOVERED = 6  # a restarted task has read all of its recovered input (P7)
+    NONE_LATE = 7  # a task that waited for late outputs has written the last one (L6)
+    WRITTEN = 8  # a task has written the released outputs (L9)
 
 
 class Notice(NamedTuple):
-    """Something that needs judgement.  Fields that do not apply are -1 (False)."""
+    """An event that the control plane must handle.  Fields that do not apply are -1 or False."""
 
     time: int  # ns
     kind: NoticeKind
@@ -112,18 +111,18 @@ class Notice(NamedTuple):
 class Position(NamedTuple):
     """The position of a task in its streams (P2).  Arrays are int64 copies, one entry per channel."""
 
-    served: int  # records served: the index of all its draws
+    served: int  # records served; also the index of random draws
     consumed: np.ndarray  # bytes up to the end of the last record whose service began
-    records_out: np.ndarray  # records that came out of the channel, so were read: the index of the next one
-    captured: np.ndarray  # bytes captured on the receiver's side, beyond `consumed`
+    records_out: np.ndarray  # records read from the channel
+    captured: np.ndarray  # bytes captured by the receiver, after `consumed`
     written: np.ndarray  # bytes written
-    records_in: np.ndarray  # records that went into the channel, so were written: the index of the next one
+    records_in: np.ndarray  # records written to the channel
     overtaken: np.ndarray  # bytes captured in the sender's queue; they end at `written`
-    late: int = 0  # of the records served, the last so many have not written their outputs yet (L5)
+    late: int = 0  # number of latest records served whose outputs are not written yet (L5)
 
 
 class DataPlane(Protocol):
-    """Moves buffers and markers between tasks.  Decides nothing about them.  The comment behind a verb names its rule."""
+    """The data plane moves buffers and markers between tasks.  Comments refer to the rules of each method."""
 
     now: int
     layout: Layout
@@ -155,75 +154,75 @@ class DataPlane(Protocol):
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
 
     def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
-        """E3: `advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
+        """E3: advance to `first`, then in steps of `every`, until a notice or `min(times, MAX_LOOKS)` steps.
 
-        It looks `times` times, and at most `MAX_LOOKS`."""
+        Returns one row of `served()` per time reached, and the notice."""
 
     def in_flight(self) -> np.ndarray:
-        """int64, by task: records written into its channels, less those it has read.  Tasks at both ends add up to what is between them."""
+        """Return int64 by task: records written to its input channels minus records that it has read."""
 
     def sums(self) -> np.ndarray:
-        """int64, flat: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
+        """Return a flat int64 array: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
 
     def tasks(self, *columns: str) -> np.ndarray:
-        """One row per task, of these columns or all.
+        """Return a table with one row per task and these columns, or all.
 
         They are state, served, records_out, bytes_in (taken), bytes_out (written), buffers_in (taken), buffers_out
         (sent; local: polled), busy_ns, idle_ns, soft_ns, hard_ns (all up to now), digest."""
 
     def channels(self, *columns: str) -> np.ndarray:
-        """One row per channel, of these columns or all.
+        """Return a table with one row per channel and these columns, or all.
 
         They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked, queued (elements in
         the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
 
     def partitions(self) -> np.ndarray:
-        """One row per partition, by task then edge: task, edge, used, size, available."""
+        """Return a table with one row per partition, by task, then edge: task, edge, used, size, available."""
 
     def gates(self) -> np.ndarray:
-        """One row per gate, by task then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
+        """Return a table with one row per gate, by task, then edge: task, edge, idle_floating, buffer_bytes (last announced)."""
 
     def check(self) -> None:
-        """Raise AssertionError with the story of the violation if credits, buffers, segments or bytes are not conserved."""
+        """Raise AssertionError if credits, buffers, segments or bytes are not conserved."""
 
 
-# ---- Whether tasks can be started at positions (P3, P5): closed under channels, one entry per channel, no more in flight than written.
+# ---- Validation of positions to start tasks at (P3, P5): both ends of each channel, and no more in flight than written.
 
 ChannelPlaces = slice | np.ndarray[Any, Any]
-"""A slice if the channels are equally far apart, as most tasks' are: NumPy reads it in half of the time."""
+"""Indices of channels.  Usually they are equidistant and form a slice, which NumPy reads twice as fast."""
 
 
 @cache
 def nothing(channels: int) -> np.ndarray[Any, Any]:
-    """No bytes in so many channels; all callers share one column, which is never written to."""
+    """Return a shared, read-only column of zeros."""
     column = np.zeros(channels, np.int64)
     column.flags.writeable = False
     return column
 
 
 def is_bare(position: Position) -> bool:
-    """Whether nothing was captured on either side, as it is known without adding up."""
+    """Return whether the position is known to have no captured data (without summing the columns)."""
     captured, overtaken = position.captured, position.overtaken
     return captured is nothing(len(captured)) and overtaken is nothing(len(overtaken))
 
 
 def bytes_in_flight(position: Position) -> int:
-    """What was captured, on both sides."""
+    """Return the captured bytes, on both sides."""
     return 0 if is_bare(position) else int(position.captured.sum() + position.overtaken.sum())
 
 
 def channels_in(plan: Layout, task: int) -> list[int]:
-    """The channels of all gates of a task, in the order of a position."""
+    """Return the input channels of a task, in the order of its position."""
     return [c for g in plan.task_gates[task] for c in plan.gates[g][2]]
 
 
 def channels_out(plan: Layout, task: int) -> list[int]:
-    """The channels of all partitions of a task, in the order of a position."""
+    """Return the output channels of a task, in the order of its position."""
     return [c for p in plan.task_partitions[task] for c in plan.partitions[p][2]]
 
 
 def places(channels: Sequence[int]) -> ChannelPlaces:
-    """The places of channels in a column."""
+    """Return the indices of channels in a column."""
     if len(channels) < 2:
         return slice(channels[0], channels[0] + 1) if channels else slice(0)
     evenly = range(channels[0], channels[-1] + 1, max(channels[1] - channels[0], 1))
@@ -235,8 +234,8 @@ def places(channels: Sequence[int]) -> ChannelPlaces:
 
 
 def require_closed(plan: Layout, positions: Mapping[int, Position]) -> None:
-    """Raise ValueError with what is wrong."""
-    left: dict[int, int] = {}  # by channel: what the writer has not overtaken
+    """Raise ValueError unless tasks can be started at these positions."""
+    left: dict[int, int] = {}  # channel -> bytes written and not overtaken
     for t, position in positions.items():
         outputs, inputs = channels_out(plan, t), channels_in(plan, t)
         lengths = [len(column) for column in position[1:7]]

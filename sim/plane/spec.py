@@ -9,13 +9,13 @@ from enum import IntEnum
 from sim.model.cluster import Debloating
 from sim.model.packed_records import PackedRecords
 
-# ---- The specification of a plane: vertices, edges, laws, sources, sizes.  All times are int64 nanoseconds, all volumes int64 bytes.
+# ---- The specification of a plane.  All times are int64 nanoseconds, all volumes int64 bytes.
 #
-# What the plane does with them stands in ``sim/plane/RULES.md``; letters and numbers here are the rules of that page.
+# ``sim/plane/RULES.md`` specifies the behaviour; letters and numbers here refer to its rules.
 
 
 class Ship(IntEnum):
-    """A ship strategy of Flink: how records of an edge choose their channel."""
+    """How records of an edge select a channel (Flink's StreamPartitioner)."""
 
     FORWARD = 0
     RESCALE = 1
@@ -26,7 +26,7 @@ class Ship(IntEnum):
 
 
 class Wait(IntEnum):
-    """The place where a source waits for its next record (W3)."""
+    """Where a source waits for its next record (W3)."""
 
     MAILBOX = 1
     POLL = 2
@@ -34,12 +34,12 @@ class Wait(IntEnum):
 
 
 Law = tuple[int, ...]
-"""An integer quantile table; one entry = a constant."""
+"""A distribution as a table of integer quantiles.  One entry: a constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateSegment:
-    """From record ordinal `first` on, records are due every den_ns / num ns, beginning at start_ns."""
+    """From record number `first` on, a record is due every den_ns / num ns, starting at start_ns."""
 
     first: int
     start_ns: int
@@ -55,21 +55,21 @@ FIRST, START = 0, 1
 class SourceSpec:
     """The log that each subtask of a source reads."""
 
-    # per subtask; empty: unlimited.  Any sequence may be given
+    # per subtask; empty: unlimited rate.  Any sequence is accepted
     segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)
     total: int = -1  # records per subtask; -1: unbounded
-    silent: int = 0  # the last so many subtasks have no records (T6)
+    silent: int = 0  # number of subtasks, the last ones, without records (T6)
     waits: Wait = Wait.MAILBOX
-    wins: int = 1 << 32  # of 2**32: how often a mail gets the lock when an emission is complete that waited for output
+    wins: int = 1 << 32  # probability x 2**32 that a mail gets the lock after an emission that waited for output
 
     def __post_init__(self) -> None:
-        """Segments are packed: there may be one per second of a day."""
+        """Pack the segments: there may be one per second of a day."""
         if not isinstance(self.segments, PackedRecords):
             rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
             object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
 
     def due(self, i: int) -> int:
-        """W1: when record i may be read."""
+        """Return when record i is due (W1) [ns]."""
         place = self.segments.last_until(FIRST, i)
         if place < 0:
             return 0
@@ -79,34 +79,34 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Outputs leave some time after the service of their record (L1-L5), or are fired when they are let go (L7, L8)."""
+    """Outputs are written some time after the service of their record (L1-L5), or when they are released (L7, L8)."""
 
-    times: Law = ()  # ns; empty: they wait until they are let go
-    capacity: int = 0  # with times: late records at most, at least 1
-    firing_ns: int = 0  # without times: what each output takes the thread, before it is written; 0: nothing
+    times: Law = ()  # ns; empty: outputs wait until they are released
+    capacity: int = 0  # with times: maximum late records, at least 1
+    firing_ns: int = 0  # without times: thread time of each output, before it is written
     outputs: tuple[int, int] = (1, 1)  # fired per served record, as a ratio
-    yields: bool = False  # mails and markers with priority pass between two firings
+    yields: bool = False  # mails and priority markers are processed between two outputs
 
     def __post_init__(self) -> None:
-        """Two ways to leave would be in each other's way (L7)."""
+        """Raise ValueError if outputs are both delayed and fired (L7)."""
         if self.times and (self.firing_ns or self.yields):
-            raise ValueError("outputs that leave after a time are not fired")
+            raise ValueError("times exclude firing_ns and yields: delayed outputs are not fired")
 
 
 @dataclass(frozen=True, slots=True)
 class VertexSpec:
-    """A vertex, as the plane needs it."""
+    """The specification of a vertex."""
 
     name: str
     parallelism: int
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
     source: SourceSpec | None = None
-    joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
+    joined: bool = False  # several logical inputs, read alternately (T9); otherwise all gates are one input
     lag: Lag | None = None
-    gates_of_inputs: tuple[int, ...] = ()  # joined: how many each input has, in their order; empty: one each
+    gates_of_inputs: tuple[int, ...] = ()  # joined: gates of each input; empty: one each
 
     def __post_init__(self) -> None:
-        """Every gate belongs to one input."""
+        """Raise ValueError unless each gate belongs to one input."""
         if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
             raise ValueError(
                 f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates"
@@ -114,11 +114,11 @@ class VertexSpec:
 
     @property
     def borrows(self) -> bool:
-        """Whether its outputs may use overdraft segments: not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
+        """Whether outputs may use overdraft buffers; not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
         return self.source is None or self.source.waits != Wait.LOCK
 
     def input_of(self, gate: int) -> range:
-        """The gates of the input that a gate is one of (T9)."""
+        """Return the gates of the logical input that a gate belongs to (T9)."""
         begin = 0
         for gates in self.gates_of_inputs:
             if gate < begin + gates:
@@ -127,7 +127,7 @@ class VertexSpec:
         return range(gate, gate + 1)
 
     def log(self, subtask: int) -> SourceSpec | None:
-        """What a subtask of a source reads: a silent one nothing."""
+        """Return the source specification of a subtask; silent ones read nothing."""
         if self.source is None or subtask < self.parallelism - self.source.silent:
             return self.source
         return SourceSpec(total=0)
@@ -135,33 +135,33 @@ class VertexSpec:
 
 @dataclass(frozen=True, slots=True)
 class EdgeSpec:
-    """An edge, as the plane needs it."""
+    """The specification of an edge."""
 
     name: str
     upstream: int  # index into vertices
     downstream: int
     ship: Ship
     record_bytes: Law  # size on the wire, at least 1
-    # hash only: the reader subtask of each key group, or of each slice of the records; empty: uniform
+    # hash only: downstream subtask of each key group, or of each slice of the records; empty: uniform
     weights: Law = ()
     fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
 
     def __post_init__(self) -> None:
-        """A record without bytes would leave no trace in its stream (B1)."""
+        """Raise ValueError if a record has no bytes (B1)."""
         if min(self.record_bytes) < 1:
             raise ValueError(f"edge {self.name}: a record of {min(self.record_bytes)} B; every record has at least 1 B")
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneSpec:
-    """Everything the plane is told.  Vertices in topological order; an edge goes from an earlier to a later vertex."""
+    """The specification of a data plane.  Vertices are in topological order; edges go from earlier to later vertices."""
 
     vertices: tuple[VertexSpec, ...]
     edges: tuple[EdgeSpec, ...]
     hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
     seed: int = 0
     latency_ns: int = 0
-    nic: tuple[int, int] | None = None  # (bytes, per ns) of a host's outgoing line
+    nic: tuple[int, int] | None = None  # (bytes, ns): outgoing bandwidth of a host
     segment_bytes: int = 32768
     starting_buffer_bytes: int = 32768
     exclusive: int = 2
@@ -173,16 +173,16 @@ class PlaneSpec:
     debloating: Debloating | None = None
     digests: bool = False
     opens_at_once: bool = False  # a started task requests its partitions before it reads its recovered input (P9)
-    begin_ns: int = 0  # the time of the start: a plane built in mid-run begins later (E2)
+    begin_ns: int = 0  # start time; not 0 if the plane is built during a run (E2)
 
 
-# ---- Which channels exist, and where each task, partition, gate and channel stands (rules N1-N4).
+# ---- The channels of a job, and the numbers of tasks, partitions, gates and channels (rules N1-N4).
 
 
 def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
-    """Reader subtasks of one writer subtask.
+    """Return the downstream subtasks of one upstream subtask.
 
-    Forward and rescale follow Flink's pointwise map (VertexInputInfoComputationUtils), everything else is all-to-all.
+    Forward and rescale are pointwise (VertexInputInfoComputationUtils); all others are all-to-all.
     """
     if ship not in (Ship.FORWARD, Ship.RESCALE):
         return range(p_down)

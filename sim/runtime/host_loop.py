@@ -1,4 +1,4 @@
-"""The loop of a host: events to a machine, commands from it; speed and parallelism of tasks."""
+"""The event loop of protocol hosts, the speed of tasks, and jobs with another parallelism."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.model.scenario import Scenario
 from sim.plane.interface import DataPlane
 from sim.protocol.machine import EventLog
 
-# ---- The loop of a host: one event after the other.  An event that a command causes waits until all earlier commands are carried out.
+# ---- The event loop of a host.  An event caused by a command is dispatched after all commands of the current event.
 
 M = TypeVar("M")
 E = TypeVar("E")
@@ -20,11 +20,11 @@ C = TypeVar("C")
 
 
 def _ignore(_: object) -> None:
-    """What comes after the end has no effect."""
+    """Ignore an event that arrives after the end."""
 
 
 class HostLoop(Generic[M, E, C]):
-    """Feeds events to a machine and its commands to a host.  `late` gets the events that come after the end."""
+    """Dispatches events to a machine and passes its commands to a host.  `late` gets events that arrive after the end."""
 
     __slots__ = ("_carry_out", "_events", "_late", "_log", "_on", "machine", "over")
 
@@ -36,17 +36,17 @@ class HostLoop(Generic[M, E, C]):
         late: Callable[[E], None] = _ignore,
     ) -> None:
         self.machine = machine
-        self.over = False  # set it, and nothing is carried out any more
+        self.over = False  # set by the host at the end; then no command is executed any more
         self._on = on
         self._carry_out = carry_out
         self._late = late
         self._log = EventLog()
-        # the first one is being dispatched; a list, as an empty deque takes 64 slots and every task has loops
+        # the first one is being dispatched; a list, because an empty deque takes 64 slots and each task has several loops
         self._events: list[E] = []
 
     @property
     def busy(self) -> bool:
-        """Commands are being carried out."""
+        """Whether an event is being dispatched."""
         return bool(self._events)
 
     def dispatch(self, event: E) -> None:
@@ -66,10 +66,10 @@ class HostLoop(Generic[M, E, C]):
             del events[0]
 
 
-# ---- How fast tasks work: everything that slows one down at the moment, multiplied.
+# ---- The speed of tasks: the product of all factors that slow one down.
 
 _MAX_RATIO_TERM = 1 << 20
-"""The largest value of either number of a factor (`DataPlane.scale`)."""
+"""Maximum numerator and denominator of a factor (`DataPlane.scale`)."""
 
 
 class Speed:
@@ -80,7 +80,7 @@ class Speed:
         self._factors: dict[int, dict[str, Fraction]] = {}
 
     def slow(self, task: int, cause: str, factor: Fraction) -> None:
-        """From the next record on service takes `factor` times as long, for this cause; 1: no longer."""
+        """Multiply the service time by `factor`, from the next record on.  It replaces the factor of the same cause; 1 removes it."""
         factors = self._factors.setdefault(task, {})
         factors[cause] = factor
         product = Fraction(1)
@@ -94,14 +94,14 @@ class Speed:
         self.plane.scale(task, product.numerator, product.denominator)
 
 
-# ---- A job with another parallelism than it is written with, or on fewer task managers.
+# ---- A job with another parallelism, or on fewer task managers.
 #
-# On fewer it has as many subtasks as there are slots (SlotSharingSlotAllocator).  Sources keep theirs, each of
-# which reads its own part of the log: the task managers that are left share them.
+# On fewer task managers it has as many subtasks as there are slots (SlotSharingSlotAllocator).  Sources keep their
+# subtasks, each of which reads its own partition; the remaining task managers share them.
 
 
 def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
-    """The job with another parallelism of these vertices; forward between unequal ones becomes rebalance, as in Flink."""
+    """Return the job with another parallelism of these vertices.  As in Flink, forward edges between unequal ones become rebalance."""
     vertices = {
         vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism))
         for vertex in job.vertices
@@ -118,7 +118,7 @@ def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
 
 
 def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Collection[int]) -> Scenario | None:
-    """The scenario without these of its task managers.  None: a vertex has no slot, or cannot be rescaled.
+    """Return the scenario without the `missing` task managers, or None if a vertex has no slot or cannot be rescaled.
 
     `hosts`: the task manager of each task.
     """
@@ -142,7 +142,7 @@ def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Col
 
 
 def _is_dealt_out(vertex: Vertex) -> bool:
-    """What its subtasks hold can be dealt out to others."""
+    """Whether the state of its subtasks can be redistributed."""
     return (
         vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")
     )

@@ -1,4 +1,4 @@
-"""One attempt of a job, wired from its hosts."""
+"""One job instance: its plane, clock, tasks and JobManager."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileLedger
 
-# ---- The beginning of a later job instance: a snapshot of the instance before it, and all files which that one left.
+# ---- The start of a later job instance: a snapshot and the files of the previous instance.
 
 
 @dataclass(frozen=True, slots=True)
 class InitialState:
-    """The snapshot that a later job instance begins with, and what it takes over from the instance before it."""
+    """The snapshot that a later job instance starts from, and what it takes over from the previous instance."""
 
     instance: int
     at_ns: int
     snapshot: StoredSnapshot
     claim: ClaimMode
     parts: Mapping[int, TaskSnapshot]  # of the snapshot, by task
-    names: Sequence[tuple[str, int]]  # of the tasks that wrote what these parts have to commit
-    files: SnapshotFiles  # of the instance before it
+    names: Sequence[tuple[str, int]]  # of the tasks that wrote the uncommitted transactions of these parts
+    files: SnapshotFiles  # of the previous instance
     ledger: FileLedger
-    output: CommittedOutput  # what that instance committed
-    faults: Faults  # what befell it
-    served: np.ndarray  # where its tasks stood in the end
+    output: CommittedOutput  # committed so far
+    faults: Faults  # of the previous instance
+    served: np.ndarray  # records served by each task at its end
     kind: Literal["instance", "rescale"] = "instance"
-    accounts: InvariantMonitors | None = None  # of that instance, if it was watched
-    restarts: RestartsSoFar | None = None  # of that instance, if the same JobMaster goes on
+    accounts: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
+    restarts: RestartsSoFar | None = None  # of the previous instance, if the JobMaster is the same
 
     @property
     def is_same_job(self) -> bool:
-        """Whether Flink's adaptive scheduler rescaled a running job: its checkpoints stay its own, without a claim mode."""
+        """Whether the adaptive scheduler rescaled a running job, which still owns its checkpoints and needs no claim mode."""
         return self.restarts is not None
 
     @property
     def description(self) -> str:
-        """The snapshot in words, for the row of the restart that the instance begins with."""
+        """Description of the snapshot, for the restart with which the instance starts."""
         if self.is_same_job:
             return f"rescaled by the adaptive scheduler, from checkpoint {self.snapshot.checkpoint}"
         return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
@@ -70,7 +70,7 @@ class InitialState:
         return Origin(self.instance, self.at_ns, self.snapshot.checkpoint, self.served)
 
 
-# ---- One job instance being simulated: the wiring of its plane, its clock and its hosts.  Only this file knows what is behind a port.
+# ---- The wiring of one job instance.  Only this module knows the classes that implement the ports.
 
 
 class JobInstance:
@@ -86,7 +86,7 @@ class JobInstance:
         beginning: InitialState | None = None,
     ) -> None:
         begin_ns = 0 if beginning is None else beginning.at_ns
-        self.beginning = beginning  # None: the job's first instance, which begins with nothing
+        self.beginning = beginning  # None: the first instance of the job
         self.scenario = scenario
         self.spec = plane_spec(scenario, digests=digests, begin_ns=begin_ns)
         self.plane = build(self.spec, engine)
@@ -121,7 +121,7 @@ class JobInstance:
         return self.outcome.status
 
     def start(self) -> None:
-        """All tasks run: periodic checkpoints begin."""
+        """Start all tasks and periodic checkpoints."""
         schedule(self.context, self.job.coordinator)
         report_backlogs(self.context, self.job.coordinator)
         for contention in self.tasks.contentions:
@@ -143,7 +143,7 @@ class JobInstance:
         self.job.coordinator.start()
 
     def _run_cold(self, hosts: Sequence[TaskHost]) -> None:
-        """The start is over.  Where a failure came first, its restart has begun other tasks."""
+        """End the cold start, unless a failure during it has restarted tasks."""
         if list(self.tasks) != hosts or any(host.stopped for host in hosts):
             return
         for host in hosts:
@@ -152,18 +152,18 @@ class JobInstance:
         self._run_tasks(hosts)
 
     def violations(self) -> tuple[Violation, ...]:
-        """What the run broke of what checkpoints promise.  Call it at the end."""
+        """Return all violations of invariants.  To be called at the end."""
         if self.accounts is None:
             return ()
         finished = self.outcome.status == "FINISHED"
         return self.accounts.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
 
     def repetitions(self) -> tuple[Violation, ...]:
-        """What the run did twice and was allowed to."""
+        """Return the permitted duplicates of at-least-once checkpoints."""
         return () if self.accounts is None else self.accounts.cuts.repetitions()
 
     def close(self) -> None:
-        """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
+        """Release the arrays of the data plane at once, without waiting for the cycle collector."""
         vars(self.plane).clear()
 
     def _context(self) -> Context:
@@ -187,7 +187,7 @@ class JobInstance:
         )
 
     def _take_over(self, beginning: InitialState) -> None:
-        """The snapshot it begins from is its latest completed one, and what the instance before it committed stays committed."""
+        """Take over the snapshot as the latest completed one, and the committed output of the previous instance."""
         number = beginning.snapshot.checkpoint
         names = beginning.names, self.names
         for task, part in beginning.parts.items():
@@ -205,6 +205,6 @@ class JobInstance:
 
 
 def _forced_edges(scenario: Scenario) -> frozenset[int]:
-    """Numbers of the edges whose barriers are forced to be aligned."""
+    """Return the numbers of the forced aligned edges."""
     forced = forced_aligned_edges(scenario.job, scenario.checkpoint.forced_aligned, scenario.cluster.version)
     return frozenset(e for e, edge in enumerate(scenario.job.edges) if edge in forced)

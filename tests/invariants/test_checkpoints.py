@@ -72,7 +72,7 @@ def test_a_second_end_is_told():
 def test_an_early_notification_is_told():
     """A sink would commit what may still fail."""
     assert facts(*SOUND[:4], (H.NOTIFIED_COMPLETE, 1, -1), SOUND[4]) == [
-        "tasks are told that it is complete, which it is not"
+        "tasks are notified that it is complete, but it is not"
     ]
 
 
@@ -82,8 +82,8 @@ def test_retention_is_told():
 
     assert None is too_many_retained((1,), 1, 1, 5, formatter)
     assert None is too_many_retained((), 1, 0, 5, formatter)
-    assert too_many_retained((1, 2), 1, 2, 5, formatter).fact == "1, 2 are retained, 1 may be, 2 must be"
-    assert too_many_retained((), 1, 1, 5, formatter).fact == "none are retained, 1 may be, 1 must be"
+    assert too_many_retained((1, 2), 1, 2, 5, formatter).fact == "retained: 1, 2; at most 1 allowed, 2 required"
+    assert too_many_retained((), 1, 1, 5, formatter).fact == "retained: none; at most 1 allowed, 1 required"
     assert too_many_retained((), 1, 1, 5, formatter).story == ("0.004000 s  checkpoint 1 is complete",)
 
 

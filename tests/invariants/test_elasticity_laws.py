@@ -59,7 +59,7 @@ def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
     ("broken", "law"),
     [
         (None, None),
-        ("started", "it goes on without all slots after"),
+        ("compute_start", "it goes on without all slots after"),
         ("compute_rescale_ns", "it is rescaled after"),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
     from sim.runtime.jobmanager import elasticity as scheduler
 
     at_once = {
-        "started": lambda now, returns, _: adaptive.Start(now, complete=False),
+        "compute_start": lambda now, returns, _: adaptive.Start(now, complete=False),
         "compute_rescale_ns": lambda begun, returns, _: max(begun, *returns),
     }
     if broken:

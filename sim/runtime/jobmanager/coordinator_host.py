@@ -1,4 +1,4 @@
-"""Runs the coordinator: backlog, the end of a job."""
+"""The host of the checkpoint coordinator, the end of a job, and backlog reports of sources."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ from sim.runtime.result import Outcome
 from sim.runtime.standstill import standstill
 from sim.storage.ledger import StorageFailed
 
-# ---- The end of tasks as the JobManager knows it: whose data has ended, which have finished, and the checkpoint that follows.
+# ---- The end of tasks as the JobManager knows it: data ended, finished, and the final checkpoint.
 #
-# Source:  SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out finished tasks as soon as their last
-# message is here.
+# Source: SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  A task is in no plan after its last message has arrived.
 
 
 class JobEnd:
-    """The tasks that have reported the end of their data, and those that have finished.  `dispatch` passes events to the coordinator."""
+    """Tracks tasks whose data has ended and tasks that have finished.  `dispatch` passes events to the coordinator."""
 
     def __init__(
         self, context: Context, rule: Finishing, outcome: Outcome, dispatch: Callable[[CoordinatorEvent], None]
@@ -63,26 +62,26 @@ class JobEnd:
         self._plan = plan(self.graph, frozenset())
 
     def plan(self, not_running: frozenset[int]) -> Plan | None:
-        """Who takes part in a checkpoint decided on now; None: a required task does not run."""
+        """Return the plan of a checkpoint that is triggered now, or None if a required task is not running."""
         if not_running or self.finished:
             return plan(self.graph, self.finished, not_running, after_finish=self.rule.after_finish)
         return self._plan
 
     def begun(self, checkpoint: int, finished: frozenset[int]) -> None:
-        """A checkpoint without those who have finished."""
+        """Record that a checkpoint starts, with the tasks that have finished before it."""
         self.union_state = self.union_state.begun(checkpoint, finished)
 
     def finished_in(self, task: int, checkpoint: int) -> None:
-        """A task takes part whose operators have finished."""
+        """Record that a task takes its snapshot after its operators have finished."""
         self.union_state = self.union_state.finished_in(task, checkpoint)
 
     def renewed(self, task: int) -> None:
-        """A restarted task runs again (VertexEndOfDataListener#restoreVertices)."""
+        """Reset the state of a restarted task (VertexEndOfDataListener#restoreVertices)."""
         self.ended.discard(task)
         self.finished -= {task}
 
     def data_ended(self, task: int) -> None:
-        """Once for each task; with the last one a checkpoint follows at once: it will hold everything."""
+        """Record the end of a task's data.  After the last one, request the final checkpoint."""
         self.ended.add(task)
         if self.rule.final_trigger and len(self.ended) == len(self.graph.tasks) and self.context.periodic:
             self.dispatch(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
@@ -96,7 +95,7 @@ class JobEnd:
 
 
 def task_graph(context: Context) -> TaskGraph:
-    """The tasks of a job and the edges between them."""
+    """Return the tasks of a job and the edges between them."""
     layout, job = context.layout, context.scenario.job
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     vertices = tuple(
@@ -115,19 +114,19 @@ def task_graph(context: Context) -> TaskGraph:
 
 
 def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int, ...], ...]:
-    """The writers that each reader of a pointwise edge reads."""
+    """Return the upstream tasks of each reader of a pointwise edge."""
     gates = [next(gate for gate in layout.task_gates[task] if layout.gates[gate][1] == edge) for task in readers]
     return tuple(tuple(layout.writer[channel] for channel in layout.gates[gate][2]) for gate in gates)
 
 
-# ---- The host of the checkpoint coordinator: it carries out the commands of the machine in simulated time, and sends them to the tasks.
+# ---- The host of the checkpoint coordinator executes the commands of the machine in simulated time.
 
 PACKED_BEHIND = 8
-"""So many checkpoints later the rows of a checkpoint's subtasks are packed: it is over as a rule, and else they are unpacked."""
+"""Age, in checkpoints, at which the subtask rows of a checkpoint are packed.  Rows of a checkpoint still pending are unpacked again."""
 
 
 class CoordinatorHost:
-    """The host of the checkpoint coordinator.  `fail_job` is called with the reason and the task at fault, if there is one."""
+    """The host of the checkpoint coordinator.  `fail_job` is called with the reason and the task that declined, if any."""
 
     def __init__(
         self,
@@ -153,20 +152,20 @@ class CoordinatorHost:
         self.fail_job = fail_job
         self.checks = checks
         self.on_completed: Callable[[], None] = lambda: None  # called when a checkpoint is complete
-        # tasks that keep their part of the checkpoint before
+        # returns the tasks that reuse their part of the previous checkpoint
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
-        self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
-        self._at_work = False  # waiting calls are being served
-        self._triggered_ns: dict[int, int] = {}  # task -> when the latest call reaches it
+        self._waiting: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock
+        self._at_work = False  # waiting calls are being executed
+        self._triggered_ns: dict[int, int] = {}  # task -> arrival time of its latest trigger call
 
     @property
     def machine(self) -> Coordinator:
         return self._loop.machine
 
     def start(self, restarts: int = 0, *, restarted: bool = False) -> None:
-        """The job runs: periodic checkpoints begin.  `restarts`: of the job so far; `restarted`: not all tasks run yet."""
+        """Start periodic checkpoints.  `restarts`: restarts so far; `restarted`: whether some tasks still initialize."""
         scenario, options = self.context.scenario, self.context.scenario.checkpoint
         if options.interval_ns is not None:
             delay_ns = first_trigger_delay(
@@ -182,10 +181,10 @@ class CoordinatorHost:
     def dispatch(self, event: CoordinatorEvent) -> None:
         self._loop.dispatch(event)
         if not self._loop.busy:
-            self._go_on()
+            self._run_waiting()
 
     def lose_leader(self) -> None:
-        """The JobManager is gone: what it was doing ends here, but for what storage has begun."""
+        """Lose the JobManager.  Its work ends, except requests that storage has begun."""
         pending = [row.checkpoint for row in self.machine.pending]
         self.dispatch(coordinator_messages.LeaderLost(self.env.now))
         self.files.lose_store()
@@ -195,19 +194,18 @@ class CoordinatorHost:
             row.stop_forgotten = row.stops
 
     def elect_leader(self) -> None:
-        """Another JobManager takes over."""
+        """Let another JobManager take over."""
         self.dispatch(coordinator_messages.LeaderElected(self.env.now))
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
-        """Call `arrive` after a delay, unless the present JobManager is gone by then."""
+        """Call `arrive` after a delay, unless the current JobManager is lost by then."""
         leader = self.machine.leader
         self.env.call_in(delay_ns, lambda: arrive() if self.machine.accepts_messages_from(leader) else None)
 
     def plan(self, kind: RequestKind) -> Plan | None:
-        """The tasks that take part in a checkpoint begun now.  None: a required task does not run.
+        """Return the plan of a checkpoint that is triggered now, or None if a required task is not running.
 
-        Parts are kept of the latest checkpoint that this job instance completed, if no other one may complete
-        meanwhile.
+        Tasks may reuse their part of the latest checkpoint that this job instance completed, if no other one is pending.
         """
         full_plan = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
         alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
@@ -216,11 +214,11 @@ class CoordinatorHost:
         return partial_plan(self.job_end.graph, full_plan, self.keeps(full_plan))
 
     def _in_turn(self, work: Callable[[], None]) -> None:
-        """Call `work` when the lock of the coordinator is free: first come, first served."""
+        """Call `work` when the coordinator's lock is free; first in, first out."""
         self._waiting.append(work)
-        self._go_on()
+        self._run_waiting()
 
-    def _go_on(self) -> None:
+    def _run_waiting(self) -> None:
         if self._at_work:
             return
         self._at_work = True
@@ -231,7 +229,7 @@ class CoordinatorHost:
     # ------------------------------------------------------------------------------------------ messages
 
     def receive_acknowledgement(self, task: int, checkpoint: int) -> None:
-        """A task's acknowledgement sets out."""
+        """Send the acknowledgement of a task to the coordinator."""
 
         def arrive() -> None:
             if not self.files.acknowledged(checkpoint, task):
@@ -248,7 +246,7 @@ class CoordinatorHost:
         self._message(task, arrive, self.context.residual_ns("acknowledgement", task, checkpoint))
 
     def receive_decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
-        """A task's decline sets out."""
+        """Send the decline of a task to the coordinator."""
         self._message(
             task, lambda: self.dispatch(coordinator_messages.Declined(self.env.now, task, checkpoint, reason))
         )
@@ -260,10 +258,10 @@ class CoordinatorHost:
             delay_ns, lambda: self._in_turn(lambda: arrive() if self.machine.accepts_messages_from(leader) else None)
         )
 
-    # ------------------------------------------------------------------------------------------ what the machine asks for
+    # ------------------------------------------------------------------------------------------ commands
 
     def carry_out(self, command: CoordinatorCommand) -> None:
-        """Do what a command says, or have it done in time."""
+        """Execute a command, or schedule its execution."""
         match command:
             case coordinator_messages.ArmPeriodicTimer():
                 self._arm_periodic_timer(command.at_ns)
@@ -308,7 +306,7 @@ class CoordinatorHost:
                 assert_never(command)
 
     def _keep_parts(self, checkpoint: int) -> None:
-        """The tasks that take no part stand in the checkpoint as in the latest completed one."""
+        """Reuse the parts of the latest completed checkpoint for tasks that take no part."""
         plan, before = self.machine.pending[-1].plan, self.machine.latest_completed
         for task in sorted(plan.kept):
             part = self.contents.keep(checkpoint, task, before)
@@ -317,7 +315,7 @@ class CoordinatorHost:
             self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
-        """Calls to a task come in the order in which they set out; one to a TaskManager that is cut off times out."""
+        """Send the trigger call to a task.  Calls arrive in order; a call to an unreachable task manager times out."""
         ask_timeout_ns = self.context.scenario.restart.ask_timeout_ns
         if self.reachability.delay_ns(task) > ask_timeout_ns:
             reason = FailureReason.TRIGGER_CHECKPOINT_FAILURE
@@ -372,7 +370,7 @@ class CoordinatorHost:
         )
 
     def _is_lost(self, checkpoint: int, task: int) -> bool:
-        """Whether a notification is lost: it is sent once, and the task does not confirm it."""
+        """Whether a notification is lost.  Notifications are sent once and not confirmed."""
         share = self.context.scenario.checkpoint.lost_notifications
         return bool(share) and chance(
             share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint
@@ -383,8 +381,8 @@ class CoordinatorHost:
         for task in sorted(command.tasks):
             host, part = self.tasks[task], self.contents.of(command.latest_completed, task)
             latest = command.latest_completed if part is None else part.checkpoint
-            hear = lambda host=host, latest=latest: host.notify_aborted(command.checkpoint, latest)  # noqa: E731
-            self.env.call_in(self.overheads.notify_ns, hear)
+            notify = lambda host=host, latest=latest: host.notify_aborted(command.checkpoint, latest)  # noqa: E731
+            self.env.call_in(self.overheads.notify_ns, notify)
 
     def _discard_state(self, checkpoint: int) -> None:
         self._end_contents(checkpoint)
@@ -431,25 +429,24 @@ class CoordinatorHost:
         self._note(Happening.ABORTED, command.checkpoint, detail=command.reason.name)
 
 
-# The enumerators of sources that report a backlog: they look at the positions of their readers, and report to the
-# coordinator (FLIP-309).
+# ---- Enumerators that report to the coordinator whether their source processes a backlog (FLIP-309).
 #
-# Flink:  SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports one until its last source
-# begins; after a failure it stands where its checkpoint says, and may report it again.
+# Source: SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports a backlog until its last
+# source starts; after a failure it continues from its checkpoint and may report it again.
 
 LOOK_NS = 100_000_000
-"""How often an enumerator looks [ns]; a report is at most so late."""
+"""Period at which an enumerator checks its source, and maximum delay of its report [ns]."""
 
 
 def report_backlogs(context: Context, coordinator: CoordinatorHost) -> None:
-    """From now to the end of the job, for each source that reports one."""
+    """Start the enumerators of all sources that report a backlog."""
     for number, vertex in enumerate(context.scenario.job.vertices):
         if vertex.source is not None and vertex.source.backlog is not None:
             _Enumerator(context, coordinator, number, vertex.source.backlog).look()
 
 
 class _Enumerator:
-    """The enumerator of one source: it reports whether the source reads a backlog."""
+    """The enumerator of one source, which reports whether the source processes a backlog."""
 
     def __init__(self, context: Context, coordinator: CoordinatorHost, vertex: int, backlog: Backlog) -> None:
         self.context = context
@@ -458,11 +455,11 @@ class _Enumerator:
         self.backlog = backlog
         first = context.layout.first_task[vertex]
         self.tasks = slice(first, first + context.scenario.job.vertices[vertex].emitting)
-        self.behind = False  # as the JobManager knows it ...
-        self._leader = 0  # ... that was told
+        self.behind = False  # as last reported
+        self._leader = 0  # leader that got the last report
 
     def look(self) -> None:
-        """Look now, and again after each period."""
+        """Check the source now, and again after each period."""
         machine = self.coordinator.machine
         if machine.leader != self._leader:
             self.behind, self._leader = False, machine.leader

@@ -1,4 +1,4 @@
-"""The JobManager of one job instance: its hosts, and the way tasks get to them."""
+"""The JobManager of one job instance: its hosts, and the calls that tasks make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim.storage.state_files import Handle
 
 
 class JobManager:
-    """The JobManager of one job instance, as its hosts.  `before`: the faults of the job instance before this one."""
+    """The JobManager of one job instance.  `before`: faults of the previous job instance."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class JobManager:
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 
-    # ------------------------------------------------------------------------------------------ calls of tasks
+    # ------------------------------------------------------------------------------------------ called by tasks
 
     @property
     def rule(self) -> Finishing:
@@ -102,7 +102,7 @@ class JobManager:
     def task_finished(self, task: int) -> None:
         self.job_end.task_finished(task)
 
-    # ------------------------------------------------------------------------------------------ among its hosts
+    # ------------------------------------------------------------------------------------------ called by its hosts
 
     def _tell_coordinator(self, event: CoordinatorEvent) -> None:
         self.coordinator.dispatch(event)

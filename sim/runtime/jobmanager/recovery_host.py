@@ -1,7 +1,6 @@
-"""The JobManager's failure handling: it carries out the commands of the recovery machine in simulated time.
+"""The host of the recovery machine, which executes its commands in simulated time.
 
-Decides nothing: what restarts when is `sim.protocol`'s.  How one task comes back is `restore`'s, what goes wrong is
-`faults`'.
+`sim.protocol.recovery` decides what restarts and when, `restore` restores tasks, and `faults` injects faults.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from sim.runtime.result import Outcome
 
 
 class RestartsSoFar(NamedTuple):
-    """What a JobMaster knows of restarts when it goes on with another parallelism."""
+    """What a JobMaster knows of restarts when it restarts the job with another parallelism."""
 
-    strategy: RestartStrategy  # with the failures that it has seen
-    outage: RecoveryStats | None  # the restart that waits for slots; None: the job ran
+    strategy: RestartStrategy  # with its history of failures
+    outage: RecoveryStats | None  # the restart that waits for slots; None: the job was running
 
 
 class RecoveryHost:
-    """The host of the recovery machine: it restarts tasks, and replaces task managers and JobManagers."""
+    """The host of the recovery machine, which restarts tasks and replaces task managers and JobManagers."""
 
     def __init__(
         self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome
@@ -52,14 +51,14 @@ class RecoveryHost:
         self.outcome = outcome
         self.restores: dict[int, Restore] = {}  # by restart
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
-        self._resuming = False  # the scheduler starts as soon as a task runs ...
-        self._anew = False  # ... or all do: another JobManager deploys them
-        self._inherited: RestartStrategy | None = None  # of the instance before
-        self._awaited = 0  # JobManagers
-        self.elected: simpy.Event | None = None  # there is none, until this happens
-        self._stopped_ns = -1  # when tasks stopped that heard no heartbeat of a JobManager; -1: they have not
-        self._again: RecoveryStats | None = None  # the restart whose deployment has failed, and is tried again
-        self._failure = ("", "", -1)  # kind, what and time of the one being reported
+        self._resuming = False  # the checkpoint scheduler starts when the first task runs
+        self._anew = False  # a new JobManager deploys all tasks: the scheduler starts when all tasks run
+        self._inherited: RestartStrategy | None = None  # of the previous instance
+        self._awaited = 0  # losses of a JobManager without a successor yet
+        self.elected: simpy.Event | None = None  # set while no JobManager is running; fires at the election
+        self._stopped_ns = -1  # when tasks stopped because heartbeats of the JobManager were missing; -1: not stopped
+        self._again: RecoveryStats | None = None  # the restart whose failed deployment is retried
+        self._failure = ("", "", -1)  # (kind, description, time) of the failure being reported
         self.stats: dict[int, RecoveryStats] = {}
         self.elasticity = Elasticity(self.context, cluster.task_managers, coordinator, outcome, self._is_current)
 
@@ -68,7 +67,7 @@ class RecoveryHost:
         return self._begun().machine
 
     def _begun(self) -> HostLoop[Recovery, RecoveryEvent, RecoveryCommand]:
-        """The loop of the recovery machine.  It is made at the first failure: regions of thousands of channels take time to find."""
+        """Return the loop of the recovery machine, created at the first failure because computing regions takes time."""
         if self._loop is None:
             layout = self.context.layout
             exchanges = zip(layout.writer, layout.reader, strict=True)
@@ -78,10 +77,10 @@ class RecoveryHost:
             self._loop = HostLoop(machine, Recovery.on, self.carry_out)
         return self._loop
 
-    # ------------------------------------------------------------------------------------------ what fails
+    # ------------------------------------------------------------------------------------------ failures
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
-        """Exceptions end tasks, which report them to the JobManager.  A task that does not run cannot fail."""
+        """Let running tasks fail with an exception, which is reported to the JobManager."""
         finished, failed_ns = self.job_end.finished, self.env.now
         failing = [task for task in tasks if not self.tasks[task].stopped and task not in finished]
         if not failing:
@@ -92,7 +91,7 @@ class RecoveryHost:
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, how: TaskManagerLost) -> None:
-        """A task manager is lost.  Its finished tasks are not restarted (Execution#fail), unless they are about to be deployed again."""
+        """Lose a task manager.  Its finished tasks are not restarted (Execution#fail), unless they are waiting for deployment."""
         here = [task for task, host in enumerate(self.context.hosts) if host == number]
         waiting = [task for task in here if any(restore.awaits(task) for restore in self.restores.values())]
         lost = [task for task in here if task in waiting or task not in self.job_end.finished]
@@ -106,13 +105,13 @@ class RecoveryHost:
         self.context.storage.lose_disk(number)
         for task in lost:
             self.tasks[task].free()
-        if missing:  # else no restart has come so far yet, and the next one meets slots that are gone
+        if missing:  # otherwise no task is affected until the next restart finds the slots lost
             self.coordinator.message(
                 after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns)
             )
 
     def _has_readers(self, number: int) -> bool:
-        """Whether tasks on other task managers read from this host.  Readers report a reset connection, writers do not."""
+        """Whether tasks on other task managers read from this one.  Readers report a reset connection, writers do not."""
         layout, hosts = self.context.layout, self.context.hosts
         ends = zip(layout.writer, layout.reader, strict=True)
         return any(
@@ -121,9 +120,9 @@ class RecoveryHost:
         )
 
     def begin(self, what: str, kind: str, so_far: RestartsSoFar | None = None) -> None:
-        """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it.
+        """Start a job instance from a snapshot by deploying all tasks, as a new JobManager does.
 
-        `so_far`: the JobMaster is that of the instance before.
+        `so_far`: restarts of the previous instance, if the JobMaster is the same.
         """
         self._failure, self._anew = (kind, what, self.env.now), True
         if so_far is not None:
@@ -132,24 +131,24 @@ class RecoveryHost:
         self.dispatch(recovery.JobManagerReturned(self.env.now, resumes=so_far is not None))
 
     def left(self) -> RestartsSoFar:
-        """What the next instance goes on with.  A restart that waits for slots is that one's."""
+        """Return what the next instance takes over, including a restart that waits for slots."""
         waiting = [stats for stats in self.stats.values() if stats.deployed_ns < 0]
         return RestartsSoFar(self.machine.strategy, self.stats.pop(waiting[-1].number) if waiting else None)
 
     def fail_job(self, reason: str, task: int | None) -> None:
-        """Too many failed checkpoints: the job fails, or the task that declined the last one."""
+        """Fail the job, or the task that declined, because of too many failed checkpoints."""
         all_tasks = range(len(self.context.layout.vertex))
         self.report(all_tasks if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
-        """The JobManager learns of a failure."""
+        """Report a failure to the recovery machine."""
         stopped = bool(stopped_with(self.context.stats))
         u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self._begun().machine.restarts)
         self._failure, self._anew = (kind, what, failed_ns), False
         self._begun().dispatch(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
-        """The JobManager is lost for a time.  Tasks go on without it until the timeout of the heartbeat."""
+        """Lose the JobManager for `down_ns`.  Tasks continue until the heartbeat timeout."""
         self._awaited += 1
         if self.elected is None:
             self._without_job_manager()
@@ -167,7 +166,7 @@ class RecoveryHost:
         self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(absence))
 
     def _miss_heartbeat(self, absence: simpy.Event) -> None:
-        """Task managers fail all tasks of a job whose JobMaster is silent (TaskExecutor#disconnectJobManagerConnection)."""
+        """Fail all tasks because heartbeats of the JobMaster are missing (TaskExecutor#disconnectJobManagerConnection)."""
         if self.elected is absence:
             running = [
                 task
@@ -182,7 +181,7 @@ class RecoveryHost:
     def _take_over(self) -> None:
         self._awaited -= 1
         if self._awaited or self.elected is None:
-            return  # lost again before it came
+            return  # another loss is still waiting for its successor
         self._note(Happening.JOB_MANAGER_ELECTED)
         elected, self.elected = self.elected, None
         self.coordinator.elect_leader()
@@ -195,10 +194,10 @@ class RecoveryHost:
         elected.succeed()
 
     def stop(self, tasks: Iterable[int]) -> None:
-        """The threads of these tasks stop where they are."""
+        """Stop the threads of these tasks at once."""
         tasks = list(tasks)
         for restore in self.restores.values():
-            restore.give_up(tasks)  # those not deployed yet too
+            restore.give_up(tasks)  # also tasks that are not deployed yet
         stopping = [task for task in tasks if not self.tasks[task].stopped]
         for task in stopping:
             self.tasks[task].stop()
@@ -207,11 +206,11 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ the machine
 
     def dispatch(self, event: RecoveryEvent) -> None:
-        if self.elected is None:  # without a JobManager the report is lost, and the next one restarts all tasks
+        if self.elected is None:  # otherwise the report is lost, and the next JobManager restarts all tasks
             self._begun().dispatch(event)
 
     def task_runs(self, task: int) -> None:
-        """A restored task has its state and its recovered input."""
+        """Mark a restored task as running: it has its state and its recovered input."""
         self.tasks[task].running = True
         self._note(Happening.TASK_RUNS, task=task)
         for restore in self.restores.values():
@@ -222,7 +221,7 @@ class RecoveryHost:
             self._start_scheduler(restarted=bool(self.machine.initializing))
 
     def carry_out(self, command: RecoveryCommand) -> None:
-        """Do what a command says, or have it done in time."""
+        """Execute a command, or schedule its execution."""
         match command:
             case recovery.SuspendCheckpoints():
                 self._resuming = False
@@ -254,7 +253,7 @@ class RecoveryHost:
                 command.restart, kind, what, failed_ns, self.env.now, len(command.tasks)
             )
         else:
-            self.stats.pop(again.number, None)  # it may be that of the instance before
+            self.stats.pop(again.number, None)  # absent if it is of the previous instance
             again.number, again.tasks = command.restart, len(command.tasks)
             self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
@@ -277,12 +276,12 @@ class RecoveryHost:
             self._cancelled(command.restart)
 
     def _kill_stuck(self, stuck: set[int]) -> None:
-        """Tasks that do not stop take their task managers down (TaskCancelerWatchDog)."""
+        """Terminate the task managers of tasks that do not stop in time (TaskCancelerWatchDog)."""
         for host in sorted({self.context.hosts[task] for task in stuck}):
-            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts it down
+            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error, which shuts it down
 
     def _cancelled(self, restart: int) -> None:
-        if self.stats[restart].cancelled_ns < 0:  # else a deployment has failed since
+        if self.stats[restart].cancelled_ns < 0:  # otherwise this is a retry after a failed deployment
             self.stats[restart].cancelled_ns = self.env.now
         self.dispatch(recovery.TasksCancelled(self.env.now, restart))
 
@@ -310,22 +309,22 @@ class RecoveryHost:
         return self.elected is None and self.machine.restarts == restart
 
     def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:
-        """The JobMaster deploys into slots of task managers that it does not miss yet (RecipientUnreachableException).
+        """Fail a deployment into slots of a lost task manager that is not detected yet (RecipientUnreachableException).
 
-        `alone`: nothing else of this restart is deployed.
+        `alone`: no other task of this restart is deployed.
         """
         number = self.context.hosts[tasks[0]]
         self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number)
 
-        def learn() -> None:
+        def report_unreachable() -> None:
             self._again = stats if alone and self.stats.get(stats.number) is stats else None
             self.report(tasks, stats.kind, f"task manager {number} is not reachable", stats.failed_ns)
             self._again = None
 
-        self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, learn)
+        self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
 
     def _resume(self) -> None:
-        """Flink 2.x: when a task runs; 1.x: now that the job is RUNNING."""
+        """Resume periodic checkpoints: in Flink 1.x now that the job is RUNNING, in 2.x when a task runs."""
         self._resuming = True
         if self.context.scenario.cluster.profile != "2.x":
             self._start_scheduler(restarted=True)
@@ -336,5 +335,5 @@ class RecoveryHost:
 
     @property
     def restarting(self) -> bool:
-        """Whether the job is not RUNNING."""
+        """Whether the job is RESTARTING or FAILED."""
         return self._loop is not None and self._loop.machine.status is not JobStatus.RUNNING

@@ -1,4 +1,4 @@
-"""Restores of state, and output that is recovered."""
+"""Restore of tasks: captured output, deployment, download of state, catching up."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sim.runtime.sampling import CatchUp, UsualBacklog
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
 
-# ---- Captured output that is recovered by those who read it (`execution.checkpointing.unaligned.recover-output-on-downstream.enabled`).
+# ---- Captured output that downstream tasks recover (`execution.checkpointing.unaligned.recover-output-on-downstream.enabled`).
 #
-# Flink:  SequentialChannelStateReaderImpl#readInputData, second pass.  The bytes are the same; they are read at the
-# other end, and the writer has nothing to send again.
+# Source: SequentialChannelStateReaderImpl#readInputData, second pass.  The reader reads the captured output of its
+# channels, and the writer sends nothing again.
 
 
 def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
-    """Both ends of each channel are among the tasks, those of a snapshot that was dealt out anew too."""
+    """Move the captured output of each channel to its reader.  `parts` must contain both ends of each channel."""
     overtaken, inlined = np.zeros((2, len(layout.writer)), np.int64)
     for task, part in parts.items():
         outputs = channels_out(layout, task)
@@ -54,16 +54,16 @@ def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> T
     return replace(part, position=here, inlined_bytes=own_bytes + int(inlined.sum()))
 
 
-# ---- Tasks on their way back: deployed, state downloaded, standing where the checkpoint says, initializing until they run.
+# ---- The restore of tasks: deployment, download of state, recovered input, until they run.
 #
-# Flink:  StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task reads its recovered input while it is
-# still INITIALIZING; it runs when that is read, and the stages before it can send only then.  With checkpoints during
-# recovery it runs at once (FLIP-547).
+# Source: StreamTask#restoreInternal, SequentialChannelStateReaderImpl.  A task processes its recovered input while it is
+# INITIALIZING; only when it runs can upstream tasks send to it.  With checkpoints during recovery it runs at once
+# (FLIP-547).
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RestoreContext:
-    """The checkpoint and the storage that tasks are restored from."""
+    """The parts of the runtime that a restore uses."""
 
     context: Context
     contents: Contents
@@ -78,9 +78,9 @@ class RestoreContext:
 
 
 class Restore:
-    """The tasks of one restart, which have their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why.
+    """The restore of the tasks of one restart, which get their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why.
 
-    `caught_up`: called when its tasks run and have caught up.
+    `caught_up`: called when all tasks run and have caught up.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Restore:
         self.context = cluster.context
         self.env = cluster.context.env
         self.stats = stats
-        self.tasks = set(tasks)  # without those that a later failure has taken over
+        self.tasks = set(tasks)  # without tasks that a later restart has taken over
         self.regions = regions
         self.checkpoint = checkpoint
         self.fail_task = fail_task
@@ -108,25 +108,25 @@ class Restore:
         self.env.call_in(ready_ns - self.env.now + self.context.scenario.overheads.deploy_ns, self._deploy)
 
     def give_up(self, tasks: Iterable[int]) -> None:
-        """These tasks have failed again."""
+        """Stop restoring these tasks, which have failed again."""
         for task in tasks:
             self.tasks.discard(task)
             if (download := self._downloads.pop(task, None)) is not None:
                 download.interrupt()
 
     def awaits(self, task: int) -> bool:
-        """Whether a task waits for its deployment."""
+        """Return whether a task waits for its deployment."""
         return task in self.tasks and self.stats.deployed_ns < 0
 
     def cancel_deployment(self) -> None:
-        """The JobManager is gone before it has deployed: nothing of this restore happens."""
+        """Cancel the restore if the JobManager is lost before the deployment."""
         if self.stats.deployed_ns < 0:
             self.tasks.clear()
 
     def _deploy(self) -> None:
-        """All tasks of the restart are set to their positions.  Their threads wait for their state.
+        """Set all tasks of the restart to their positions, and start downloads, for which their threads wait.
 
-        A region that has lost a task manager since is left to the restart which that brings once it is noticed.
+        A region that has lost a task manager in the meantime is left to the restart that follows the detection.
         """
         self.tasks = set[int]().union(*(region for region in self.regions if region <= self.tasks))
         if not self.tasks:
@@ -153,7 +153,7 @@ class Restore:
             )
 
     def _start_ns(self, task: int, part: TaskSnapshot, fresh: bool) -> int:
-        """From the deployment of a task until it reads what its part of the checkpoint holds."""
+        """Return the time from the deployment of a task until it reads its part of the checkpoint."""
         restart, vertex = (
             self.context.scenario.restart,
             self.context.scenario.job.vertices[self.context.layout.vertex[task]],
@@ -166,7 +166,7 @@ class Restore:
         return initial_task_snapshot(self.context.layout, task) if part is None else part
 
     def _union(self, task: int) -> tuple[StateSnapshot, ...]:
-        """The union list state of all subtasks of its vertex (StateAssignmentOperation#reDistributePartitionableStates)."""
+        """Return the union list state of all subtasks of the vertex (StateAssignmentOperation#reDistributePartitionableStates)."""
         vertex = self.context.layout.vertex[task]
         if self.context.scenario.job.vertices[vertex].union_state is None:
             return ()
@@ -175,7 +175,7 @@ class Restore:
         return self.cluster.contents.union_of(self.checkpoint, tasks)
 
     def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
-        """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
+        """Process: download output channel state, keyed and operator state, input channel state; then release the thread."""
         context, host = self.context, self.cluster.tasks[task]
         try:
             if start_ns:
@@ -184,7 +184,7 @@ class Restore:
         except simpy.Interrupt:
             return
         except StorageFailed as failure:
-            if self._downloads.pop(task, None) is not None:  # else given up in this very instant
+            if self._downloads.pop(task, None) is not None:  # otherwise it was interrupted in this instant
                 self.fail_task(task, f"restore: {failure}")
             return
         if self._downloads.pop(task, None) is None:
@@ -196,19 +196,19 @@ class Restore:
         if host.stopped:
             return
         self.cluster.warm_up.begin(task)
-        if not host.occupied:  # by a commit of what the checkpoint held
+        if not host.occupied:  # e.g. by the commit of restored transactions
             context.plane.release(task)
         if task in self._catch_up.readers:
             self._catch_up.begin(self.tasks, self._tell_caught_up)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
-        """The recovered input of a task is read: the task runs."""
+        """Handle that a task runs, i.e. that its recovered input is read."""
         if task in self.tasks and all(self.cluster.tasks[t].running for t in self.tasks):
             self.stats.running_ns = self.env.now
             self._tell_caught_up()
 
     def _tell_caught_up(self) -> None:
-        """Tell that the job has caught up, as soon as all tasks run as well; either may come first."""
+        """Call `caught_up` when all tasks run and the job has caught up; either may be first."""
         if self.stats.running_ns >= 0 and self.stats.caught_up_ns >= 0:
             self.caught_up()

@@ -1,8 +1,7 @@
-"""The channel state of one task: in-flight data of its snapshots, from the plane's captures to the file, and back at a restore.
+"""The channel state of one task: captured in-flight data is written to a file, and read by a restore.
 
-Captured buffers stay pinned in their pools until they are written; slow storage therefore throttles the data plane.
-They are not kept until the last barrier is here: a writer upstream may have to send data before it can send that
-barrier.
+Captured buffers stay in their pools until they are written, so slow storage throttles the data plane.  They must not
+wait for the last barrier: an upstream task may have to send more data before it can send its barrier.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from sim.storage.requests import Work
 class _Capture:
     """The in-flight data of one checkpoint."""
 
-    input_bytes: int = 0  # handed to the writer so far
+    input_bytes: int = 0  # passed to the writer so far
     output_bytes: int = 0
-    writes: int = 0  # handed over and not written yet
+    writes: int = 0  # writes in progress
     capturing: bool = False
     complete: bool = False
 
 
 class ChannelState(TaskPart):
-    """The in-flight data of one task, from its captures to the file."""
+    """The channel state of one task."""
 
     def __init__(self, slot: Slot) -> None:
         self.slot = slot
@@ -45,13 +44,13 @@ class ChannelState(TaskPart):
         return any(capture.writes for capture in self._captures.values())
 
     def capture_begun(self, checkpoint: int) -> None:
-        """Register with the file of the task's group.  A second call has no effect."""
+        """Register with the file that the subtasks of the task manager share.  A second call has no effect."""
         if checkpoint not in self._captures:
             self._captures[checkpoint] = _Capture()
             self.writer.register(checkpoint)
 
     def overtaken(self, checkpoint: int, size_bytes: int) -> None:
-        """Store the output data that priority barriers have overtaken."""
+        """Write the output data that priority barriers have overtaken."""
         if size_bytes and checkpoint in self._captures:
             self._captures[checkpoint].output_bytes += size_bytes
             self._write(checkpoint, size_bytes)
@@ -60,7 +59,7 @@ class ChannelState(TaskPart):
         self.overtaken(checkpoint, size_bytes)
 
     def input_overtaken(self, checkpoint: int) -> None:
-        """Begin to capture input.  Data in the receive queues is written at once."""
+        """Start to capture input.  Data in the receive queues is written at once."""
         self.capture_begun(checkpoint)
         self.plane.capture(self.task, checkpoint)
         self._captures[checkpoint].capturing = True
@@ -68,20 +67,20 @@ class ChannelState(TaskPart):
         self._release_if_written(checkpoint)
 
     def barriers_complete(self, checkpoint: int) -> None:
-        """The rest of the input follows, if there may be any."""
+        """Write the rest of the captured input."""
         if checkpoint in self._captures and self._captures[checkpoint].capturing:
             self._store_input(checkpoint)
             self._captures[checkpoint].capturing = False
             self._release_if_written(checkpoint)
 
     def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
-        """`stored` when the group's file is closed: at once, if storage takes no time."""
+        """Complete the channel state; `stored` is called when the shared file is closed."""
 
         def closed() -> None:
             self.slot.note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
             stored()
 
-        self.barriers_complete(checkpoint)  # no notice came if every barrier was here at the start
+        self.barriers_complete(checkpoint)  # not called before if all barriers had arrived at the start
         self.slot.note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
         stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
@@ -94,23 +93,23 @@ class ChannelState(TaskPart):
         self._release_if_written(checkpoint)
 
     def aborted(self, checkpoint: int) -> None:
-        """Drop the checkpoint: free its buffers, forget its file."""
+        """Drop the capture: release its buffers and leave its file."""
         if self._captures.pop(checkpoint, None) is not None:
             self.writer.abort(checkpoint)
             self.plane.release_capture(self.task)
 
     def stop(self) -> None:
-        """Captures under way are dropped."""
+        """Drop captures in progress."""
         for checkpoint in self._captures:
             self.writer.abort(checkpoint)
         self._captures.clear()
 
     def finished(self) -> None:
-        """The group of the task waits for it no more."""
+        """Leave the group of subtasks that share files."""
         self.writer.leave(self.task)
 
     def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
-        """What came with the acknowledgement takes no time to read."""
+        """Read in-flight data from files.  Data inlined in the acknowledgement takes no time to read."""
         if in_files_bytes := snapshot.in_flight_bytes - snapshot.inlined_bytes:
             name = ("restore", "channel-state", *self.context.names[self.task], snapshot.checkpoint)
             return self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
@@ -133,9 +132,9 @@ class ChannelState(TaskPart):
             self._release_if_written(checkpoint)
 
     def _release_if_written(self, checkpoint: int) -> None:
-        """All that was captured so far is written: its buffers go back to their pools.
+        """Release captured buffers when all data captured so far is written.
 
-        What arrives after that is not pinned any more and written with the rest, when all barriers are here.
+        Data that arrives later is not held, and is written when all barriers have arrived.
         """
         capture = self._captures[checkpoint]
         if capture.writes == 0 and capture.capturing:

@@ -1,7 +1,4 @@
-"""The end of one task: ends of data and of partitions travel in its streams, and a machine decides what follows.
-
-Decides nothing: when a task may finish is `sim.protocol.task_finishing`'s.
-"""
+"""The host of the machine that ends a task (`sim.protocol.task_finishing`): EndOfData and EndOfPartition in its channels."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ from sim.runtime.task.slot import Slot
 
 
 class TaskEnding:
-    """The end of one task: a host of the machine that decides about it.
+    """The host of the end of one task.
 
-    `tell_barriers` reports barriers and snapshots to the machine; `ending_of` gives the end of another task.
+    `tell_barriers` passes events to the task's checkpointing; `ending_of` returns the end of another task.
     """
 
     _open: frozenset[int] = frozenset()
-    """Snapshots under way, told to the machine when the end begins.  Tasks share the empty set: each of its own takes 216 B."""
+    """Snapshots in progress, reported to the machine when the end begins.  Tasks share the empty set, which takes 216 B each."""
 
     def __init__(
         self,
@@ -42,10 +39,10 @@ class TaskEnding:
         self.parts = parts
         self.tell_barriers = tell_barriers
         self.ending_of = ending_of
-        # operators are closed: nothing works for the task in the background any more
+        # called when the operators close, to stop background work of the task
         self.on_close: Callable[[], None] = lambda: None
-        self.replaced = False  # another host has taken the task over
-        self._on_event_without_leader = len(slot.channels)  # input channels whose data goes on
+        self.replaced = False  # the task was restarted with another host
+        self._channels_with_data = len(slot.channels)  # input channels without EndOfData
         self._ending = Ending.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
         machine = TaskEnd(slot.job.rule, context.periodic, len(channels_out(layout, task)), bool(self._open_gates))
@@ -55,19 +52,20 @@ class TaskEnding:
     def machine(self) -> TaskEnd:
         return self._loop.machine
 
-    # ------------------------------------------------------------------------------------------ what the machine is told
+    # ------------------------------------------------------------------------------------------ events
 
     def exhausted(self) -> None:
-        """The source has emitted what the plane had for it: the end of its log, or of what is due for now."""
+        """Handle that a source has no record to emit: at the end of its data, or until the next one is due."""
         total = self.slot.vertex.total(self.context.layout.subtask[self.slot.task])
         if total is not None and self.machine.state is EndState.RUNNING:
             if int(self.context.plane.served()[self.slot.task]) >= total:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
     def still_takes_part(self, checkpoint: int, stop: Ending | None, again: Callable[[], None]) -> bool:
-        """A call for a checkpoint is executed: too late for a task that closes; a source ends its data first if the job stops with it.
+        """Return whether the task takes part in a checkpoint whose trigger call is executed now.
 
-        What its operators hold then is written first: the mail is executed `again`.
+        A closing task declines.  In a stop-with-savepoint a source ends its data first; if its operators have to emit
+        records then, the call is executed `again` afterwards.
         """
         if self.machine.closing:
             self.slot.job.decline(self.slot.task, checkpoint, FailureReason.CHECKPOINT_DECLINED_TASK_CLOSING)
@@ -80,14 +78,14 @@ class TaskEnding:
         return True
 
     def _stop(self, ending: Ending) -> None:
-        """A source's reader is stopped: its data ends here, at a safe point (SourceOperatorStreamTask#triggerStopWithSavepointAsync)."""
+        """Stop the reader of a source and end its data (SourceOperatorStreamTask#triggerStopWithSavepointAsync)."""
         if self.machine.state is EndState.RUNNING:
             self.slot.thread.serve_mails_only()
             if ending is not Ending.AFTERWARDS:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, ending))
 
     def on_notice(self, notice: Notice) -> None:
-        """An end of data or of a partition was processed on an input channel."""
+        """Handle EndOfData or EndOfPartition of an input channel."""
         writer = self.ending_of(self.context.layout.writer[notice.channel])
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
@@ -96,10 +94,10 @@ class TaskEnding:
             for part in self.parts:
                 part.channel_ended(notice.channel)
         if notice.series == END_OF_DATA:
-            self._on_event_without_leader -= 1
+            self._channels_with_data -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
-                self._ending = Ending.NO_DRAIN  # to drain, all must
-            if not self._on_event_without_leader:
+                self._ending = Ending.NO_DRAIN  # the task drains only if all inputs do
+            if not self._channels_with_data:
                 self.dispatch(task_finishing.DataEnded(self.slot.now, self._ending))
         elif not self.machine.rule.after_finish:
             self.tell_barriers(InputEnded(self.slot.now, notice.gate))
@@ -110,16 +108,16 @@ class TaskEnding:
                 self.dispatch(task_finishing.InputsClosed(self.slot.now))
 
     def closed(self, gate: int) -> bool:
-        """Whether all channels of the gate are closed."""
+        """Return whether all channels of the gate are closed."""
         return gate not in self._open_gates
 
     @property
     def listens(self) -> bool:
-        """Whether completions matter to the end of this task."""
+        """Whether the end of this task needs notifications of completed checkpoints."""
         return self.machine.state is not EndState.RUNNING or self.machine.stop is not None
 
     def snapshot_begun(self, checkpoint: int, stop: Ending | None) -> None:
-        """`stop`: how the data ends, if the job stops with it."""
+        """Handle the start of a snapshot.  `stop`: how data ends, for a stop-with-savepoint."""
         self._open |= {checkpoint}
         if stop is not None or self.machine.state is not EndState.RUNNING:
             self.dispatch(task_finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
@@ -132,15 +130,15 @@ class TaskEnding:
             self.dispatch(task_finishing.SnapshotEnded(self.slot.now, checkpoint))
 
     def completed(self, checkpoint: int) -> None:
-        """The task has heard of a completion and done what it asks."""
+        """Handle that the task has processed the notification of a completed checkpoint."""
         self.dispatch(task_finishing.CompletionHandled(self.slot.now, checkpoint))
         if self.machine.stop == checkpoint and self.slot.thread.mails_only and self.machine.state is EndState.RUNNING:
             self.dispatch(
                 task_finishing.DataEnded(self.slot.now, Ending.DRAIN)
-            )  # the savepoint first, the end afterwards
+            )  # Ending.AFTERWARDS: data ends after the savepoint
 
     def aborted(self, checkpoint: int) -> None:
-        """The task has heard that a checkpoint is aborted."""
+        """Handle the notification of an aborted checkpoint."""
         if self.machine.fails_with(checkpoint):
             self.slot.job.fail_task(self.slot.task, "stop-with-savepoint failed")
 
@@ -155,10 +153,10 @@ class TaskEnding:
                 self._loop.dispatch(task_finishing.SnapshotBegun(self.slot.now, checkpoint))
         self._loop.dispatch(event)
 
-    # ------------------------------------------------------------------------------------------ what the machine asks for
+    # ------------------------------------------------------------------------------------------ commands
 
     def carry_out(self, command: EndCommand) -> None:
-        """Do what a command says, or have it done in time."""
+        """Execute a command, or schedule its execution."""
         match command:
             case task_finishing.FinishOperators():
                 self.parts.end_input(lambda: self.dispatch(task_finishing.OperatorsFinished(self.slot.now)))
@@ -190,14 +188,16 @@ class TaskEnding:
             self.context.env.call_in(self.context.scenario.overheads.close_ns, closed)
 
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
-        # CommitterOperator#endInput: no checkpoint will
+        # CommitterOperator#endInput: without checkpoints, commit at the end
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):
             for part in self.parts:
                 part.close()
-        self.slot.thread.post(close)  # behind that work, and what a changelog's materialisation still freezes
+        self.slot.thread.post(
+            close
+        )  # after that work, and after a materialisation of the changelog that is freezing state
 
     def _report(self, arrive: Callable[[int], None]) -> None:
-        """Report to the JobManager.  It ignores reports of a task that was restarted meanwhile."""
+        """Report to the JobManager.  Reports of a task that has been restarted are ignored."""
         task = self.slot.task
         self.slot.job.message(
             self.context.scenario.overheads.acknowledge_ns, lambda: None if self.replaced else arrive(task)

@@ -1,7 +1,4 @@
-"""The host of one task: it passes notices and timers to the protocol machine, and carries out its commands in simulated time.
-
-Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
-"""
+"""The host of one task, which passes notices and timers to `TaskCheckpointing` and executes its commands in simulated time."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ class TaskHost:
     """The host of one attempt of a task."""
 
     _channel_state_failed: frozenset[int] = frozenset()
-    """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set: each of its own takes 216 B."""
+    """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set, which takes 216 B each."""
 
     _in_flight: Mapping[int, simpy.Event] = MappingProxyType({})
-    """Snapshots whose state is written after their in-flight data, which happens then.  Shared while there are none."""
+    """Snapshot -> event that its in-flight data is written, if state is written after it.  Tasks share the empty mapping."""
     _woken_by = 0
     """The latest barrier that the thread was woken for."""
 
@@ -86,10 +83,10 @@ class TaskHost:
     def storing(self) -> bool:
         return any(part.storing for part in self.parts)
 
-    # ------------------------------------------------------------------------------------------ what the machine is told
+    # ------------------------------------------------------------------------------------------ events
 
     def on_notice(self, notice: Notice) -> None:
-        """A notice of the data plane about this task."""
+        """Handle a notice of the data plane about this task."""
         if self.stopped:
             return
         if notice.kind is NoticeKind.SAFE:
@@ -109,7 +106,7 @@ class TaskHost:
             options = self.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
                 self.dispatch(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
-            else:  # the task takes the barrier when its thread is free
+            else:  # the announcement is a mail, which waits for the task thread
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is NoticeKind.LEFT:
             self.slot.checks.barrier_left(notice.number, self.task)
@@ -118,11 +115,11 @@ class TaskHost:
             self.job.task_runs(self.task)
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:
-        """Pass an event to the machine by mail: the event is made when the task thread takes the mail."""
+        """Pass an event to the machine by mail.  `event` is called with the time when the task thread takes the mail."""
         self.thread.post(lambda: self.dispatch(event(self.env.now)))
 
     def notify_complete(self, checkpoint: int) -> bool:
-        """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
+        """Handle the notification of a completed checkpoint (StreamTask#notifyCheckpointCompleteAsync)."""
         if listens := self.state.keyed.listens or self.parts.listens or self.ending.listens:
             self.thread.post(lambda: self._on_checkpoint_completed(checkpoint), notifies=True)
         return listens
@@ -133,10 +130,12 @@ class TaskHost:
         for part in self.parts:
             part.completed(checkpoint)
         if self.ending.listens:
-            self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)  # when all that is done
+            self.thread.post(
+                lambda: self.ending.completed(checkpoint), notifies=True
+            )  # after the parts have handled it
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
-        """The notification of an aborted checkpoint arrives, behind those of completed ones (StreamTask#notifyCheckpointAbortAsync)."""
+        """Handle the notification of an aborted checkpoint, after that of the latest completed one (StreamTask#notifyCheckpointAbortAsync)."""
 
         def hear() -> None:
             if latest_completed:
@@ -191,45 +190,45 @@ class TaskHost:
         return state_bytes
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """The task has what its part of the checkpoint holds: its thread begins."""
+        """Start the task after its part of the checkpoint is downloaded."""
         self.slot.checks.restored(
             checkpoint, self.task, self.state.restored_parts, self.state.keyed.restored_record_count
         )
         for part in self.parts:
             part.restored(snapshot)
-        if not self.stopped:  # a part that commits again what the checkpoint holds may fail the task
+        if not self.stopped:  # committing restored transactions may have failed the task
             self.begin()
 
     def begin(self) -> None:
-        """The task has its state and runs."""
+        """Start the state backend and all parts."""
         self.state.keyed.start()
         for part in self.parts:
             part.begin()
 
     def _close(self) -> None:
-        """The backend is closed: it materialises nothing more."""
+        """Close the state backend, which ends materialisations."""
         self.state.keyed.stop()
 
-    def when_freed(self, then: Callable[[], None]) -> None:
-        """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
-        self._when_freed = then
+    def when_freed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the thread of a stopped task has finished work that cannot be interrupted."""
+        self._when_freed = callback
 
     def _on_event_after_stop(self, event: TaskEvent) -> None:
-        """A notice for a stopped task: only the end of the work that held its thread matters."""
+        """Handle an event of a stopped task: only the end of work that holds its thread matters."""
         if isinstance(event, vocabulary.PhaseFinished) and event.phase is not Phase.ASYNC:
             self.free()
 
     def free(self) -> None:
-        """The thread of a stopped task is no longer at work: it is done, or its process is gone."""
+        """Mark the thread of a stopped task as free: its work has ended, or its process has."""
         self.thread.occupied = False
         if self._when_freed is not None:
-            then, self._when_freed = self._when_freed, None
-            then()
+            callback, self._when_freed = self._when_freed, None
+            callback()
 
     def _barrier_arrived(self, notice: Notice) -> None:
         layout, now = self.context.layout, self.env.now
         if self.ending.closed(notice.gate):
-            return  # the gate's end has counted for it
+            return  # the end of the gate counted as its barrier
         writer, edge = layout.writer[notice.channel], layout.edge[notice.channel]
         options = self.transit.options(notice.number, writer, edge)
         if notice.number not in self._polled_at_first_barrier:
@@ -251,21 +250,21 @@ class TaskHost:
         wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
         if wake_up_ns and notice.number > self._woken_by and not self.thread.occupied:
             self._woken_by = notice.number
-            self.thread.occupy()  # it serves nothing meanwhile
+            self.thread.occupy()  # it processes no record until then
             self.env.call_in(wake_up_ns, lambda: self._take_barrier(arrived))
         else:
             arrived()
 
     def _take_barrier(self, arrived: Callable[[], None]) -> None:
-        """The thread has woken up."""
+        """Process the barrier after the thread has woken up."""
         self.thread.vacate()
         if not self.stopped:
             arrived()
 
-    # ------------------------------------------------------------------------------------------ what the machine asks for
+    # ------------------------------------------------------------------------------------------ commands
 
     def carry_out(self, command: TaskCommand) -> None:
-        """Do what a command says, or have it done in time."""
+        """Execute a command, or schedule its execution."""
         checkpoint = command.checkpoint
         match command:
             case vocabulary.ForwardBarrier():
@@ -277,7 +276,7 @@ class TaskHost:
             case vocabulary.ReleaseTask():
                 self.thread.vacate()
             case vocabulary.ResumeInputs():
-                self.plane.resume(self.task, checkpoint)  # a newer barrier may have given this one up
+                self.plane.resume(self.task, checkpoint)  # no effect if a newer barrier has aborted this checkpoint
                 self._note(Happening.INPUTS_RESUMED, checkpoint)
             case vocabulary.RunAsync():
                 self._run_async(command)
@@ -363,7 +362,7 @@ class TaskHost:
         self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self._closed)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.dispatch(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
-        if command.options.timeoutable and not watched:  # no queue in which a barrier could wait
+        if command.options.timeoutable and not watched:  # no output queue in which the barrier could wait
             self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
@@ -393,7 +392,7 @@ class TaskHost:
         return written
 
     def _fail_channel_state(self, checkpoint: int) -> None:
-        """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
+        """Fail the asynchronous phase, now or when it starts, because writing the channel state failed."""
         if self._stats(checkpoint).async_begun_ns < 0:
             self._channel_state_failed |= {checkpoint}
         else:
@@ -410,7 +409,7 @@ class TaskHost:
             failed()
 
     def _async_work(self, command: vocabulary.RunAsync) -> Generator[simpy.Event, None, None]:
-        """Process: one piece after the other in the task's one asynchronous thread."""
+        """Process: do the work of the asynchronous phase, one piece after the other."""
         stats = self._stats(command.checkpoint)
         stats.async_queue_ns = self.env.now - stats.async_begun_ns
         if (in_flight := self._in_flight.get(command.checkpoint)) is not None:
@@ -459,7 +458,7 @@ class TaskHost:
         return self.context.stats[checkpoint].of(self.task)
 
     def _thread_ns(self, work: tuple[Work, ...], phase: Literal["pre_barrier", "sync"], checkpoint: int) -> int:
-        """What the task thread spends in a phase [ns]."""
+        """Return the time of the operators' work in a phase [ns]."""
         return self.state.work_ns(phase, checkpoint) if Work.OPERATOR_FLUSH in work or Work.OPERATOR_SYNC in work else 0
 
     def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:

@@ -1,4 +1,4 @@
-"""Parts of a task: the interface of a feature, and the parts of one task in their order."""
+"""The parts of a task (windows, sinks, channel state, ...): their interface, and the parts of one task in order."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sim.runtime.task.slot import Slot
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work
 
-# ---- A feature of a task: the moments of the task's life at which it may act, and how tasks get it.
+# ---- The interface of a part, with a method for each event in the life of a task.
 
 P = TypeVar("P", bound="TaskPart")
 
 
 class WaitingBytes(NamedTuple):
-    """State of a part at the cut of a snapshot, by the kind of its file [bytes]."""
+    """Size of the records that are part of the state at the cut of a snapshot, by kind of file [bytes]."""
 
-    operator: int = 0  # list state: requests under way
-    windows: int = 0  # records that wait in windows
+    operator: int = 0  # list state: asynchronous requests in progress
+    windows: int = 0  # records in windows
 
 
 class TaskPart:
-    """A feature of a task: one method for each moment of the task's life.  A subclass overrides the methods it needs.
+    """A part of a task.  Subclasses override the methods of the events that they handle.
 
     A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`,
     `upload`, and in the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`,
@@ -44,165 +44,165 @@ class TaskPart:
 
     @property
     def listens(self) -> bool:
-        """Whether notices of completed checkpoints matter to it."""
+        """Whether the part needs notifications of completed checkpoints."""
         return False
 
     @property
     def has_pending_outputs(self) -> bool:
-        """Whether the end of the data waits for late outputs of this part."""
+        """Whether the end of data must wait for late outputs of this part."""
         return False
 
     @property
     def drops(self) -> bool:
-        """Whether it keeps records for ever: they wait for a watermark that never comes."""
+        """Whether the part never emits some records, because they wait for a watermark that never arrives."""
         return False
 
     @property
     def storing(self) -> bool:
-        """Whether it keeps buffers until they are in storage."""
+        """Whether the part holds buffers that are being written to storage."""
         return False
 
     def begin(self) -> None:
-        """The task runs."""
+        """Handle the start of the task."""
 
     def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
-        """Read what the snapshot holds for it; the task waits.  None: nothing.  It may raise StorageFailed, which fails the task."""
+        """Return the process that reads the part's state, for which the task waits, or None.  StorageFailed fails the task."""
         return None
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        """The task goes on from its part of a checkpoint."""
+        """Continue from a restored snapshot."""
 
     def stop(self) -> None:
-        """The task is gone, and what it had on its disk."""
+        """Handle that the task was stopped, e.g. cancelled."""
 
     # ------------------------------------------------------------------------------------------ a snapshot
 
     def before_barrier(self, checkpoint: int) -> int:
-        """All barriers are here, none has left.  Returns the time that the part keeps the task thread [ns]."""
+        """Handle the start of a snapshot, before its barrier is forwarded.  Return the time that this takes the task thread [ns]."""
         return 0
 
     def work_before_barrier(self, checkpoint: int, pieces: tuple[Piece, ...]) -> Work[None] | None:
-        """Work that keeps the task thread until it is done; `pieces`: the work that belongs before the barrier.  None: there is none.
+        """Return a process that holds the task thread before the barrier, or None.  `pieces`: work of the pre-barrier phase.
 
         It may raise StorageFailed, which fails the task.
         """
         return None
 
     def leaves(self) -> bool:
-        """Let outputs go before the barrier.  True: the plane reports when they are written, and the barrier waits for it."""
+        """Release outputs before the barrier.  Return whether the barrier must wait until the plane has written them."""
         return False
 
     def overtaken(self, checkpoint: int, size_bytes: int) -> None:
-        """The barrier has just left, before so much that lies in the outputs."""
+        """Handle that the barrier has overtaken `size_bytes` in the output queues."""
 
     def output_converted(self, checkpoint: int, size_bytes: int) -> None:
-        """A barrier that lay in the outputs has just moved before so much of them."""
+        """Handle that a queued barrier was converted, and has overtaken `size_bytes` in the output queues."""
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """The barrier has just been forwarded: fill the part's own fields of the snapshot."""
+        """Fill the fields of this part in the snapshot.  The barrier has just been forwarded."""
 
     def waiting(self) -> WaitingBytes:
-        """The size of the records that are state now, because their outputs wait."""
+        """Return the size of the records that are part of the state because their outputs are pending."""
         return WaitingBytes()
 
     def upload(self, checkpoint: int) -> Work[None] | None:
-        """Work in the asynchronous phase.  It may raise StorageFailed, which fails the checkpoint."""
+        """Return the work of the asynchronous phase, or None.  StorageFailed fails the checkpoint."""
         return None
 
     def completed(self, checkpoint: int) -> None:
-        """The task has heard of a completion."""
+        """Handle the notification of a completed checkpoint."""
 
     def aborted(self, checkpoint: int) -> None:
-        """The snapshot is cancelled, or the task hears that its checkpoint is aborted."""
+        """Handle that the snapshot is cancelled or its checkpoint aborted."""
 
     # ------------------------------------------------------------------------------------------ data in flight
 
     def capture_begun(self, checkpoint: int) -> None:
-        """Barriers of this checkpoint may overtake data from now on."""
+        """Prepare for barriers of this checkpoint that may overtake data."""
 
     def input_overtaken(self, checkpoint: int) -> None:
-        """A barrier was taken before the data in the input: what lies before the other barriers is in flight."""
+        """Start to capture in-flight data: a barrier has overtaken the data in the input."""
 
     def barriers_complete(self, checkpoint: int) -> None:
-        """The last barrier is here."""
+        """Handle the arrival of the last barrier."""
 
     def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
-        """All data in flight is known.  Call `stored` when the part has nothing of it to store any more, or `failed`."""
+        """Handle the end of capturing.  Call `stored` when the part has stored its in-flight data, or `failed`."""
         stored()
 
     # ------------------------------------------------------------------------------------------ event time
 
     def watermark_arrived(self, channel: int, number: int) -> None:
-        """A watermark, or a status of it, was processed on an input channel."""
+        """Handle a watermark or a watermark status of an input channel."""
 
     def channel_ended(self, channel: int) -> None:
-        """The last record of a channel was processed."""
+        """Handle the end of data of a channel."""
 
     def outputs_written(self, *, at_end: bool) -> None:
-        """Outputs that were let go are written.  `at_end`: the data of the task had ended before."""
+        """Handle that released outputs are written.  `at_end`: the data of the task had ended before."""
 
     # ------------------------------------------------------------------------------------------ the end
 
     def end_input(self) -> None:
-        """No record follows.  Called again when late outputs are written."""
+        """Handle the end of input.  Called again when late outputs are written."""
 
     def work_at_end(self) -> Work[None] | None:
-        """Work on the task thread when nothing is owed any more.  None: there is none."""
+        """Return work for the task thread after all outputs are written, or None."""
         return None
 
     def quiesce(self) -> None:
-        """Timers of processing time fire no more: records that wait for them stay in state."""
+        """Stop processing-time timers.  Records that wait for them stay in state."""
 
     def close(self) -> None:
-        """The task ends and waits for no checkpoint."""
+        """Handle the end of a task that does not wait for a final checkpoint."""
 
     def finished(self) -> None:
-        """The task is over."""
+        """Handle that the task has finished."""
 
 
 class PartsPort(Protocol):
-    """All parts of a task, as each of them sees the others."""
+    """The parts of a task, as its parts see them."""
 
     def of(self, kind: type[P]) -> P | None:
-        """The part of a kind, of those attached so far."""
+        """Return the part of a class, if it is attached already."""
 
     def drained(self) -> bool:
         """Whether the operators have finished."""
 
     def committer_of(self, vertex: str) -> SinkCommitter:
-        """The global committer of what a vertex writes."""
+        """Return the global committer of a vertex."""
 
 
 class Stage(IntEnum):
-    """The order in which the parts of a task are called: what one lets go, a later one takes in."""
+    """The order in which the parts of a task are called: later parts handle the outputs of earlier ones."""
 
     WINDOWS = 1
-    EVENT_TIME = 2  # ends windows
-    WATERMARKS = 3  # are made behind those of the same chain
+    EVENT_TIME = 2  # advances event time, which ends windows
+    WATERMARKS = 3  # generates watermarks
     OPERATOR = 4
-    OUTPUT = 5  # what the others let go belongs to the epoch that ends
+    OUTPUT = 5  # sinks: outputs of the other parts belong to the epoch that ends
     CHANNELS = 6
 
 
 @dataclass(frozen=True)
 class TaskFeature:
-    """A feature that tasks may have.  Each file of `sim/runtime/task` that defines one adds it.
+    """A feature that tasks may have.  Each module of `sim.runtime.task` may define one.
 
-    `attach` makes the part of one task, or returns None: the task does not have the feature.
+    `attach` creates the part of a task, or returns None if the task does not have the feature.
     """
 
     attach: Callable[[Slot, PartsPort], TaskPart | None]
     stage: Stage = Stage.OPERATOR
 
 
-# ---- The parts of one task, in order: they are found, attached, and waited for where their work keeps the task thread.
+# ---- The parts of one task, in the order of their stages.
 
 _NOTHING_WAITS = WaitingBytes()
 
 
 @cache
 def task_features() -> tuple[TaskFeature, ...]:
-    """All features that the modules of this package define, in the order of their stages: one that is added counts."""
+    """Return the features that the modules of this package define, in the order of their stages."""
     return tuple(sorted(find_plugins(sim.runtime.task, TaskFeature), key=lambda feature: feature.stage))
 
 
@@ -220,7 +220,7 @@ class TaskParts:
         self._parts: tuple[TaskPart, ...] = ()
         for feature in task_features():
             if (part := feature.attach(slot, self)) is not None:
-                self._parts += (part,)  # a later one may ask for it
+                self._parts += (part,)  # later parts may look it up
         self._before_barrier, self._work_before_barrier = (
             self._acting(TaskPart.before_barrier),
             self._acting(TaskPart.work_before_barrier),
@@ -228,33 +228,35 @@ class TaskParts:
         self._leaving, self._cutting = self._acting(TaskPart.leaves), self._acting(TaskPart.cut)
         self._keeping = self._acting(TaskPart.waiting)
         self._when_answered: Callable[[], None] = lambda: None
-        self._when_written: Callable[[], None] | None = None  # outputs that were let go before a barrier
+        self._when_written: Callable[[], None] | None = (
+            None  # called when outputs released before a barrier are written
+        )
 
     def _acting(self, moment: Callable[..., object]) -> tuple[TaskPart, ...]:
-        """The parts that do anything at a moment of every snapshot, which is a method of `TaskPart`: most do nothing."""
+        """Return the parts that override a method of `TaskPart`."""
         return tuple(part for part in self._parts if getattr(type(part), moment.__name__) is not moment)
 
     def __iter__(self) -> Iterator[TaskPart]:
         return iter(self._parts)
 
     def of(self, kind: type[P]) -> P | None:
-        """The part of a kind."""
+        """Return the part of a class."""
         return next((part for part in self if isinstance(part, kind)), None)
 
     @property
     def listens(self) -> bool:
-        """Whether completed checkpoints matter."""
+        """Whether some part needs notifications of completed checkpoints."""
         return any(part.listens for part in self)
 
     @property
     def drops(self) -> bool:
-        """Whether records wait for a watermark that never comes."""
+        """Whether some records wait for a watermark that never arrives."""
         return any(part.drops for part in self)
 
     # ------------------------------------------------------------------------------------------ a snapshot
 
     def before_barrier(self, command: RunPreBarrier, own_ns: int, done: Callable[[], None]) -> None:
-        """The operator's own work and that of all parts, on the task thread; then `done`.  If storage gives up, the task fails."""
+        """Do the pre-barrier work of the operator and of all parts on the task thread, then call `done`.  StorageFailed fails the task."""
         checkpoint = command.checkpoint
         for part in self._before_barrier:
             own_ns += part.before_barrier(checkpoint)
@@ -263,16 +265,16 @@ class TaskParts:
             for part in self._work_before_barrier
             if (work := part.work_before_barrier(checkpoint, command.work)) is not None
         ]
-        then = lambda: self._let_go(done)  # noqa: E731
+        release = lambda: self._release_outputs(done)  # noqa: E731
         if works:
-            self._work_on_thread(self._one_by_one(own_ns, works), then)
+            self._work_on_thread(self._one_by_one(own_ns, works), release)
         else:
             if own_ns:
                 self.slot.thread.occupy()
-            self.context.env.call_in(own_ns, then)
+            self.context.env.call_in(own_ns, release)
 
-    def _let_go(self, done: Callable[[], None]) -> None:
-        """Outputs that leave before each barrier are written first (LocalSlicingWindowAggOperator, AbstractMapBundleOperator)."""
+    def _release_outputs(self, done: Callable[[], None]) -> None:
+        """Release outputs before the barrier, wait until they are written, then call `done` (AbstractMapBundleOperator)."""
         waits = False if self.slot.thread.stopped else sum([part.leaves() for part in self._leaving]) > 0
         if waits:
             self._when_written = done
@@ -281,7 +283,7 @@ class TaskParts:
             done()
 
     def cut(self, checkpoint: int, *, finished: bool) -> None:
-        """The barrier has just been forwarded: each part fills its fields of the snapshot."""
+        """Create the snapshot of the task after the barrier is forwarded; each part fills its fields."""
 
         def fill(snapshot: TaskSnapshot) -> None:
             for part in self._cutting:
@@ -290,14 +292,14 @@ class TaskParts:
         self.slot.contents.cut(checkpoint, self.slot.task, fill, finished=finished)
 
     def waiting(self) -> WaitingBytes:
-        """Records that are state now, because their outputs wait."""
+        """Return the size of the records that are part of the state."""
         if not self._keeping:
             return _NOTHING_WAITS
         waiting = [part.waiting() for part in self._keeping]
         return WaitingBytes(sum(part.operator for part in waiting), sum(part.windows for part in waiting))
 
     def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
-        """All data in flight is known: `stored` when every part has stored its share of it, or `failed`."""
+        """End capturing.  Call `stored` when all parts have stored their in-flight data, or `failed`."""
         left = len(self._parts)
 
         def one_stored() -> None:
@@ -315,11 +317,11 @@ class TaskParts:
             if (work := part.upload(checkpoint)) is not None:
                 yield from work
 
-    # ------------------------------------------------------------------------------------------ what the plane reports
+    # ------------------------------------------------------------------------------------------ notices of the plane
 
     def on_notice(self, notice: Notice) -> None:
-        """A watermark arrives, or outputs are written."""
-        if notice.kind is NoticeKind.NONE_LATE:  # the last request under way is answered, and its output is written
+        """Handle a watermark, or the writing of late or released outputs."""
+        if notice.kind is NoticeKind.NONE_LATE:  # the output of the last pending request is written
             self._when_answered()
             self.slot.thread.end_yield()
         elif notice.kind is NoticeKind.WRITTEN:
@@ -329,7 +331,7 @@ class TaskParts:
                 part.watermark_arrived(notice.channel, notice.number)
 
     def _outputs_written(self) -> None:
-        """Outputs are written: the snapshot or the watermark behind them goes on."""
+        """Continue the snapshot, or the watermark, that waited for released outputs."""
         at_end = self.slot.thread.written()
         if self._when_written is not None:
             written, self._when_written = self._when_written, None
@@ -341,11 +343,11 @@ class TaskParts:
     # ------------------------------------------------------------------------------------------ the end of the data
 
     def end_input(self, done: Callable[[], None]) -> None:
-        """No record follows: late outputs are waited for, then the last work is done on the task thread.  Then `done`."""
+        """End the input: wait for late outputs, do the last work on the task thread, then call `done`."""
         self.slot.checks.input_ended(self.slot.task)
         for part in self:
             part.end_input()
-        if self.has_pending_outputs():  # a barrier met meanwhile would come before them
+        if self.has_pending_outputs():  # the thread yields: barriers may be processed before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
@@ -361,7 +363,7 @@ class TaskParts:
         self._work_on_thread(self._one_by_one(0, works), written)
 
     def has_pending_outputs(self) -> bool:
-        """Whether the end of the data waits for late outputs now."""
+        """Return whether late outputs are pending."""
         return any(part.has_pending_outputs for part in self) and self.context.plane.position(self.slot.task).late > 0
 
     # ------------------------------------------------------------------------------------------ work on the task thread
@@ -373,14 +375,14 @@ class TaskParts:
             yield from work
 
     def _work_on_thread(self, work: Work[None], done: Callable[[], None]) -> None:
-        """Hold the thread while the work goes on, then call `done`, which lets it go."""
+        """Hold the thread during the work, then call `done`, which releases it."""
 
         def failed(failure: StorageFailed) -> None:
             if self.slot.thread.stopped:
                 done()
             else:
                 self.slot.job.fail_task(self.slot.task, f"flush: {failure}")
-                self.slot.thread.freed()  # the exception ends the work, too: the restart need not wait for it
+                self.slot.thread.freed()  # the exception also ends the work, so the restart need not wait for it
 
         if begin(self.context.env, work, lambda _: done(), failed) is not None:
             self.slot.thread.occupy()

@@ -1,4 +1,4 @@
-"""The slot a task runs in: what all parts of one attempt of a task share."""
+"""The slot of a task: what all parts of one attempt share."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Slot:
 
     @property
     def channels(self) -> list[int]:
-        """The input channels of its position, in order."""
+        """The input channels of the task, in the order of its `Position`."""
         return channels_in(self.context.layout, self.task)
 
     def note(self, happening: Happening, checkpoint: int = -1, number: int = 0, detail: str = "") -> None:
-        """Enter into the journal what happens to the task now."""
+        """Add a journal row about the task at the current time."""
         self.context.journal.note(self.context.env.now, happening, checkpoint, self.task, number, detail)

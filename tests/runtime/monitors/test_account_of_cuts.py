@@ -126,7 +126,7 @@ class TestWhatOnlyAJobManagerDoes:
         machine = stateful().job.coordinator.machine
         retained = type("Hoarding", (), {"retained": (1, 2, LATEST), "num_retained": machine.num_retained})
         (found,) = account.at_the_end(EndOfRun((), retained, (), False))
-        assert "are retained, 1 may be" in found.fact
+        assert "at most 1 allowed" in found.fact
 
     def test_the_latest_checkpoint_is_no_savepoint(self, account, monkeypatch):
         """What is retained is compared with it."""
