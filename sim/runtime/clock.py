@@ -1,4 +1,4 @@
-"""The clock of a simulation, and work in the background."""
+"""The clock of a simulation, which merges the events of both planes, and background work."""
 
 # Two queues decide what happens next, and `TwoPlaneEnvironment.step` merges them:
 #
@@ -45,22 +45,22 @@ from sim.plane.interface import DataPlane, Notice, NoticeKind
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import Work, resume_work
 
-# ---- One clock for two planes: a SimPy environment that lets the data plane catch up before each control event.
+# ---- One clock for two planes: a SimPy environment that advances the data plane before each control event.
 #
 # Control events due at t run before data events at t; a notice suspends the data plane until nothing more is due at t
 # (rule E3 of ``sim/plane/RULES.md``).  Time is integer nanoseconds: a float delay is a TypeError.
 
 END_OF_TIME_NS = 1 << 61
-"""Later than any run [ns]: so far the data plane goes on when no control event is scheduled."""
+"""Later than the end of any run [ns].  The data plane advances up to it when no control event is scheduled."""
 _BEFORE_ALL = -1
-"""A priority above `simpy.events.URGENT`."""
+"""A priority before `simpy.events.URGENT`."""
 NO_INTEGER = "a delay is an integer number of nanoseconds, not {!r}"
 
 
 class TwoPlaneEnvironment(simpy.Environment):
-    """A SimPy environment with a data plane and a queue of its own: SimPy gives processes, events and conditions.
+    """A SimPy environment with a data plane and another event queue.  SimPy provides processes, events and conditions.
 
-    `on_notice` is called at the notice's time; what it schedules runs before the data plane goes on.
+    `on_notice` is called at the time of the notice; events that it schedules run before the data plane advances.
     """
 
     def __init__(self, plane: DataPlane, on_notice: Callable[[Notice], None], begin_ns: int = 0) -> None:
@@ -77,7 +77,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         return self._time_ns
 
     def peek(self) -> float:
-        """The time of the next entry [ns]; infinity if there is none."""
+        """Return the time of the next entry [ns], or infinity."""
         return self._entries[0][0] if self._entries else simpy.core.Infinity
 
     def step(self) -> None:
@@ -109,7 +109,7 @@ class TwoPlaneEnvironment(simpy.Environment):
             self._run_callbacks(entry)
 
     def _run_callbacks(self, event: simpy.Event) -> None:
-        """As `simpy.Environment.step` does."""
+        """Run the callbacks of an event, as `simpy.Environment.step` does."""
         callbacks, event.callbacks = event.callbacks or [], None  # type: ignore[assignment]  # SimPy: None when it is processed
         for number, callback in enumerate(callbacks, 1):
             try:
@@ -123,18 +123,18 @@ class TwoPlaneEnvironment(simpy.Environment):
             raise event.value
 
     def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
-        """Have `action` called `delay_ns` from now; at once in this event's turn if the delay is 0."""
+        """Call `action` after `delay_ns`, or at once if it is 0."""
         if delay_ns == 0:
             action()
         elif delay_ns < 0:
-            raise ValueError(f"a delay is not below 0: {delay_ns} ns")
+            raise ValueError(f"a delay must not be negative: {delay_ns} ns")
         else:
             self._enter(delay_ns, _Call(action))
 
     def call_each_in(self, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
-        """`call_in` for each of many.  An action that does nothing returns False and needs no turn of its own.
+        """Call all actions after a delay.  An action that does nothing returns False, and the next one follows at once.
 
-        The order is that of an event for each.
+        The order is the same as with `call_in` for each action.
         """
         if delay_ns:
             self._enter_round(self._time_ns + delay_ns, _Round(iter(actions), next(self._places)))
@@ -143,23 +143,23 @@ class TwoPlaneEnvironment(simpy.Environment):
                 action()
 
     def call_every(self, period_ns: int, action: Callable[[], None]) -> None:
-        """Have `action` called once per period until the end, first in one period from now.
+        """Call `action` once per period, for the first time after one period.
 
-        The order is that of a process which waits for a timeout of one period after the other.
+        The order is the same as with a process that waits for timeouts of one period.
         """
         self._enter(period_ns, _Repetition(period_ns, action))
 
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
     ) -> None:
-        """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
+        """Pass the records served by each task to `look` once per period: times and rows, of several periods at once.
 
-        `left`: so many more looks may be told together.
+        `left`: returns how many periods may be combined.
         """
         self._enter(period_ns, _Looks(period_ns, look, left))
 
     def _look(self, first_ns: int, looks: _Looks) -> None:
-        """The next entries are looks.  The data plane takes all that come before another entry, up to a notice."""
+        """Process looks: the data plane advances through all that precede the next entry or a notice, in one call."""
         following_ns = min((entry[0] for entry in self._entries[1:3]), default=END_OF_TIME_NS)  # children of the root
         times = min(looks.left(), max(1, -(-(following_ns - first_ns) // looks.period_ns)))
         rows, notice = self.plane.look(first_ns, looks.period_ns, times)
@@ -186,27 +186,27 @@ class TwoPlaneEnvironment(simpy.Environment):
 
 
 class _Round(NamedTuple):
-    """Actions of the same time.  After each that did something the rest goes back to its old place in the queue."""
+    """Actions at the same time.  After each action that did something, the rest is queued again at the same place."""
 
     remaining: Iterator[Callable[[], bool]]
     place: int
 
 
 class _Call(NamedTuple):
-    """What stands in the queue for an action.  No other component waits for it, so it needs nothing of an event."""
+    """An entry that calls an action.  It is cheaper than an event, because nothing can wait for it."""
 
     action: Callable[[], None]
 
 
 class _Repetition(NamedTuple):
-    """What stands in the queue for an action that is repeated."""
+    """An entry that calls an action once per period."""
 
     period_ns: int
     action: Callable[[], None]
 
 
 class _Looks(NamedTuple):
-    """What stands in the queue for looks at the data plane."""
+    """An entry that reads the data plane once per period."""
 
     period_ns: int
     look: Callable[[Sequence[int], np.ndarray], None]
@@ -215,7 +215,7 @@ class _Looks(NamedTuple):
 
 _Entry = simpy.Event | _Call | _Round | _Repetition | _Looks
 
-# ---- Work that runs beside everything else and calls back: begun in the caller's turn, a process only if it takes time.
+# ---- Background work with callbacks.  It starts at once, and becomes a process only if it takes time.
 
 T = TypeVar("T")
 
@@ -226,9 +226,9 @@ def begin(
     done: Callable[[T], None],
     failed: Callable[[StorageFailed], None] | None = None,
 ) -> simpy.Process | None:
-    """Do the work, then call `done` with what it returns, or `failed` if storage gave up (None: a failure has no consequence).
+    """Run work, then call `done` with its result, or `failed` (if given) if storage has failed.
 
-    Returns the process, which may be interrupted (then neither is called), or None if all is over already.
+    Returns the process, which may be interrupted (then neither is called), or None if the work has ended already.
     """
     try:
         awaited = next(work)

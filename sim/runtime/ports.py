@@ -1,4 +1,4 @@
-"""The ports of hosts: what each may ask of another.  Only the wiring in `run` knows the objects behind them."""
+"""The interfaces between hosts.  Only the wiring in `job_instance` knows the classes that implement them."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ class JobManagerPort(Protocol):
 
     @property
     def rule(self) -> Finishing:
-        """How the job ends."""
+        """The rule by which the job ends."""
 
     @property
     def latest_completed(self) -> int:
-        """The newest checkpoint that may be restored; 0: none."""
+        """Id of the latest completed checkpoint, or 0."""
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
-        """Deliver a message of a task after its delay.  It is lost if its JobManager is gone by then."""
+        """Deliver a message of a task after a delay, unless its JobManager is lost by then."""
 
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
-        """The task's part of a checkpoint is durable; `handles`: the files it names."""
+        """Acknowledge a checkpoint.  `handles`: files of the task's part."""
 
     def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None: ...
 
     def abandon(self, handles: Iterable[Handle]) -> None:
-        """A task gave its snapshot up: the files written for it so far are deleted."""
+        """Delete the files written so far for a snapshot that was cancelled."""
 
     def fail_task(self, task: int, reason: str) -> None:
-        """An exception ends the task."""
+        """Fail a task with an exception."""
 
     def task_runs(self, task: int) -> None:
-        """A restored task has its state and its recovered input."""
+        """Report that a restored task runs: it has its state and its recovered input."""
 
     def finished_in(self, task: int, checkpoint: int) -> None:
-        """The task takes part in a checkpoint, and its operators have finished."""
+        """Report that a task takes its snapshot after its operators have finished."""
 
     def data_ended(self, task: int) -> None: ...
 
@@ -62,36 +62,36 @@ class TaskPort(Protocol):
 
     @property
     def occupied(self) -> bool:
-        """Whether the thread of the task is at work for the control plane."""
+        """Whether the control plane holds the thread of the task."""
 
     @property
     def storing(self) -> bool:
-        """Buffers of it are kept until they are in storage."""
+        """Whether captured buffers of the task are being written to storage."""
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None: ...
 
     def notify_complete(self, checkpoint: int) -> bool:
-        """Whether it makes a difference to the task."""
+        """Notify the task of a completed checkpoint.  Return whether the task handles it."""
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None: ...
 
     def suspend(self, for_ns: int) -> None:
-        """The thread does nothing for so long, from its next mail on."""
+        """Suspend the thread of the task for a time, from its next mail on."""
 
     def stop(self) -> None:
-        """The task fails or is cancelled."""
+        """Stop the task, which has failed or is cancelled."""
 
     def free(self) -> None:
-        """The process of a stopped task is gone: its thread is at work no more."""
+        """Mark the thread of a stopped task as free, because its process has ended."""
 
-    def when_freed(self, then: Callable[[], None]) -> None:
-        """Call `then` when the thread of a stopped task is at work no more."""
+    def when_freed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the thread of a stopped task is free."""
 
     def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> Work[int]:
-        """Process: its state, the `union` of its vertex, and files of its parts; returns the bytes of state.  Raises StorageFailed."""
+        """Process: download state, the `union` list state of the vertex, and files of parts.  Return the bytes of state.  Raises StorageFailed."""
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """The task has what its part of the checkpoint holds: its thread begins."""
+        """Start the task after its part of the checkpoint is downloaded."""
 
 
 class Ends(Protocol):
@@ -100,13 +100,13 @@ class Ends(Protocol):
     def end(self, task: int) -> TaskEnd: ...
 
     def drops(self, task: int) -> bool:
-        """Whether its windows waited for a watermark that never came: all its sources were idle."""
+        """Return whether its windows wait for a watermark that never arrives, because all its sources are idle."""
 
     def at_work(self, task: int) -> bool:
-        """Whether the thread of the task is at work for the control plane."""
+        """Whether the control plane holds the thread of the task."""
 
     def in_use(self) -> Iterator[str]:
-        """What tasks and task managers use now, in words."""
+        """Describe the resources that tasks and task managers use now."""
 
     def __len__(self) -> int: ...
 
@@ -121,73 +121,73 @@ class TasksPort(Protocol):
     def __len__(self) -> int: ...
 
     def renew(self, task: int) -> None:
-        """A restarted task begins with nothing but what it is given."""
+        """Replace the host of a restarted task by a new one without state."""
 
 
 class Checks:
-    """The checks of what checkpoints promise, as hosts call them.  These notice nothing: a run that is not watched has them."""
+    """The events that hosts report to invariant monitors.  This class ignores them, for runs without monitors."""
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """A task stands at its cut."""
+        """A task has reached its cut."""
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
+        """A task reuses its part of the earlier checkpoint `before`."""
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        """The metadata of a checkpoint is durable: from now on it may be restored."""
+        """A checkpoint is complete and may be restored from now on."""
 
     def barrier_waits(self, checkpoint: int, task: int) -> None:
-        """A task has written a barrier that may time out in its outputs."""
+        """A task has forwarded a timeoutable barrier to its output queues."""
 
     def barrier_left(self, checkpoint: int, task: int) -> None:
-        """Such a barrier has left all outputs of the task."""
+        """A timeoutable barrier has left all output queues of the task."""
 
     def barrier_converted(self, checkpoint: int, task: int) -> None:
-        """Such a barrier goes unaligned: it overtakes what is in front of it."""
+        """A timeoutable barrier was converted to an unaligned one."""
 
     def deadline_heard(self, checkpoint: int, task: int) -> None:
-        """The thread of the task hears of the deadline at which a barrier in an output is converted."""
+        """The task thread handles the timeout at which queued barriers are converted."""
 
     def restarting(self, restart: int) -> None:
         """The tasks of a restart are cancelled."""
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """These tasks have just been started."""
+        """These tasks have just been started at their positions."""
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
-        """A task has got its state, which stands after so many records, and is about to run."""
+        """A task has got its state, which includes `restored_record_count` records, and is about to run."""
 
     def materialising(self, task: int, number: int) -> None:
-        """The backend below the changelog of a task is frozen."""
+        """The backend that a changelog backend wraps is frozen for a materialisation."""
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
-        """A task processes a watermark of a channel, or a status of it."""
+        """A task processes a watermark or a watermark status of a channel."""
 
     def watermark_sent(self, task: int, number: int) -> None:
-        """A task sends a watermark, or a status."""
+        """A task sends a watermark or a watermark status."""
 
     def records_left(self, task: int, until: int) -> None:
-        """A watermark lets the records up to `until` leave their windows."""
+        """A watermark releases the records up to `until` from their windows."""
 
     def window_ended(self, task: int) -> None:
-        """A window of processing time ends."""
+        """A processing-time window ends."""
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
-        """A timer of processing time lets records go."""
+        """A processing-time timer releases records."""
 
     def data_ended(self, task: int, ending: str) -> None:
-        """The end of data leaves a task: drain, no-drain or savepoint-then-finish."""
+        """A task forwards EndOfData.  `ending`: drain, no-drain or savepoint-then-finish."""
 
     def input_ended(self, task: int) -> None:
-        """No record follows for a task, and its operators end."""
+        """The input of a task has ended, and its operators finish."""
 
     def timers_quiet(self, task: int) -> None:
-        """The data of a task ends: no timer fires any more."""
+        """The data of a task has ended: no timer fires any more."""
 
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
         """The files of a materialisation are durable."""

@@ -251,8 +251,8 @@ RECOVERY = (
     Rule(
         "the ResourceManager gives no other slots before it misses the task manager",
         "runtime/jobmanager/task_managers.py",
-        'is_told = self.restart.provider != "standalone" and not what.silent',
-        "is_told = not what.silent",
+        'is_reported = self.restart.provider != "standalone" and not what.silent',
+        "is_reported = not what.silent",
         f"{_HOST}a_provider_tells_the_resource_manager[kubernetes]",
     ),
     Rule(

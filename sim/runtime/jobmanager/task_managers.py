@@ -1,4 +1,4 @@
-"""TaskManagers as the JobManager sees them: reachable, lost, warming up."""
+"""Task managers as the JobManager sees them: unreachable, lost, warming up."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
 from sim.runtime.host_loop import Speed, without_task_managers
 
-# ---- Task managers that are cut off: what a message between the JobManager and a task waits for.
+# ---- Unreachable task managers, which delay messages between the JobManager and tasks.
 
 
 class Reachability:
-    """The task managers that are cut off.  `hosts`: the task manager of each task."""
+    """The task managers that are cut off from the network.  `hosts`: task manager of each task."""
 
     def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
         self.env = env
@@ -31,32 +31,32 @@ class Reachability:
         self._cut_off_until_ns[host] = max(until_ns, self._cut_off_until_ns.get(host, 0))
 
     def delay_ns(self, task: int) -> int:
-        """What a message between the JobManager and a task waits for its network now."""
+        """Return the delay of a message between the JobManager and a task that is sent now."""
         if not self._cut_off_until_ns:
             return 0
         return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))
 
     def continue_from(self, before: Reachability) -> None:
-        """A new job instance repairs no network."""
+        """Take over the cut-off task managers of the previous job instance."""
         self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
 
 
-# ---- Tasks are slow at first, restarted ones and those of a cold start.
+# ---- Warm-up: tasks are slow after a restart or a cold start.
 #
-# Code is loaded and compiled anew (a new class loader or process), caches are empty.
+# A new class loader or process loads and compiles code again, and caches are empty.
 
 
 class WarmUp:
-    """The warm-up of all tasks of a run; `Restart.warm_up_ns` 0: there is none."""
+    """The warm-up of all tasks of a run.  If `Restart.warm_up_ns` is 0, there is none."""
 
     def __init__(self, env: TwoPlaneEnvironment, restart: Restart, speed: Speed) -> None:
         self.env = env
         self.restart = restart
         self.speed = speed
-        self._warm_ns: dict[int, int] = {}  # by task: since when, or when it will be
+        self._warm_ns: dict[int, int] = {}  # task -> end of its warm-up
 
     def begin(self, task: int) -> None:
-        """A task begins, restarted or in a job that has just been submitted; one that was still cold begins its warm-up anew."""
+        """Start the warm-up of a task, or start it again if the task is still warming up."""
         if not self.restart.warm_up_ns:
             return
         self._warm_ns[task] = self.env.now + self.restart.warm_up_ns
@@ -68,27 +68,27 @@ class WarmUp:
             self.speed.slow(task, "warm-up", Fraction(1))
 
 
-# ---- Lost task managers as the JobManager knows them: when it misses them, and when others take their place.
+# ---- Lost task managers: when the loss is detected, and when they are replaced.
 #
-# Decides nothing: heartbeats are `sim.protocol.recovery`'s, slots `sim.protocol.restart_strategy`'.
+# `sim.protocol.recovery` has the rules of heartbeats, `sim.protocol.restart_strategy` those of slots.
 
 _PHASES = 1024
-"""The number of instants within a heartbeat interval from which one is drawn."""
+"""Number of phases within a heartbeat interval, one of which is drawn."""
 
 
 class TaskManagers:
-    """The task managers as the JobMaster and the ResourceManager see them.  The phases of both heartbeats are drawn."""
+    """The task managers as JobMaster and ResourceManager see them.  The phases of both heartbeats are random."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.restart = context.scenario.restart
         self.slots = Slots(self.restart.slot_check_ns)
-        # of the task managers in the scenario, where the job runs on fewer
+        # task managers in use, by their numbers in the scenario; fewer in a job that was scaled down
         self.numbers: Sequence[int] = range(max(context.hosts) + 1)
-        self.written: Sequence[int] = self.numbers  # all of these
-        self.scenario, self.hosts = context.scenario, context.hosts  # as written, where the job runs on fewer
-        self.absent: Mapping[int, LostSlots] = {}  # task managers that the job runs without
-        # task managers that ran something of the job, by their numbers in the scenario
+        self.written: Sequence[int] = self.numbers  # all task managers of the scenario
+        self.scenario, self.hosts = context.scenario, context.hosts  # before the job was scaled down
+        self.absent: Mapping[int, LostSlots] = {}  # task managers of the scenario that the job runs without
+        # task managers that have run tasks of the job, by their numbers in the scenario
         self._used = frozenset(self.numbers)
         self._losses = 0
         self._job_managers = 0
@@ -96,13 +96,13 @@ class TaskManagers:
         self._resource_manager = self._heartbeats("resource-manager")
 
     def lose(self, what: TaskManagerLost, number: int) -> int:
-        """Task manager `number` is gone now; returns when the JobMaster misses it."""
+        """Lose task manager `number` now.  Return when the JobMaster detects it [ns]."""
         now = self.context.env.now
         missed_ns = now if what.orderly else self._job_master.missed_ns(now, silent=what.silent)
-        # Kubernetes and YARN tell of a container that has ended
-        is_told = self.restart.provider != "standalone" and not what.silent
-        released_ns = now if what.orderly or is_told else self._resource_manager.missed_ns(now, silent=what.silent)
-        # Flink asks Kubernetes and YARN for another one, and only once it knows of the loss
+        # Kubernetes and YARN report that a container has ended
+        is_reported = self.restart.provider != "standalone" and not what.silent
+        released_ns = now if what.orderly or is_reported else self._resource_manager.missed_ns(now, silent=what.silent)
+        # Flink requests a replacement from Kubernetes or YARN once it knows of the loss
         begun_ns = now if self.restart.provider == "standalone" else released_ns
         table = quantile_table(self.restart.replacement)
         u = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
@@ -112,28 +112,28 @@ class TaskManagers:
         return lost.gone_ns
 
     def _refusal_ns(self, what: TaskManagerLost) -> int:
-        """The time until a deployment to a silent machine is given up [ns].  Such a machine refuses no call."""
+        """Return the time until a deployment to a silent machine fails, which does not refuse the call [ns]."""
         return self.restart.ask_timeout_ns if what.silent else 0
 
     def silent_since(self, lost_ns: int) -> int:
-        """When task managers miss a JobManager that is lost at that time."""
+        """Return when task managers detect the loss of a JobManager at `lost_ns`."""
         return self._job_master.missed_ns(lost_ns, silent=True)
 
     def elect(self) -> None:
-        """Another JobManager takes over, with heartbeats of its own."""
+        """Let another JobManager take over, with other heartbeat phases."""
         self._job_managers += 1
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")
         self.slots = self.slots.for_new_leader(self.context.env.now)
 
     def deployment(self, tasks: Iterable[int]) -> Deployment:
-        """The outcome of a deployment of these tasks that begins now."""
+        """Return the outcome of a deployment of these tasks now."""
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
 
     def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
-        """The tasks, among these, that are deployed on a process that ran nothing of the job yet.
+        """Return the tasks that are deployed on a new process, which has not run tasks of the job.
 
-        It replaces a lost one, or a larger parallelism brings it in.
+        It replaces a lost task manager, or was added for a larger parallelism.
         """
         hosts = {self.context.hosts[task] for task in tasks}
         fresh = self.slots.replaced(hosts) | {host for host in hosts if self._number(host) not in self._used}
@@ -145,11 +145,11 @@ class TaskManagers:
         self._used |= {self._number(host) for host in hosts}
 
     def _number(self, host: int) -> int:
-        """A larger parallelism brings in task managers that the scenario begins without."""
+        """Return the number of a task manager in the scenario.  Task managers added for a larger parallelism keep theirs."""
         return self.numbers[host] if host < len(self.numbers) else host
 
     def continue_from(self, before: TaskManagers) -> None:
-        """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
+        """Take over the task managers of the previous job instance, without those that an adaptive job has lost."""
         now = self.context.env.now
         self._used = before._used
         known = before.slots.for_new_leader(now)
@@ -166,7 +166,7 @@ class TaskManagers:
             self.slots = replace(known, lost=back)
 
     def returning(self) -> dict[int, int]:
-        """Task managers of the scenario that are missing now -> when there are others in their place."""
+        """Return missing task manager of the scenario -> time of its replacement."""
         here = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
         now = self.context.env.now
         return {number: slots.given_ns for number, slots in {**self.absent, **here}.items() if slots.given_ns > now}
@@ -175,7 +175,7 @@ class TaskManagers:
         return set(self.written) <= set(missing)
 
     def can_do_without(self, missing: Collection[int]) -> bool:
-        """Whether the job can run on the others."""
+        """Return whether the job can run without these task managers."""
         return without_task_managers(self.scenario, self.hosts, missing) is not None
 
     def _heartbeats(self, sender: str) -> Heartbeats:

@@ -1,4 +1,4 @@
-"""Threads of a task: the task thread, the asynchronous part, steps that are equal."""
+"""The threads of a task, and a cache of equal steps of the tasks of a vertex."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import DetachedWork, Work, run_detached, schedule_urgent_callback
 
-# ---- A task's one asynchronous thread: snapshots take their turns, each stays until it is acknowledged or cancelled.
+# ---- The asynchronous thread of a task: snapshots queue, and each holds it until it is acknowledged or cancelled.
 #
-# Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, so asynchronous work of one task is
-# serial.
+# Source: the asyncOperationsThreadPool of StreamTask has only one thread, so asynchronous work of a task is serial.
 
 
 @dataclass(slots=True)
 class _Turn:
-    """The asynchronous work of one snapshot, which waits for the thread or has it."""
+    """The asynchronous work of one snapshot, queued or in progress."""
 
     checkpoint: int
     work: Work[None]
@@ -33,27 +32,27 @@ class _Turn:
 
 
 class AsyncThread:
-    """The one asynchronous thread of a task."""
+    """The asynchronous thread of a task."""
 
     def __init__(self, env: TwoPlaneEnvironment) -> None:
         self.env = env
-        self._turns: list[_Turn] = []  # the first one has the thread
+        self._turns: list[_Turn] = []  # the first one holds the thread
 
     @property
     def at_work(self) -> bool:
-        """Whether a snapshot has the thread, or waits for it."""
+        """Whether a snapshot holds the thread or waits for it."""
         return bool(self._turns)
 
     def queue(
         self, checkpoint: int, work: Work[None], done: Callable[[], None], failed: Callable[[], None] = lambda: None
     ) -> None:
-        """Begin the work when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
+        """Start the work when the thread is free, then call `done`, or `failed` if storage has failed.  The thread is held until `leave`."""
         self._turns.append(_Turn(checkpoint, work, done, failed))
         if len(self._turns) == 1:
             self._next()
 
     def leave(self, checkpoint: int) -> None:
-        """This snapshot needs the thread no more; unfinished work stops where it is."""
+        """Release the thread that a snapshot holds, and interrupt its work."""
         turn = next((turn for turn in self._turns if turn.checkpoint == checkpoint), None)
         if turn is None:
             return
@@ -65,7 +64,7 @@ class AsyncThread:
             self._next()
 
     def stop(self) -> None:
-        """The task has stopped."""
+        """Release the thread of a stopped task."""
         for turn in tuple(self._turns)[1:]:
             self._turns.remove(turn)
         if self._turns:
@@ -75,13 +74,13 @@ class AsyncThread:
         turn = self._turns[0]
         work = self._work(turn)
         awaited = next(work, None)
-        # the event is over: the work goes on in a turn of its own
+        # the event has been processed: the work continues in a separate event
         if awaited is not None and awaited.callbacks is None:
-            schedule_urgent_callback(self.env, lambda: self._go_on(turn, work, awaited))
+            schedule_urgent_callback(self.env, lambda: self._continue(turn, work, awaited))
         elif awaited is not None:
             turn.working = run_detached(work, awaited)
 
-    def _go_on(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> None:
+    def _continue(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> None:
         if turn in self._turns:
             turn.working = run_detached(work, awaited)
         else:
@@ -92,7 +91,7 @@ class AsyncThread:
         try:
             yield from turn.work
         except simpy.Interrupt:
-            return  # cancelled: its files are left behind
+            return  # cancelled; its files remain
         except StorageFailed:
             turn.working = None
             turn.failed()
@@ -101,28 +100,27 @@ class AsyncThread:
         turn.done()
 
 
-# ---- Steps of equal machines, made once: many tasks of a vertex meet the barriers of a checkpoint at the same time.
+# ---- A cache of steps: many tasks of a vertex get the same barriers at the same time.
 #
-# Machines are values and steps are functions of them.  A task that stands where another stood, and hears the same, goes
-# the same way.
+# Machines are values and steps are pure functions, so equal machines with equal events have equal successors.
 
 _MAX_STEPS_REMEMBERED = 512
-"""Steps remembered: tasks that are equal step one after the other."""
+"""Size of the cache.  Equal tasks step one after the other, so it may be small."""
 
 _Answer = tuple[TaskCheckpointing, tuple[TaskCommand, ...]]
 
 
 class EqualSteps:
-    """The steps of the machines of one vertex, each computed once for all tasks that are equal."""
+    """The steps of the machines of one vertex, each computed once for all equal tasks."""
 
     def __init__(self, first: TaskCheckpointing) -> None:
         self.first = first
-        # by the identity of the machine, which stays alive here
+        # by the id of the machine, which this entry keeps alive
         self._steps: dict[int, tuple[TaskCheckpointing, TaskEvent, _Answer]] = {}
         self._rest = first  # the latest one without a snapshot
 
     def on(self, machine: TaskCheckpointing, event: TaskEvent) -> _Answer:
-        """`TaskCheckpointing.on`."""
+        """Return `machine.on(event)`, cached."""
         step = self._steps.get(id(machine))
         if step is not None and step[1] == event:
             return step[2]
@@ -135,11 +133,11 @@ class EqualSteps:
         return after, commands
 
 
-# ---- A task's thread as the control plane sees it: mails run between records, longer work holds the thread.
+# ---- The task thread: mails run between records, longer work holds the thread.
 #
-# Flink:  StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run
-# in batches: those that come while a mail works wait for the next batch, and one element of the input comes before it
-# (MailboxProcessor#runMailboxLoop).
+# Source: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never within a record.  Mails run in
+# batches: mails that arrive while a mail holds the thread wait for the next batch, before which one element of the input
+# is processed (MailboxProcessor#runMailboxLoop).
 
 
 class TaskThread:
@@ -149,21 +147,21 @@ class TaskThread:
         self.plane = plane
         self.task = task
         self.occupied = False
-        self.suspended = False  # from outside: it is occupied, and does nothing
+        self.suspended = False  # occupied by a fault, without work
         self.stopped = False
-        self.mails_only = False  # no record is served any more
-        self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
-        self.yields = False  # an operator waits: only notifications pass
+        self.mails_only = False  # the thread processes no more records
+        self.freed: Callable[[], None] = lambda: None  # called when work ends that held the thread of a stopped task
+        self.yields = False  # an operator yields: only notifications are processed
         self._at_mails = False
-        self._writes = False  # outputs were let go: no mail before they are written
-        self._released = False  # it takes mails only, but writes now what was let go
+        self._writes = False  # released outputs are being written: mails wait
+        self._released = False  # `mails_only`, but writing released outputs now
         self._mails: list[tuple[Callable[[], None], bool]] = []
-        self._batch: int | None = None  # mails left of a batch in which one kept the thread
+        self._batch: int | None = None  # mails left of a batch in which one held the thread
 
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
-        """Have `mail` run by the task thread, between records, after the mails before it.
+        """Queue a mail, which the task thread runs between records.
 
-        `notifies`: it is a notification, which an operator that waits lets through as well (mails of the highest priority).
+        `notifies`: a notification, which is processed even while an operator yields (mails of the highest priority).
         """
         if self.stopped:
             return
@@ -172,7 +170,7 @@ class TaskThread:
             self._call()
 
     def at_safe_point(self) -> None:
-        """The plane reports that the task is between records."""
+        """Run mails: the plane reports that the task is between records."""
         self._at_mails = True
         self._writes = False
         while not self.occupied and not self._writes and self._batch != 0 and (mail := self._next()) is not None:
@@ -186,9 +184,9 @@ class TaskThread:
             self._interrupt()
 
     def release_late_outputs(self, until: int) -> None:
-        """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them.
+        """Write the outputs of the first `until` records now.  Writing may block the thread, and mails wait for it.
 
-        A thread that takes mails only goes back to them: the plane says when the outputs are written.
+        A thread in `mails_only` returns to mails when the plane reports that the outputs are written.
         """
         self.plane.release_late_outputs(self.task, until)
         self._writes = True
@@ -197,18 +195,18 @@ class TaskThread:
             self.plane.report_written(self.task)
 
     def stop(self) -> None:
-        """The thread takes no mail any more."""
+        """Stop the thread: it processes no more mails."""
         self.stopped = True
         self._mails.clear()
 
     def end(self) -> None:
-        """An exception leaves the thread: it serves nothing more, and a cancellation does not wait for its work."""
+        """End the thread by an exception.  A cancellation need not wait for it."""
         self.occupy()
         self.stop()
         self.occupied = False
 
     def occupy(self) -> None:
-        """Keep the thread for the control plane (no effect if it is kept already).  Call at a safe point only."""
+        """Hold the thread for the control plane, unless it is held already.  To be called at a safe point only."""
         if not self.occupied:
             self.occupied = True
             if not self.mails_only:
@@ -226,10 +224,10 @@ class TaskThread:
             self.suspended = False
             self.vacate()
 
-        self.post(freeze, notifies=True)  # an operator that waits lets it pass, too
+        self.post(freeze, notifies=True)  # processed even while an operator yields
 
     def vacate(self) -> None:
-        """Let the thread go back to mails and records."""
+        """Release the thread, which processes mails and records again."""
         if self.occupied and self.stopped:
             self.freed()
         elif self.occupied:
@@ -242,7 +240,7 @@ class TaskThread:
                 self._batch = None
 
     def serve_mails_only(self) -> None:
-        """No record any more, mails at once: the data of this task ends here.  Call at a safe point only."""
+        """Process no more records, only mails: the data of this task ends.  To be called at a safe point only."""
         if not self.mails_only:
             if not self.occupied:
                 self.plane.hold(self.task)
@@ -251,26 +249,26 @@ class TaskThread:
 
     @property
     def takes_mails(self) -> bool:
-        """Whether the thread takes all mails at its next safe point."""
+        """Whether the thread processes all mails at its next safe point."""
         return not (self.occupied or self.yields)
 
     def begin_yield(self) -> None:
-        """An operator waits for late outputs at the end of its input (MailboxExecutor#yield): neither barriers nor records meanwhile."""
+        """Let an operator yield until its late outputs are written (MailboxExecutor#yield): no barriers or records are processed."""
         self.yields = True
         self._release()
         self.plane.wait_for_late(self.task)
 
     def end_yield(self) -> None:
-        """The last late output is written.  Call when the plane says so."""
+        """End the yield: the plane reports that the last late output is written."""
         self.yields = False
         self.written()
         if self._mails and not self.occupied:
             self._call()
 
     def written(self) -> bool:
-        """What was let go is written: a thread that takes mails only does so again, unless its operator waits for late outputs.
+        """Handle that released outputs are written.  A thread in `mails_only` returns to mails, unless an operator yields.
 
-        True: it was such a thread that wrote.  Call when the plane says so.
+        Return whether the thread is in `mails_only`.
         """
         if not self._released:
             return False
@@ -282,13 +280,13 @@ class TaskThread:
         return True
 
     def _release(self) -> None:
-        """The data of this task has ended, but it still has outputs to write."""
+        """Let a thread in `mails_only` write outputs."""
         if self.mails_only and not self._released:
             self._released = True
             self.plane.release(self.task)
 
     def _next(self) -> Callable[[], None] | None:
-        """Take the next mail, if there is one."""
+        """Remove and return the next mail, or None."""
         place = next((i for i, (_, notifies) in enumerate(self._mails) if notifies or not self.yields), None)
         if place is None:
             return None
@@ -297,14 +295,14 @@ class TaskThread:
         return mail
 
     def _call(self) -> None:
-        """Make the thread look for mails."""
+        """Make the thread process mails."""
         if not self.mails_only:
             self._interrupt()
         elif not self._at_mails and not self._released:
             self.at_safe_point()
 
     def _interrupt(self) -> None:
-        """Ask for a safe point: at once, or behind an element where a batch of mails is over."""
+        """Request a safe point: at once, or after one element if a batch of mails has ended."""
         if self._batch == 0:
             self._batch = None
             self.plane.interrupt_behind(self.task)
