@@ -408,24 +408,24 @@ class CommittedOutput:
         return (*self.names[committable.writer], committable.epoch, committable.opened_ns)
 
 
-# ---- The context that all hosts of one job instance share: scenario, clock, data plane, storage, and the records of what happened.
+# ---- The context that all hosts of a job instance share: scenario, clock, data plane, storage, journal and statistics.
 #
 # Nothing here is replaced while the instance runs.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The snapshot that a job instance begins from."""
+    """The snapshot that a job instance starts from."""
 
-    instance: int  # number of the instance that begins
+    instance: int  # number of the instance that starts
     at_ns: int
     checkpoint: int
-    served: np.ndarray  # records served by each task when the instance before it ended
+    served: np.ndarray  # records served by each task at the end of the previous instance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """Scenario, clock, data plane, storage and records of one job instance."""
+    """Scenario, clock, data plane, storage, journal and statistics of one job instance."""
 
     scenario: Scenario
     spec: PlaneSpec
@@ -436,45 +436,45 @@ class Context:
     hosts: Sequence[int]  # task manager of each task
     names: Sequence[tuple[str, int]]  # vertex and subtask index of each task
     forced: frozenset[int] = frozenset()  # edges whose barriers are forced to be aligned
-    origin: Origin | None = None  # None: the job's first instance, which begins with nothing
+    origin: Origin | None = None  # None: the first instance of the job
     journal: Journal = field(default_factory=Journal)
     stats: dict[int, CheckpointStats] = field(default_factory=dict)  # by checkpoint
     commits: list[CommitStats] = field(default_factory=list)
-    # sink -> until when its commits fail; None: the next one does
+    # sink -> time until which its commits fail; None: only the next one fails
     failing_commits: dict[str, int | None] = field(default_factory=dict)
 
     def note(
         self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = ""
     ) -> None:
-        """Enter into the journal what happens now."""
+        """Add a journal row at the current time."""
         self.journal.note(self.env.now, happening, checkpoint, task, number, detail)
 
     @property
     def instance(self) -> int:
-        """The number of the instance in its chain of jobs."""
+        """Number of the job instance; 0: the first one."""
         return 0 if self.origin is None else self.origin.instance
 
     @property
     def begun_from(self) -> int:
-        """The checkpoint the instance begins from; 0: none."""
+        """Checkpoint that the instance starts from; 0: none."""
         return 0 if self.origin is None else self.origin.checkpoint
 
     def gate_edge(self, task: int, gate: int) -> int:
-        """The edge of a gate, given by its position among the task's gates."""
+        """Return the edge of a task's gate."""
         return self.layout.gates[self.layout.task_gates[task][gate]][1]
 
     def outputs(self, task: int) -> list[tuple[int, bool]]:
-        """(edge, whether it forces barriers to be aligned) of each output of a task."""
+        """Return (edge, whether barriers are forced to be aligned) of each output of a task."""
         edges = [self.layout.partitions[p][1] for p in self.layout.task_partitions[task]]
         return [(edge, edge in self.forced) for edge in edges]
 
     def residual_ns(self, part: Part, task: int, checkpoint: int) -> int:
-        """What this part of a checkpoint takes beyond the model."""
+        """Return the residual time of this part of a checkpoint, which the model does not explain [ns]."""
         if not self.scenario.residuals.of:
             return 0
         return drawn_ns(self.scenario.residuals, part, *self.names[task], checkpoint, self.scenario.run.seed)
 
     @property
     def periodic(self) -> bool:
-        """Whether the job takes checkpoints by itself."""
+        """Whether periodic checkpoints are on."""
         return self.scenario.checkpoint.interval_ns is not None

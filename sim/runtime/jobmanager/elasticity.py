@@ -1,7 +1,7 @@
-"""The adaptive scheduler of a running job: it goes on with fewer slots, and with more when they are back.
+"""The adaptive scheduler of a running job, which is rescaled when slots are lost or return.
 
-Decides nothing: when is `sim.protocol.recovery`'s, with how many subtasks `sim.runtime.fewer_slots`'.  Another
-parallelism takes another job instance, which begins from the latest completed checkpoint.
+`sim.protocol.recovery` decides when, `sim.runtime.host_loop` computes the parallelism.  Another parallelism needs another
+job instance, which starts from the latest completed checkpoint.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sim.runtime.result import Outcome
 RESCALES_WITH_CHECKPOINT = "2.x"
 """Profile whose scheduler waits for a completed checkpoint (FLIP-461)."""
 _INTERVALS = 3
-"""`rescale-trigger.max-checkpoint-failures` and one more."""
+"""Checkpoint intervals to wait for a checkpoint: `rescale-trigger.max-checkpoint-failures` + 1."""
 
 
 class Elasticity:
-    """The waits of one job instance for slots.  `is_current`: whether the restart of that number is still the latest."""
+    """Rescales one job instance.  `is_current`: returns whether a restart is still the latest."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class Elasticity:
         return self.options.scheduler == "adaptive"
 
     def waits(self, restart: int) -> bool:
-        """Whether a restart is left to another instance, with fewer slots."""
+        """Return whether a restart waits for slots and is left to another instance, with fewer slots."""
         now, lost = self.env.now, self.managers.returning()
         if not self.is_adaptive or not lost:
             return False
         first_ns = now
-        if self.managers.without_any(lost):  # it waits for the first slot, and then until slots are stable
+        if self.managers.without_any(lost):  # wait for the first slot, and then until slots are stable
             first_ns = min(lost.values())
             self._give_up_later(restart, first_ns)
         start = compute_start(first_ns, lost.values(), self.options)
@@ -63,7 +63,7 @@ class Elasticity:
         return True
 
     def executes(self, restart: int, at_ns: int) -> None:
-        """The job is deployed, at `at_ns`.  Where task managers are missing it is rescaled when they are back."""
+        """Handle a deployment at `at_ns`.  If task managers are missing, the job is rescaled when they return."""
         self._rescales_with_checkpoint = False
         missing = [slots.given_ns for slots in self.managers.absent.values()]
         if self.is_adaptive and missing:
@@ -80,13 +80,13 @@ class Elasticity:
             self.env.call_in(_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart))
 
     def _on_checkpoint_completed(self) -> None:
-        """A checkpoint is complete, from which a job that waits for one is rescaled."""
+        """Rescale a job that waits for a completed checkpoint."""
         lost = self.managers.returning()
         if self._rescales_with_checkpoint and self.managers.can_do_without(lost):
             self.outcome.rescale(frozenset(lost))
 
     def _rescale(self, restart: int) -> None:
-        """Go on with the slots that are there; without any, when the first one is."""
+        """Rescale the job to the available slots, or wait for the first one."""
         if not self.is_current(restart) or not self.coordinator.machine.latest_completed:
             return
         lost = self.managers.returning()
@@ -96,7 +96,7 @@ class Elasticity:
             self.env.call_in(min(lost.values()) - self.env.now, lambda: self._rescale(restart))
 
     def _give_up_later(self, restart: int, ready_ns: int) -> None:
-        """Without any slot the job fails in the end (NoResourceAvailableException)."""
+        """Fail the job after the resource timeout if it gets no slot (NoResourceAvailableException)."""
         wait_ns = None if self.options.reactive else self.options.resource_wait_ns
 
         def give_up() -> None:
