@@ -585,8 +585,7 @@ def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
     instance = [tasks["x_job"], tasks["vertex"]] if "x_job" in tasks else tasks["vertex"]
     parallelism = tasks.groupby(instance)["index"].transform("max")
     subtask = [tasks["vertex"], tasks["index"], parallelism]
-    sums = [column.groupby(subtask, sort=False).sum() for column in (tasks["accumulateBusyTimeMs"], spent)]
-    busy = sums[0] / sums[1].where(sums[1] > 0, 1.0)
+    busy = (tasks["accumulateBusyTimeMs"] / spent.where(spent > 0, 1.0)).groupby(subtask, sort=False).mean()
     vertices = busy.groupby(level=0, sort=False).max()
     vertex = vertices.index[vertices >= vertices.max() - 0.02][-1]
     return str(vertex), int(busy[vertex].idxmax()[0]), float(busy[vertex].max())

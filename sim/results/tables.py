@@ -303,6 +303,7 @@ def _names(snapshots: Iterable[StoredSnapshot]) -> str:
 
 
 EXPIRED = "CHECKPOINT_EXPIRED"
+NOT_TRIGGERED = "TRIGGER_CHECKPOINT_FAILURE"
 """Reason (CheckpointFailureReason) of checkpoints that did not complete before their timeout."""
 TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
 """First words of the cause of a restart after more consecutive checkpoint failures than are tolerated."""

@@ -14,7 +14,7 @@ from sim.results.formats import bytes_text, change_text, count_text, ms_text, pe
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
-from sim.results.tables import EXPIRED
+from sim.results.tables import EXPIRED, NOT_TRIGGERED
 
 # ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
 
@@ -337,7 +337,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     if row.standstill:
         begun += f", because {_circle(worst)}"
     elif failed is not None and (
-        failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))
+        failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
     ):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
     if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable < _failures(worst):
@@ -378,6 +378,11 @@ def _fates(line: StrategyRow) -> list[str]:
         + (expire if _is_expiry(message) else f"{fail} ({message.rstrip('.') or 'no reason given'})")
         for i, (message, count) in enumerate(line.singles.failures)
     ]
+
+
+def _is_unanswered(message: str) -> bool:
+    """Return whether a checkpoint failed as acknowledgements, or answers to its trigger, did not come in time."""
+    return _is_expiry(message) or message == NOT_TRIGGERED
 
 
 def _is_expiry(message: str) -> bool:
@@ -470,6 +475,8 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
     match part:
         case "queue" if way.queue_at_source:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            if single is line.singles.failed and line.singles.failures[0][0] == NOT_TRIGGERED:
+                return f"{queue} does not answer the trigger of {called} within {spent}, pekko.ask.timeout: its TaskManager is cut off"
             late = (
                 f"does not take the trigger of {called} within"
                 if single.cut_off

@@ -371,6 +371,13 @@ def was_given_up(told: Printed, match: re.Match[str]) -> bool:
     return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
 
 
+def was_cut_off(told: Printed, match: re.Match[str]) -> bool:
+    """It failed as its trigger was not answered, while a TaskManager was cut off."""
+    run = told.run_of(match)
+    cut_off = [entry for entry in run.journal if entry.happening is Happening.FAULT and "cut off" in entry.detail]
+    return bool(cut_off) and told.row(match)["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE"
+
+
 def largest(*parts: str) -> Claim:
     """The printed time passes so at the named vertex: in the column with most of the named checkpoint's critical path, no kind takes more."""
 
@@ -454,14 +461,26 @@ def costs_the_same(told: Printed, match: re.Match[str]) -> bool:
     return max(down) - min(down) < max(100.0, 0.1 * max(down)) and max(replayed) <= 1.1 * min(replayed)
 
 
+def restarts_with_attempts(run: Result) -> list[list[dict]]:
+    """The restarts of a run: a failure, and those that follow before the job runs again; of tasks that fail at once, the last."""
+    found: list[list[dict]] = []
+    at_once = {row["failed"]: row for row in sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])}
+    for row in at_once.values():
+        last = found[-1][-1] if found else None
+        is_planned = row["kind"] in PLANNED_RESTARTS
+        if last is None or last["running"] >= 0 or (last["kind"] in PLANNED_RESTARTS) != is_planned:
+            found.append([])
+        found[-1].append(row)
+    return found
+
+
 def replays(told: Printed, match: re.Match[str]) -> bool:
     """The median over its failures, or over planned restarts where nothing failed; and its largest lag."""
     runs = told.runs(match["of"])
-    rows = [row for run in runs for row in run.recoveries.to_dict("records")]
-    failures = [row for row in rows if row["kind"] not in PLANNED_RESTARTS] or rows
-    ran = [row["replayed_records"] for row in failures if row["running"] >= 0] or [
-        row["replayed_records"] for row in failures
-    ]
+    restarts = [restart for run in runs for restart in restarts_with_attempts(run)]
+    failures = [own for own in restarts if own[0]["kind"] not in PLANNED_RESTARTS] or restarts
+    ran = [own for own in failures if own[-1]["running"] >= 0] or failures
+    ran = [sum(row["replayed_records"] for row in own) for own in ran]
     disturbed, to_the_end = 0.0, 0.0  # the second: of a backlog that is not worked off after the first failure
     for run in runs:
         own = sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])
@@ -845,6 +864,12 @@ TEMPLATES = (
         rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
         largest(*QUEUES),
         completed,
+    ),
+    template(
+        "no answer to the trigger",
+        rf"{AT} does not answer the trigger of CHECKPOINT within (?P<took>MS), pekko.ask.timeout: its TaskManager is cut off",
+        largest(*QUEUES),
+        was_cut_off,
     ),
     template(
         "source thread, no trigger",

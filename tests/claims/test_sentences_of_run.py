@@ -49,6 +49,9 @@ FULL = {"rate": "unlimited", "service": "5 ms", "b": ", snapshot: {sync: 300 ms}
 SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1}}\n"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
+    "a trigger that is not answered": job(
+        rest="faults: [{network: 0, at: 2500 ms, lasts: 5 s}]\nrestart: {ask-timeout: 1 s}\ncluster: {placement: single}\n"
+    ),
     "one of two ways to finish": job(src=", records: 300", checkpoint=", finish: [flink, off]", interval="5 s"),
     "nothing was triggered": job(interval="1 min", duration="3 s", rest="overheads: {first-trigger: 30 s}"),
     "a bounded source beside another": job(more="h: {source: {rate: 100/s, record: 1 kB, records: 300}}, ", **BESIDE),
