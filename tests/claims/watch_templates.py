@@ -5,6 +5,7 @@ import random
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from types import SimpleNamespace
 
 import numpy as np
@@ -319,6 +320,26 @@ def did_fail(told, match):
     return point.status == "FAILED" and after and (match["why"] or "") == point.failure and is_it
 
 
+def fail_in_a_row(told, match):
+    """So many periodic checkpoints have failed since one completed, up to the named one."""
+    periodic = [point for point in told.watched if not point.is_savepoint]
+    ends = [place for place, point in enumerate(periodic) if point.number == int(match["n"])]
+    return bool(ends) and failures_before(periodic[: ends[0] + 1]) == int(match["count"])
+
+
+def complete_again(told, match):
+    """Before one of the checkpoints that completed, so many had failed since the one before."""
+    periodic = [point for point in told.watched if not point.is_savepoint]
+    done = [place for place, point in enumerate(periodic) if point.status == "COMPLETED"]
+    return int(match["count"]) in [failures_before(periodic[:place]) for place in done[-10:]]
+
+
+def failures_before(periodic):
+    """How many of the last checkpoints failed since one completed."""
+    since = takewhile(lambda point: point.status != "COMPLETED", reversed(periodic))
+    return sum(point.status == "FAILED" for point in since)
+
+
 def gives_no_answer(told, match):
     return told.away_ms is not None and told.at(match["since"]) == told.away_ms // 1000 * 1000
 
@@ -451,6 +472,19 @@ TEMPLATES = tuple(
             "failed",
             r"(?P<what>checkpoint|savepoint) (?P<n>\d+) failed(?: after (?P<after>MS))?(?:: (?P<why>.*))?$",
             did_fail,
+        ),
+        (
+            "failed in a row",
+            (
+                r"no checkpoint completes(?: since the one of CLOCK)?: (?P<count>\d+) in a row failed(?: \(\d+ are tolerated\))?, "
+                r"(?P<n>\d+) the last(?: after MS)?(?:: .*)?$"
+            ),
+            fail_in_a_row,
+        ),
+        (
+            "completes again",
+            r"checkpoints complete again, after (?P<count>\d+) failed in a row$",
+            complete_again,
         ),
         ("more", r"and \d+ more at this look$", always),
         ("no answer", r"The JobManager gives no answer since (?P<since>CLOCK)", gives_no_answer),
