@@ -474,7 +474,10 @@ def levers_left(race: CandidateSearch, levers: Levers, chosen: Setting | None) -
             if change.name not in pulled and (best is None or excess(setting, race.limits) < excess(best, race.limits)):
                 nearest[change.name] = setting
     lines = [f"{name_of(setting.name)}: {_left_because(race, setting, chosen)}" for setting in nearest.values()]
-    return [f"Levers that were tried and are not advised: {'; '.join(lines)}."] if lines else []
+    relaxed = (
+        f" {len(levers.relaxed)} keys relaxed: {', '.join(levers.relaxed)}." if levers.relaxed and not chosen else ""
+    )
+    return [f"Levers that were tried and are not advised: {'; '.join(lines)}.{relaxed}"] if lines else []
 
 
 def _left_because(race: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:

@@ -25,7 +25,7 @@ from sim.advice.uncertainty import capped, doubts, remarks
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_text import flink_text
-from sim.model.schema.history_file import missed_failures
+from sim.model.schema.history_file import contradiction
 from sim.model.text import listed
 from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, json_ready, ms_text
@@ -71,7 +71,14 @@ def report(
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
     marked = marked_unknowns(bench)
     assumed: dict[str, Any] = {}
-    needed = requirements(race, assumed) if chosen is None and race.settings and levers.has_relaxed else []
+    needed = []
+    if chosen is None and race.settings:
+        if levers.has_relaxed:
+            needed = requirements(race, assumed)
+        else:
+            race.noted(
+                "the smallest change of storage, subtasks or operators with which a setting would fit", covered=False
+            )
     enough = [own.sentence for own in needed]
     lasts = lasting(race)
     first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
@@ -130,7 +137,7 @@ def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
 
 def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
     """Return the report on a job whose history contradicts its simulation: nothing is tried.  `reasons`: what to do first."""
-    first = f"No advice: {missed_failures(bench.backtest)}."
+    first = f"No advice: {contradiction(bench.backtest)}."
     data = {
         "advised": None,
         "today": None,

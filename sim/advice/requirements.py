@@ -25,7 +25,8 @@ MAX_SPEEDUP = 64.0
 """Largest factor that is tried."""
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
-_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic", "requests")
+_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
+_REQUESTS = "the request limit of checkpoint storage"
 _OPERATORS = ("service",)
 
 
@@ -35,7 +36,7 @@ class NeededChange:
 
     sentence: str
     factors: tuple[float, ...]  # factors that the text names
-    rates: tuple[float, float] | None = None  # (current, required) bytes per second
+    rates: tuple[float, float] | None = None  # (current, required) bytes or requests per second
 
 
 def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededChange]:
@@ -45,7 +46,11 @@ def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededC
     """
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
     parts = {}
-    for what, keys, section in (("checkpoint storage", _STORAGE, "storage"), ("operators", _OPERATORS, "job")):
+    for what, keys, section in (
+        (_REQUESTS, ("requests",), "storage"),
+        ("checkpoint storage", _STORAGE, "storage"),
+        ("operators", _OPERATORS, "job"),
+    ):
         found = {
             key: value
             for key, value in quantities(plain.get(section, {}), (section,), keys)
@@ -69,11 +74,11 @@ def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededC
     needed = [
         NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits
     ]
-    if lacking := [NeededChange(f"{what} {MAX_SPEEDUP:g} times as fast", (MAX_SPEEDUP,)) for what in short] + too_few:
+    if lacking := [NeededChange(_times(what, MAX_SPEEDUP), (MAX_SPEEDUP,)) for what in short] + too_few:
         factors = tuple(factor for own in lacking for factor in own.factors)
         needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
     return needed + [
-        NeededChange(f"Not run: {what} {MAX_SPEEDUP:g} times as fast: {reason}.", (MAX_SPEEDUP,))
+        NeededChange(f"Not run: {_times(what, MAX_SPEEDUP)}: {reason}.", (MAX_SPEEDUP,))
         for what, reason in unknown.items()
     ]
 
@@ -140,13 +145,17 @@ def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuanti
     except BudgetUsedError:
         race.noted(f"factors between {short:.2g} and {enough:.2g} for {what}", covered=False)
     written, rates = _rates(found, enough)
-    return NeededChange(f"{what} {enough:.2g} times as fast{written}", (enough,), rates)
+    return NeededChange(f"{_times(what, enough)}{written}", (enough,), rates)
+
+
+def _times(what: str, factor: float) -> str:
+    return f"{what} {factor:.2g} times as {'high' if what == _REQUESTS else 'fast'}"
 
 
 def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
-    """Return `` (360 MB/s instead of 253 MB/s)`` for the first rate among the quantities, and both rates."""
+    """Return `` (360 MB/s instead of 253 MB/s)`` for the first bandwidth or request limit, and both rates."""
     for key, quantity in found.items():
-        if quantity.kind == "byte rate" and key.endswith(".bandwidth"):
+        if key.endswith((".bandwidth", ".requests")):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
             return f" ({faster.written()} instead of {quantity.written()})", (
                 float(quantity.value),

@@ -68,6 +68,7 @@ class Levers(NoTuning):
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
+        self.relaxed: tuple[str, ...] = ()  # keys that `relax` has set to non-binding values, with these
         self.has_relaxed = False  # `relax` has run all keys that may bind at non-binding values
 
     def pull(self, race: CandidateSearch) -> None:
@@ -100,6 +101,7 @@ class Levers(NoTuning):
         changes = [change for change in found if not own & set(change.point)]
         points = {key: value for change in changes for key, value in change.point.items()}
         together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
+        self.relaxed = tuple(change.name for change in changes)
         of_interval = {"recovery_ms", "visible_ms", "loss"} & set(nearest.breaks)
         every = [other for other in _intervals(race) if other != base.interval_ns] if of_interval else []
         for interval_ns in [base.interval_ns, *every] if changes else []:

@@ -11,6 +11,7 @@ from sim.advice.candidates import CandidateSearch, LeftOut, NoTuning
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import run_until_sure
+from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
 from sim.advice.trials import RACE, Bench
@@ -386,3 +387,34 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
     assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
     assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
     assert found.nearest.protocol == "aligned"
+
+
+def test_the_request_limit_of_storage_is_a_part_of_its_own(job):
+    """More bandwidth does not answer requests that are refused."""
+    job.write_text(
+        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
+        + "storage: {object-store: {requests: 100/s, latency: 50 ms}}\n"
+    )
+    (needed,) = requirements(race(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0)), checkpoint_ms=1000), {})
+
+    assert needed.sentence.startswith(
+        "Not enough for aligned, every 30 s: the request limit of checkpoint storage 64 times as high; checkpoint storage 64 times as fast; "
+    )
+
+
+@pytest.mark.parametrize("is_affordable", [True, False])
+def test_keys_that_were_relaxed_in_vain_are_named_and_a_missing_fit_is(job, tmp_path, is_affordable):
+    job.write_text(JOB.replace("checkpoint: {", "checkpoint: {min-pause: 10 s, "))
+    slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
+
+    def affords(steady, failing, share):
+        return is_affordable or not any("relaxed" in str(scenario.axes) for scenario in (*steady, *failing))
+
+    bench, limits = Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000)
+    parts = report(bench, limits, DAY_S * 1e3, slow, tmp_path, max_replications=1, affords=affords).parts
+    text = " ".join(str(part) for part in parts)
+
+    assert is_affordable == (" keys relaxed: min-pause 0 s" in text and "Not enough for" in text)
+    assert is_affordable != (
+        "Not run: the smallest change of storage, subtasks or operators with which a setting would fit" in text
+    )

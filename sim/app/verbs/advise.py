@@ -30,7 +30,7 @@ from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change, read_flink_file
-from sim.model.schema.history_file import missed_failures
+from sim.model.schema.history_file import contradiction
 from sim.model.schema.validation import load_prices
 from sim.model.units import parse_duration, parse_share
 from sim.studies.run_folder import ADVICE
@@ -170,7 +170,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **opt
             )
             bench.prices, bench.conf = prices, deployed
             findings = (*job.findings, *tell(_findings(job, bench), listener))
-            if missed_failures(bench.backtest):
+            if contradiction(bench.backtest):
                 found = no_advice(bench, limits, _what_to_do(bench))
             else:
                 found = report(

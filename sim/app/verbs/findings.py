@@ -65,7 +65,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
     from sim.model.schema.flink_text import deciding_defaults
-    from sim.model.schema.history_file import missed_failures
+    from sim.model.schema.history_file import contradiction
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
@@ -85,7 +85,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(
             f"{name}: {line}",
-            is_warning=i == 0 and backtest is not None and bool(backtest.off or missed_failures(backtest)),
+            is_warning=i == 0 and backtest is not None and bool(backtest.off or contradiction(backtest)),
         )
     yield from issue_remarks(name, scenarios)
 

@@ -29,7 +29,7 @@ from sim.jobs.evidence.what_ifs import history_of
 from sim.model.files import replace_file
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
-from sim.model.schema.history_file import inline_history, missed_failures
+from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
 from sim.model.schema.validation import load_prices
@@ -239,7 +239,7 @@ def run(request: RunRequest, *, listener: Listener | None = None, **options: Unp
 
     def outcome(place: Path | None) -> RunOutcome:
         compared = _compared(request.study, place, given, listener)
-        comparison = replace(compared, prices=prices, caveat=missed_failures(request.study.backtest))
+        comparison = replace(compared, prices=prices, caveat=contradiction(request.study.backtest))
         if given["try_assumptions"]:
             comparison = _with_assumptions(comparison, given["engine"], listener)
         return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)

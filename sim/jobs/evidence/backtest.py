@@ -31,7 +31,7 @@ from sim.model.backtest import (
     Quantiles,
 )
 from sim.model.quantities import QUANTITIES, Level, Quantity, of_history
-from sim.model.schema.history_file import missed_failures, section_of
+from sim.model.schema.history_file import contradiction, section_of
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS, format_duration
 from sim.plane import warm
@@ -426,7 +426,7 @@ def backtest_lines(backtest: Backtest) -> list[str]:
 
 
 def _failures(backtest: Backtest) -> Iterator[str]:
-    if missed := missed_failures(backtest):
+    if missed := contradiction(backtest):
         yield from _wrapped(f"{capitalised(missed)}.")
 
 

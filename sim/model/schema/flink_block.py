@@ -420,13 +420,17 @@ class _Move:
     def _local_recovery(self) -> None:
         """Set local recovery, if local copies are both kept and used (LOCAL_BACKUP_ENABLED, LOCAL_RECOVERY)."""
         if LOCAL_RECOVERY in self.values:
-            self._put(("checkpoint", "local-recovery"), self._single(LOCAL_RECOVERY), LOCAL_RECOVERY)
+            self._put(("checkpoint", "local-recovery"), self._written(LOCAL_RECOVERY), LOCAL_RECOVERY)
             return
-        both = [self._single(key) for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.values]
-        if len(both) == 2 and all(both):
-            self._put(("checkpoint", "local-recovery"), True, LOCAL_BACKUP)
-        elif any(both):
-            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if self._single(LOCAL_BACKUP) else (LOCAL_RESTORE, LOCAL_BACKUP)
+        both = [self.values.get(key, [False]) for key in (LOCAL_BACKUP, LOCAL_RESTORE)]
+        if all(map(any, both)):
+            swept = [key for key in (LOCAL_BACKUP, LOCAL_RESTORE) if key in self.lists]
+            value = self._written(swept[0]) if len(swept) == 1 else True
+            self._put(
+                ("checkpoint", "local-recovery"), self._single(swept[1]) if len(swept) > 1 else value, LOCAL_BACKUP
+            )
+        elif any(map(any, both)):
+            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
             self.reading.warn(self.places[key], f"has no effect without {other}: true")
 
     def _storage(self) -> None:

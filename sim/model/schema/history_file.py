@@ -38,7 +38,7 @@ def verdict(backtest: Backtest) -> str:
 
     For example ``the simulation deviates from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``.
     """
-    if missed := missed_failures(backtest):
+    if missed := contradiction(backtest):
         return missed
     history = f"the history of {backtest.checkpoints} checkpoints that was imported"
     if not backtest.off:
@@ -47,8 +47,14 @@ def verdict(backtest: Backtest) -> str:
     return f"the simulation deviates from {history}: {changes}"
 
 
-def missed_failures(backtest: Backtest | None) -> str:
-    """Return a warning if most checkpoints of the history failed but most of the simulation complete, else an empty text."""
+def contradiction(backtest: Backtest | None) -> str:
+    """Return a warning if the simulation completes most checkpoints and the history does not, or none and it does, else an empty text."""
+    durations = None if backtest is None else backtest.of("end-to-end")
+    if durations is not None and durations.observed.count and not durations.predicted.count:
+        return (
+            f"the simulation does not reproduce this job: {durations.observed.count} checkpoints of its history completed, and none does in "
+            "the simulation"
+        )
     if backtest is None or (failures := backtest.failures) is None or not failures.are_missed:
         return ""
     reason = f" ({failures.reason})" if failures.reason else ""

@@ -188,6 +188,17 @@ def test_flink_keys_about_all_state(flink, expected):
     assert expected == model(flink=flink)[1]
 
 
+@pytest.mark.parametrize(
+    "flink",
+    [
+        ["state.backend.local-recovery: [true, false]"],
+        ["execution.checkpointing.local-backup.enabled: true", "execution.state-recovery.from-local: [true, false]"],
+    ],
+)
+def test_local_recovery_may_be_an_axis(flink):
+    assert [scenario.checkpoint.state.local_recovery for scenario in study(flink=flink).scenarios] == [True, False]
+
+
 def test_a_copy_nobody_reads_is_told():
     """Local backup and local recovery are two options; one alone does nothing."""
     (warning,) = study(flink=["execution.checkpointing.local-backup.enabled: true"]).warnings

@@ -12,8 +12,9 @@ from sim.jobs.evidence import backtest as evidence_backtest
 from sim.jobs.evidence.backtest import WIDTH, NoHistoryError, backtest, backtest_lines
 from sim.jobs.evidence.what_ifs import by_kind
 from sim.jobs.reading import infer, read_any
+from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.model.quantities import of_history
-from sim.model.schema.history_file import section_of, verdict
+from sim.model.schema.history_file import contradiction, section_of, verdict
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from tests.jobs.infer.test_infer_log import restarting_log
@@ -154,3 +155,13 @@ def test_a_run_says_first_what_the_history_contradicts(expiring, tmp_path):
 
     assert found.comparison.verdict.startswith("The simulation does not reproduce the failures of this job")
     assert any(line.startswith("warning: job: the simulation does not reproduce") for line in found.findings)
+
+
+@pytest.mark.parametrize(("simulated", "is_contradicted"), [(0, True), (5, False)])
+def test_a_simulation_in_which_none_completes_contradicts_a_history_in_which_some_do(simulated, is_contradicted):
+    row = ComparedQuantity("end-to-end", Quantiles(1.0, 1.0, 1.0, 7), Quantiles(1.0, 1.0, 1.0, simulated))
+    found = Backtest((row,), (1.0,), 1.0, 1, 10**9)
+
+    assert is_contradicted == contradiction(found).startswith(
+        "the simulation does not reproduce this job: 7 checkpoints of its history completed, and none does"
+    )
