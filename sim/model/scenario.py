@@ -170,9 +170,10 @@ class Scenario:
 
     @property
     def first_fault_s(self) -> float:
-        """The time of the first planned fault or change [s]; inf without any."""
-        planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns] + [
-            rescale.at_ns for rescale in self.rescale
+        """The time of the first planned fault, change or stop [s]; inf without any."""
+        planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns]
+        planned += [rescale.at_ns for rescale in self.rescale] + [
+            action.at_ns for action in self.actions if action.stop
         ]
         return min(planned, default=math.inf) / 1e9
 

@@ -40,6 +40,10 @@ class Single:
     path: BarrierPath
     is_savepoint: bool = False
     cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
+    late_input: str = ""  # the subtask whose barrier ends its longest alignment
+    initial_log_bytes: float = (
+        0  # of the state that the run begins with, if its changelog is awaited; sizes leave it out
+    )
 
     def __str__(self) -> str:
         """Return ``checkpoint 7``, ``checkpoint 7 of job 1`` or ``savepoint 7 of replication 0``."""
@@ -125,6 +129,8 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
     job = int(row["x_job"]) if "x_job" in row.index else None
     parts = _of(tables["path"], int(row["id"]), job)
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
+    # a file of the changelog is named by where it ends: the first one is as long as that
+    logs = {name.rpartition("/log-")[2] for name in parts["file"]}
     return Single(
         number=int(row["id"]),
         job=job,
@@ -138,6 +144,8 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         # without finalisation, so that the path of a failure while writing metadata ends before it
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
+        late_input="".join(parts[parts["part"] == "alignment"].sort_values("duration")["upstream"].tail(1)),
+        initial_log_bytes=max((size for size in tables["files"]["size"] if str(size) in logs), default=0),
     )
 
 
@@ -187,6 +195,7 @@ class StrategyRow:
     sources: tuple[str, ...] = ()
     unlimited_bytes: int = 0  # `Scenario.unlimited_bytes`
     tolerable: int = 0  # tolerable consecutive failures of checkpoints
+    held_window: str = ""  # clause on an event-time window that no record leaves; "": there is none
     harmed_sink: str = (
         ""  # a sink that forbids unaligned barriers: ``'table' (Apache Paimon) does not start``; "": none
     )

@@ -208,7 +208,8 @@ def _completed_text(line: Any) -> str:
     row = line.summary
     counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
     fates = [str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)]
-    return ", ".join([*fates, *["job failed"] * line.failed])
+    end = "restarts forever" if line.status.startswith("RESTARTING") else "job failed"
+    return ", ".join([*fates, *[end] * line.failed])
 
 
 def _throughput_text(line: Any) -> str:

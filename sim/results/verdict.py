@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import NamedTuple
 
 from sim.model.text import capitalised, listed
@@ -114,11 +115,14 @@ def _at(found: Finish) -> str:
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
-    return listed([line.called for line in lines]) if len(lines) <= MAX_NAMED else f"{len(lines)} strategies"
+    return few_names([line.called for line in lines])
 
 
-_MAX_LABELS = 3
-"""So many strategies are named; of more the number is told."""
+def few_names(names: Sequence[str]) -> str:
+    """Return the names of some strategies, or the number of many."""
+    return listed(names) if len(names) <= MAX_NAMED else f"{len(names)} strategies"
+
+
 _ALWAYS_BUSY = 0.9
 """A vertex that is busy for less is not what limits a job."""
 
@@ -133,20 +137,19 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     if not found:
         return ""
     _, worst, overload = min(found, key=lambda item: item[0])
-    when = "" if math.isnan(overload.until_s) else f" before anything fails (until {ms_text(1e3 * overload.until_s)})"
+    when = (
+        "" if math.isnan(overload.until_s) else f" before the first failure or stop ({ms_text(1e3 * overload.until_s)})"
+    )
     rates = f"{per_second_text(overload.emitted_per_second)} of {per_second_text(overload.due_per_second)} that are due{when}"
     name, share = worst.busiest
     others = [line.label for _, line, _ in found if line is not worst]
-    also = f" So are {_few(others)}." if len(others) > 1 else f" So is {others[0]}." if others else ""
+    names = "all others" if len(found) == len(strategies) > 2 else few_names(others)
+    also = f" So {'are' if others[1:] else 'is'} {names}." if others else ""
     load = f"'{name}' is busy {share_text(share)}"
     if overload.never_idle is not None and share < _ALWAYS_BUSY:
         name, busy, waits = overload.never_idle
         load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(waits)}"
     return f"Overloaded: {worst.label}: sources emit {rates}, and their backlog grows; {load} over the whole run.{also}"
-
-
-def _few(labels: Sequence[str]) -> str:
-    return " and ".join(labels) if len(labels) <= _MAX_LABELS else f"{len(labels)} others"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
@@ -167,7 +170,7 @@ NOISE_THROUGHPUT = 0.015
 def verdict(strategies: Sequence[StrategyRow]) -> str:
     """The decisive difference.  Of several workloads, the one where the choice matters most is taken.
 
-    A strategy under which a sink does not start or loses records is named, and not compared with others.
+    A strategy under which a sink does not start or loses records, or no window ends, is named, and not compared with others.
     """
     if harmed := [line for line in strategies if line.harmed_sink]:
         sinks = " and ".join(dict.fromkeys(line.harmed_sink for line in harmed))
@@ -175,6 +178,9 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
             return f"Not compared: {_names(harmed)}, with which {sinks}. {verdict(usable)}"
         strategies = [replace(line, harmed_sink="") for line in strategies]
         return f"Real jobs differ, as {sinks} where barriers overtake data. As simulated: {verdict(strategies)}"
+    if held := [line for line in strategies if line.held_window]:
+        rest = [line for line in strategies if not line.held_window]
+        return f"With {_names(held)} {held[0].held_window}.{f' {verdict(rest)}' if rest else ''}"
     groups: dict[str, list[StrategyRow]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)
@@ -208,7 +214,14 @@ def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
     duration_ms, line, first = max(found, key=lambda item: item[0])
     name = capitalised(_called(line, first, several=len(strategies) > 1))
     written = f"{bytes_text(first.written_bytes)} in {ms_text(duration_ms)}"
-    return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones."
+    only = [line for line in strategies if _is_first_upload(line, strategies)]
+    alike = f" So does the only one of {_names(only)}, which is not compared." if only else ""
+    return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones.{alike}"
+
+
+def _is_first_upload(line: StrategyRow, lines: Sequence[StrategyRow]) -> bool:
+    """Return whether the only checkpoint of a strategy is what others have as a first upload, before later ones."""
+    return line.summary.completed == 1 and not line.first and any(other.first for other in lines)
 
 
 def _schedule(strategies: Sequence[StrategyRow]) -> str:
@@ -261,11 +274,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
         running = [line for line in running if math.isnan(line.last_trigger_s)]
     several = len(lines) > 1
     worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
-    sound = [
-        line
-        for line in running
-        if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)
-    ]
+    sound = _sound(running)
     if worst.failed or _failures(worst) or worst.summary.standstill:
         return _failing(worst, running, sound)
     if not sound:
@@ -278,6 +287,30 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     if not is_noise(tail.ms(late), tail.ms(early)):
         return _joined(_tails(late, early, tail), _throughput(early, late))
     return _equal(slow, sound, several)
+
+
+def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
+    """Return the strategies whose checkpoints complete, and may be compared."""
+    return [
+        line
+        for line in lines
+        if line.summary.completed
+        and not (line.failed or _failures(line) or line.summary.standstill or _is_first_upload(line, lines))
+    ]
+
+
+def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:
+    """Yield what each of several axes changes by itself, where it changes the median most."""
+    for axis in dict(lines[0].axes) if lines and len(lines[0].axes) > 1 else ():
+        pairs = [
+            pair
+            for pair in permutations(_sound(lines), 2)
+            if {name for name, _ in {*pair[0].axes} ^ {*pair[1].axes}} == {axis}
+            and not is_noise(*map(_median_ms, pair))
+        ]
+        if pairs:
+            slow, fast = max(pairs, key=lambda pair: _median_ms(pair[0]) / _median_ms(pair[1]))
+            yield f"{axis} alone: {ms_text(_median_ms(fast))} in the median ({fast.label}) instead of {ms_text(_median_ms(slow))} ({slow.label})."
 
 
 def _none_ended(lines: Sequence[StrategyRow]) -> str:
@@ -395,13 +428,14 @@ def _circle(line: StrategyRow) -> str:
 
 def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
     row, fast = slow.summary, min(lines, key=_median_ms)
+    begun = f"Checkpoints of {slow.called} take" if several and len(lines) == 1 else "Checkpoints take"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
     is_quick = row.end_to_end_p50_ms < QUICK_MS
     if row.end_to_end_max_ms >= (2 * QUICK_MS if is_quick else _TAIL_FACTOR * row.end_to_end_p50_ms):
         times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
-        text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
+        text = f"{begun} {times}: {_lower(_cause(slow, several, slowest=True))}"
     elif is_quick:
-        text = f"Checkpoints take {low if low == high else f'{low} to {high}'}: nothing holds the barriers up ({_load(slow)})"
+        text = f"{begun} {low if low == high else f'{low} to {high}'}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow, several)
     if len(lines) == 1:
@@ -471,10 +505,10 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
     parts = max(columns, key=lambda column: sum(column.values()))
     part = max(parts, key=lambda name: parts[name])
     took = f"{ms_text(parts[part])} of the {ms_text(single.duration_ms)} of {called}"
-    queue, join, worker = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'", f"'{way.async_vertex}'"
+    queue, worker = f"'{way.queue_vertex}'", f"'{way.async_vertex}'"
+    spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
     match part:
         case "queue" if way.queue_at_source:
-            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             if single is line.singles.failed and line.singles.failures[0][0] == NOT_TRIGGERED:
                 return f"{queue} does not answer the trigger of {called} within {spent}, pekko.ask.timeout: its TaskManager is cut off"
             late = (
@@ -484,22 +518,19 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
             )
             return f"{queue} {late} {spent}: its task thread is held up ({load})"
         case "queue" if single.persisted_bytes > 0:
-            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
         case "queue" if way.queue_vertex in line.committers:
-            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Barriers of {called} wait {spent} for {queue}, whose thread is at work on an older commit ({load})"
         case "queue":
-            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
         case "timeout":
-            spent, load = ms_text(way.timeout_ms), _load(line, way.timeout_vertex)
-            where = f"in front of '{way.timeout_vertex}'"
-            return f"Barriers of {called} wait {spent} {where} until the alignment timeout lets them overtake ({load})"
+            place = f"in front of '{way.timeout_vertex}' until the alignment timeout lets them overtake"
+            return f"Barriers of {called} wait {ms_text(way.timeout_ms)} {place} ({_load(line, way.timeout_vertex)})"
         case "alignment":
-            load = _load(line, way.alignment_vertex)
-            spent = ms_text(way.alignment_vertex_ms)
-            return f"In {called} {join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
+            waits = (
+                f"'{way.alignment_vertex}' waits {ms_text(way.alignment_vertex_ms)} from its first to its last barrier"
+            )
+            return f"In {called} {waits}, which comes from {single.late_input} ({_load(line, way.alignment_vertex)})"
         case "pre-barrier":
             return f"Work before the barrier takes {took}"
         case "sync":
@@ -511,6 +542,8 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
         case "upload":
             is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
             written = bytes_text(single.written_bytes) if is_known else "files"
+            if single.initial_log_bytes:
+                written = f"{bytes_text(single.initial_log_bytes)} of initial state per subtask (a changelog, not in its size)"
             older = ""
             if 2 * way.async_queue_ms >= way.upload_ms:
                 older = f", after {ms_text(way.async_queue_ms)} in which the asynchronous thread of {worker} writes an older checkpoint"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from sim.results.consequences import (
     consequences_texts,
     finish,
     has_savepoints,
+    is_periodic,
     last_trigger_s,
     late_triggers,
     long_savepoint,
@@ -34,7 +36,7 @@ from sim.results.consequences import (
     planned_restarts_table,
     restarts_table,
 )
-from sim.results.formats import TextTable, bytes_text, count_text, ms_text, share_text
+from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
 from sim.results.rates import KeepingUp, falls_behind, keeping_up
 from sim.results.side_by_side import StrategyRow, singles, table
@@ -58,7 +60,8 @@ from sim.results.summary import (
     throughput,
     warm_up,
 )
-from sim.results.verdict import COMMITTED_SHARE, overload_sentence, verdict
+from sim.results.tables import EXPIRED
+from sim.results.verdict import COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
@@ -74,13 +77,16 @@ _TENTH_NS = 100_000_000
 
 
 def outage_sentence(scenario: Scenario) -> str:
-    """Return a sentence on detection and redeployment, from the restart strategy, heartbeats and slots of a scenario."""
+    """Return a sentence on detection and redeployment of a killed TaskManager, or "" if none is killed."""
+    lost = [fault.what for fault in scenario.faults if isinstance(fault.what, TaskManagerLost)]
+    if all(what.silent or what.orderly for what in lost):
+        return ""
     overheads, restart = scenario.overheads, scenario.restart
     law = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)
     given_up = f"the restart strategy gives up before the JobMaster misses it in {100 * (1 - len(ready) / len(law)):.0f} % of all cases"
     if not ready:
-        return f"A killed task manager fails the job: {given_up}."
+        return f"A killed task manager fails the job: {given_up}"
     deployments = sorted(outage.deployments for outage in law if outage.ready_ns is not None)
     by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
     sentence = f"The JobMaster hears {by} after {_range(sorted(outage.missed_ns for outage in law))} that a task manager was killed"
@@ -91,7 +97,7 @@ def outage_sentence(scenario: Scenario) -> str:
         sentence += "; the adaptive scheduler goes on with the others if their slots are enough"
     else:
         sentence += f"; its tasks have slots again after {_range(ready)}"
-    return f"{sentence}{f'; {given_up}' if len(ready) < len(law) else ''}."
+    return f"{sentence}{f'; {given_up}' if len(ready) < len(law) else ''}"
 
 
 def _range(sorted_ns: list[int]) -> str:
@@ -643,24 +649,6 @@ class Comparison:
         return found
 
     @cached_property
-    def committed_files(self) -> list[str]:
-        """Return a sentence on commits and files per hour by strategy, or [] if no sink commits files."""
-        found: dict[str, list[str]] = {}
-        for name, results in self.results.items():
-            ends_s = [result.ended_ns / 1e9 for result in results]
-            tables = [result.tables for result in results]
-            commits, files = commits_per_hour(tables, ends_s, warmup_s=self.warm_ups[name].ns / 1e9)
-            if files > 0:
-                found.setdefault(f"{count_text(commits)} with {count_text(files)} data files", []).append(name)
-        most = next((own for own in found.values() if 2 * len(own) > max(len(self.results), 2)), None)
-        several = len(found) > 1
-        parts = [
-            text + f" ({'all others' if own is most else ' and '.join(own)})" * several
-            for text, own in sorted(found.items(), key=lambda item: item[1] is most)
-        ]
-        return [f"Commits per hour: {'; '.join(parts)}"] if found else []
-
-    @cached_property
     def rollbacks(self) -> list[str]:
         """Return sentences on jobs that start from a snapshot older than the newest committed one."""
         found = []
@@ -682,6 +670,19 @@ class Comparison:
         return longest_downtime_sentence(
             {name: [result.tables for result in results] for name, results in self.results.items()}
         )
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """Return sentences on what decides in the first run of some strategies, beyond the duration of their checkpoints."""
+        found = defaultdict[str, list[str]](list)
+        for name, results in self.results.items():
+            for text in _sentences(results[0], self.consequences[name], self.warm_ups[name].ns / 1e9):
+                found[text].append(name)
+        said = [
+            f"{few_names(names)}: {text}." if len(names) < len(self.results) else f"{text}."
+            for text, names in found.items()
+        ]
+        return [*axis_sentences(self.strategies), *said]
 
     @cached_property
     def axes_without_effect(self) -> list[str]:
@@ -714,18 +715,6 @@ class Comparison:
         """Return rejected requests of users, such as savepoints, by label of the strategy."""
         found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
         return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
-
-    @cached_property
-    def outage(self) -> str:
-        """Return sentences on the time until a killed TaskManager is replaced, or "" if none is killed in a scenario."""
-        sentences: dict[str, list[str]] = {}
-        for name, results in self.results.items():
-            faults = [fault.what for fault in results[0].scenario.faults]
-            if any(isinstance(what, TaskManagerLost) and not what.silent and not what.orderly for what in faults):
-                sentences.setdefault(outage_sentence(results[0].scenario), []).append(name)
-        if len(sentences) == 1:
-            return next(iter(sentences))
-        return "\n".join(f"{', '.join(names)}: {sentence}" for sentence, names in sentences.items())
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -767,7 +756,7 @@ class Comparison:
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
             until_s=sum(ends_s) / len(results) if over else math.nan,
-            overload=None if over and not failed else _overload(results, warmup_s),
+            overload=None if over and not (failed or is_stopped) else _overload(results, warmup_s),
             singles=singles(runs, warmup_s=warmup_s),
             first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
             finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
@@ -791,6 +780,7 @@ class Comparison:
             unlimited_bytes=scenario.unlimited_bytes,
             tolerable=options.tolerable_failed,
             harmed_sink=_harmed_sink(scenario),
+            held_window=_held_window(results[0]),
         )
 
 
@@ -819,6 +809,105 @@ _MIN_STOP_MS = 1_000
 
 def _ids_text(ids: Sequence[int]) -> str:
     return f"checkpoint {ids[0]}" if len(ids) == 1 else f"checkpoints {ids[0]} to {ids[-1]}"
+
+
+def _held_window(result: Result) -> str:
+    """Return a clause on an event-time window that no record leaves, as a silent subtask holds its watermark, or ""."""
+    job, left = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
+    holding: dict[str, str] = {}
+    for vertex in job.vertices:
+        is_silent = vertex.source and vertex.source.silent and not vertex.source.watermark.idle_timeout_ns
+        above = max((holding.get(inlet.upstream, "") for inlet in vertex.inputs), default="")
+        source = holding[vertex.name] = vertex.name if is_silent else above
+        if (
+            source
+            and vertex.window
+            and vertex.window.time == "event"
+            and vertex.name in dict(job.edges)
+            and not left[vertex.name]
+        ):
+            return (
+                f"no window of '{vertex.name}' ends: a subtask of '{source}' without records holds the watermark; "
+                f"give '{source}' watermark: {{idle-timeout: 10 s}} (withIdleness in Flink)"
+            )
+    return ""
+
+
+def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[str]:
+    """Yield sentences on what decides in the first run of a strategy, beyond the duration of its checkpoints."""
+    done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+    hours = result.ended_ns / 3.6e12
+    if own.commits:
+        yield "Visible p50 is how long the oldest record of a transaction waits; later ones wait less"
+        if "checkpoint.interval" in dict(result.scenario.axes):
+            waits = "more than " * ("visible_p50_ms" in own.unfinished.split())
+            yield (
+                f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, at "
+                f"{count_text(len(done) / hours)} checkpoints and {bytes_text(done['checkpointed_size'].sum() / hours)} written per hour"
+            )
+    commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
+    if files > 0:
+        yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files"
+    yield from _failure_sentences(result)
+    yield from _limit_sentences(result, done)
+    yield from _size_sentences(result, done[is_periodic(done)])
+
+
+def _failure_sentences(result: Result) -> Iterator[str]:
+    """Yield sentences on the time until a killed TaskManager is replaced, and on restarts: what they go back to, and how many are left."""
+    scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
+    if outage := outage_sentence(scenario):
+        yield outage
+    restored = {*rows["restored_checkpoint"]} - {-1}
+    if len(restored) == 1 and rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6:
+        yield (
+            f"All {len(rows)} restarts go back to {f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: "
+            "no checkpoint completes in between"
+        )
+    used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
+    if restart.strategy == "fixed-delay" and restart.attempts and used:
+        yield f"The job uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
+
+
+def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
+    """Yield sentences on vertices whose asynchronous requests are at their limit, and on how close checkpoints come to their timeout."""
+    scenario, timeout_ms = result.scenario, result.scenario.checkpoint.timeout_ns / 1e6
+    read = result.tasks.groupby("vertex")["numRecordsIn"].sum() * 1e9 / result.ended_ns
+    for vertex in scenario.job.vertices:
+        if (own := vertex.async_io) is None:
+            continue
+        most = vertex.parallelism * own.capacity * 1e9 / own.latency.mean
+        if read[vertex.name] >= _FULL * most:
+            yield (
+                f"'{vertex.name}' has {own.capacity} requests of {ms_text(own.latency.mean / 1e6)} under way per subtask, and more are "
+                f"not allowed: {per_second_text(most)} in all, whatever its threads could do (async-io.capacity)"
+            )
+    longest_ms = done["end_to_end_duration"].max()
+    least_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _NOTABLE * timeout_ms
+    if longest_ms > least_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
+        yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
+
+
+def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the full size of checkpoints if it doubles during the run.  `rows`: completed checkpoints."""
+    sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
+    half = len(sizes) // 2
+    if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
+        still = sizes[-1] > _LEVEL * max(sizes[half : -half // 2])
+        logs = any(vertex.state and vertex.state.changelog for vertex in result.scenario.job.vertices)
+        yield (
+            f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(sizes[-1])} "
+            f"(checkpoint {rows['id'].iloc[-1]}), and {'still grows' if still else 'no longer grows in the second half of the run'}"
+            f"{'; each materialization makes it smaller again' if logs else ''}"
+        )
+
+
+_FULL = 0.95
+"""Share of the possible requests from which a vertex is at its capacity."""
+_NOTABLE = 0.05
+"""Share of its timeout from which the longest checkpoint is named."""
+_MIN_SIZES, _MIN_GROWN_BYTES, _LEVEL = 4, 8_000_000, 1.05
+"""Completed checkpoints per half of a run, and bytes, that growth is told from; by how much more its end still grows."""
 
 
 def _others(count: int) -> str:

@@ -48,6 +48,11 @@ class Printed:
     def names(self) -> list[str]:
         return [line.called for line in self.comparison.strategies]
 
+    @property
+    def names_and_labels(self) -> list[str]:
+        """Verdicts have names of strategies, remarks their labels."""
+        return [*dict.fromkeys([*self.names, *self.comparison.results])]
+
     @cached_property
     def all_runs(self) -> list[tuple[Result, ...]]:
         return [self.comparison.results[line.label] for line in self.comparison.strategies]
@@ -61,7 +66,19 @@ class Printed:
 
     def listed(self, names: str | None) -> list[tuple[Result, ...]]:
         """``a, b and c``; None: all."""
-        return [self.runs(name) for name in (re.split(r", | and | or ", names) if names else self.names)]
+        known = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
+        return [self.runs(name) for name in (re.findall(known, names, re.IGNORECASE) if names else self.names)]
+
+    def about(self, match: re.Match[str]) -> list[tuple[Result, ...]]:
+        """The runs of the strategies whose labels a remark begins with; of none: of all."""
+        results, rest, found = self.comparison.results, match["names"], []
+        if rest is None:
+            return list(results.values())
+        for label in sorted(results, key=len, reverse=True):
+            if re.search(own := rf"(?<![^ ]){re.escape(label)}(?=$|, | and )", rest):
+                rest = re.sub(own, "", rest)
+                found.append(results[label])
+        return found
 
     def run_of(self, match: re.Match[str]) -> Result:
         return self.runs(match["of"])[int(match["replication"] or 0)]

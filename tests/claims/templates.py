@@ -166,7 +166,7 @@ def completes(told: Printed, match: re.Match[str]) -> bool:
 def stores(told: Printed, match: re.Match[str]) -> bool:
     if not match["size"]:
         return True
-    rows = [told.periodic(runs, "COMPLETED") for runs in (told.listed(match["of"]) if match["of"] else told.all_runs)]
+    rows = [told.periodic(runs, "COMPLETED") for runs in ([told.runs(match["of"])] if match["of"] else told.all_runs)]
     return match["size"] in {bytes_text(median(row["persisted_data"] for row in own)) for own in rows if own}
 
 
@@ -272,9 +272,8 @@ def none_triggered(told: Printed, match: re.Match[str]) -> bool:
 
 def takes(told: Printed, match: re.Match[str]) -> bool:
     """The slowest median, and the longest of that strategy; of several medians the quickest first."""
-    slow = [
-        told.durations(runs) for name, runs in zip(told.names, told.all_runs, strict=True) if name in told.medians()
-    ]
+    named = told.names if match["of"] is None else [match["of"]]
+    slow = [told.durations(told.runs(name)) for name in named if name in told.medians()]
     slowest = max(slow, key=median)
     low, high = match["ms"], match["high"] or match["ms"]
     return (
@@ -414,8 +413,205 @@ def written(told: Printed, match: re.Match[str]) -> bool:
     return (
         largest("upload")(told, match)
         and match["size"] in {None, bytes_text(told.row(match)["checkpointed_size"])}
+        and (match["initial"] is None or begins_with(told, match))
         and (match["older"] is None or same_ms(match["older"], queued_ms))
     )
+
+
+def begins_with(told: Printed, match: re.Match[str]) -> bool:
+    """Each subtask of a vertex with a changelog begins with so much state, and no checkpoint was completed before."""
+    run, row = told.run_of(match), told.row(match)
+    sizes = [
+        vertex.state.bytes / vertex.parallelism
+        for vertex in run.scenario.job.vertices
+        if vertex.state is not None and vertex.state.changelog is not None
+    ]
+    earlier = run.checkpoints[run.checkpoints["trigger_timestamp"] < row["trigger_timestamp"]]
+    return match["initial"] in set(map(bytes_text, sizes)) and not (earlier["status"] == "COMPLETED").any()
+
+
+def comes_last(told: Printed, match: re.Match[str]) -> bool:
+    """The task sends its barrier later than the other inputs of that subtask: it is the last of them to take the first one."""
+    vertex, index = re.fullmatch(r"(.+)\[(\d+)\]", match["late"]).groups()
+    run = told.run_of(match)
+    subtasks = run.subtasks[run.subtasks["id"] == int(match["id"])]
+    inputs = {inlet.upstream for inlet in run.scenario.job.vertex(match["at"]).inputs}
+    own = subtasks[(subtasks["vertex"] == vertex) & (subtasks["index"] == int(index))]
+    return vertex in inputs and len(own) == 1 and largest("alignment")(told, match)
+
+
+def no_window_ends(told: Printed, match: re.Match[str]) -> bool:
+    """No record leaves the window, a subtask of the source reads none, and with an idle-timeout records do leave."""
+    for runs in told.listed(match["names"]):
+        tasks, scenario = runs[0].tasks, runs[0].scenario
+        if tasks.loc[tasks["vertex"] == match["at"], "numRecordsOut"].any():
+            return False
+        if (
+            scenario.job.vertex(match["at"]).window is None
+            or tasks.loc[tasks["vertex"] == match["of"], "numRecordsIn"].all()
+        ):
+            return False
+        vertices = [
+            vertex
+            if vertex.name != match["of"]
+            else replace(
+                vertex,
+                source=replace(
+                    vertex.source, watermark=replace(vertex.source.watermark, idle_timeout_ns=1_000_000_000)
+                ),
+            )
+            for vertex in scenario.job.vertices
+        ]
+        mended = simulate(replace(scenario, job=replace(scenario.job, vertices=tuple(vertices))), check=False).tasks
+        if not mended.loc[mended["vertex"] == match["at"], "numRecordsOut"].any():
+            return False
+    return True
+
+
+def is_only_upload(told: Printed, match: re.Match[str]) -> bool:
+    """Each of the strategies completed one checkpoint, which wrote nearly all that it refers to."""
+    for runs in told.listed(match["names"]):
+        rows = told.periodic(runs, "COMPLETED", uploads=True)
+        if len(rows) != 1 or rows[0]["checkpointed_size"] < 0.9 * rows[0]["state_size"]:
+            return False
+    return True
+
+
+def axis_changes(told: Printed, match: re.Match[str]) -> bool:
+    """Both strategies have the same values of all other axes, and these medians; no other such pair differs more."""
+    results, axis = told.comparison.results, match["axis"]
+    fast, slow = results[match["fast"]], results[match["slow"]]
+    one, other = dict(fast[0].scenario.axes), dict(slow[0].scenario.axes)
+    is_alone = {name for name in one if one[name] != other[name]} == {axis}
+    return (
+        is_alone
+        and same_ms(match["low"], median(told.durations(fast)))
+        and same_ms(match["high"], median(told.durations(slow)))
+    )
+
+
+def visible_after(told: Printed, match: re.Match[str]) -> bool:
+    """The median of commits after the warm-up; checkpoints and bytes of the first run, per hour."""
+    for runs in told.about(match):
+        rows = [
+            row["visible_latency"]
+            for run in runs
+            for row in run.commits.to_dict("records")
+            if not row["again"]
+            and row["visible_latency"] >= 0
+            and row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)
+        ]
+        done = runs[0].checkpoints[runs[0].checkpoints["status"] == "COMPLETED"]
+        hours = runs[0].ended_ns / 3.6e12
+        if match["more"]:  # what no checkpoint has committed when a run ends waits since the last that completed
+            done_ms = [row["trigger_timestamp"] for row in told.periodic(runs, "COMPLETED", uploads=True)]
+            rows.append(runs[0].ended_ns / 1e6 - max(done_ms))
+        if not (
+            abs(number(match["wait"]) / median(rows) - 1) < 0.1
+            and same_count(match["count"], len(done) / hours)
+            and match["size"] == bytes_text(done["checkpointed_size"].sum() / hours)
+        ):
+            return False
+    return True
+
+
+def oldest_is_first(told: Printed, match: re.Match[str]) -> bool:
+    """Something became visible, and nothing later than the oldest record: that is as old as an interval, or older."""
+    for runs in told.about(match):
+        rows = runs[0].commits[runs[0].commits["visible_latency"] >= 0]
+        if not (rows["visible_latency"] >= rows["commit_latency"] - 1e-6).all() or runs[0].commits.empty:
+            return False
+    return True
+
+
+def commits_files(told: Printed, match: re.Match[str]) -> bool:
+    for runs in told.about(match):
+        rows, warmup_ms = runs[0].commits, told.warmup_ms(runs[0])
+        rows = rows[(rows["commit_timestamp"] >= warmup_ms) & ~rows["again"].astype(bool)]
+        hours = (runs[0].ended_ns / 1e6 - warmup_ms) / 3.6e6
+        if not (
+            same_count(match["commits"], len(rows) / hours) and same_count(match["files"], rows["files"].sum() / hours)
+        ):
+            return False
+    return True
+
+
+def loses_a_task_manager(told: Printed, match: re.Match[str]) -> bool:
+    """One is killed, and what the journal or the table of restarts has of the first loss is within the range."""
+    return any(run.recoveries["kind"].isin(["task-manager"]).any() for runs in told.about(match) for run in runs)
+
+
+def goes_back(told: Printed, match: re.Match[str]) -> bool:
+    """Each restart restores that checkpoint, and none completes between the first and the last failure."""
+    for runs in told.about(match):
+        restored = [entry.checkpoint or 0 for entry in runs[0].journal if entry.happening is Happening.JOB_RESTORED]
+        failed = runs[0].recoveries["failed"]
+        between = [at for at in moments_ms(runs[0], Happening.COMPLETED) if failed.min() < at < failed.max()]
+        if between or len(failed) != int(match["count"]) or {*restored} != {int(match["checkpoint"] or 0)}:
+            return False
+    return True
+
+
+def uses_attempts(told: Printed, match: re.Match[str]) -> bool:
+    """The strategy allows so many, and the journal has as many failures that restarted the job."""
+    for runs in told.about(match):
+        used = len(moments_ms(runs[0], Happening.JOB_RESTARTING))
+        most = runs[0].scenario.restart.attempts
+        if (most, used, most + 1) != tuple(map(int, match.group("most", "used", "next"))):
+            return False
+    return True
+
+
+def has_all_requests(told: Printed, match: re.Match[str]) -> bool:
+    """Little's law: requests under way are what the vertex reads per second times their latency, close to all that it may have."""
+    for runs in told.about(match):
+        vertex = runs[0].scenario.job.vertex(match["at"])
+        if vertex.async_io is None or int(match["capacity"]) != vertex.async_io.capacity:
+            return False
+        latency_s = vertex.async_io.latency.mean / 1e9
+        read = runs[0].tasks.loc[runs[0].tasks["vertex"] == match["at"], "numRecordsIn"].sum() / (
+            runs[0].ended_ns / 1e9
+        )
+        all_requests = vertex.parallelism * vertex.async_io.capacity
+        if not (
+            same_ms(match["latency"], 1e3 * latency_s)
+            and abs(number(match["rate"]) * latency_s / all_requests - 1) < 0.05
+            and read * latency_s > 0.9 * all_requests
+        ):
+            return False
+    return True
+
+
+def longest_of_timeout(told: Printed, match: re.Match[str]) -> bool:
+    for runs in told.about(match):
+        rows = runs[0].checkpoints
+        longest = rows.loc[rows["status"] == "COMPLETED", "end_to_end_duration"].max()
+        expired = any(
+            "expired" in str(entry.detail).lower() for entry in runs[0].journal if entry.happening is Happening.ABORTED
+        )
+        if (
+            expired
+            or not same_ms(match["took"], longest)
+            or not same_ms(match["timeout"], runs[0].scenario.checkpoint.timeout_ns / 1e6)
+        ):
+            return False
+    return True
+
+
+def full_size_grows(told: Printed, match: re.Match[str]) -> bool:
+    """Both checkpoints have these full sizes; whether it still grows: the last one beside the first of the second half."""
+    for runs in told.about(match):
+        rows = {row["id"]: row for row in runs[0].checkpoints.to_dict("records") if row["status"] == "COMPLETED"}
+        sizes = [row["state_size"] - row["persisted_data"] for row in rows.values() if not row["savepointFormat"]]
+        first, last = (rows[int(match[name])] for name in ("first", "last"))
+        found = [bytes_text(row["state_size"] - row["persisted_data"]) for row in (first, last)]
+        half = sizes[len(sizes) // 2 :]
+        grows = half[-1] > 1.05 * half[0]
+        if [match["low"], match["high"]] != found or (match["how"] == "still grows") != (
+            grows and half[-1] > 1.02 * max(half[: len(half) // 2])
+        ):
+            return False
+    return True
 
 
 def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
@@ -523,6 +719,8 @@ def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
     found = [
         served(told, one) / served(told, other) - 1 for one in told.names for other in told.names if served(told, other)
     ]
+    if match["change"].startswith("±") and change:
+        return False  # a change has a sign
     return match["word"] == word and any(abs(change - own) < 0.03 for own in found)
 
 
@@ -622,8 +820,9 @@ def falls_short(told: Printed, match: re.Match[str]) -> bool:
     """Records were due that its sources did not emit, ever more of them until the first failure; and the vertex is as busy as is said."""
     until_s = number(match["until"]) / 1e3 if match["until"] else np.inf
     for run in told.comparison.results[match["label"]]:
+        stops = [action.at_ns / 1e6 for action in run.scenario.actions if action.stop]
         if match["until"] and not same_ms(
-            match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT)
+            match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT), *stops
         ):
             return False
         rows = run.series[run.series["time"] <= until_s]
@@ -713,6 +912,7 @@ def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Tem
     return Template(name, pattern, when, claim)
 
 
+ABOUT = r"(?:(?P<names>NAMES): )?"
 TOOK = r"takes (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT"
 AT = r"'(?P<at>[^']+)'"
 TEMPLATES = (
@@ -801,7 +1001,7 @@ TEMPLATES = (
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
     template(
         "takes",
-        r"Checkpoints take (?P<ms>MS)(?: to (?P<high>MS))?(?: in the median, the longest (?P<longest>MS))?",
+        r"Checkpoints(?: of (?P<of>NAME))? take (?P<ms>MS)(?: to (?P<high>MS))?(?: in the median, the longest (?P<longest>MS))?",
         takes,
     ),
     template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
@@ -901,8 +1101,8 @@ TEMPLATES = (
     ),
     template(
         "alignment",
-        rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier: one of its inputs is behind{LOAD}",
-        largest("alignment"),
+        rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier, which comes from (?P<late>[\w-]+\[\d+\]){LOAD}",
+        comes_last,
         exists,
     ),
     template(
@@ -927,7 +1127,7 @@ TEMPLATES = (
     ),
     template(
         "upload",
-        rf"Writing (?:(?P<size>SIZE)|files) {TOOK}"
+        rf"Writing (?:(?P<initial>SIZE) of initial state per subtask \(a changelog, not in its size\)|(?P<size>SIZE)|files) {TOOK}"
         r"(?:, after (?P<older>MS) in which the asynchronous thread of '[^']+' writes an older checkpoint)?: storage decides, not the barriers",
         written,
         exists,
@@ -1015,10 +1215,71 @@ TEMPLATES = (
     template(
         "overloaded",
         r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
-        r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
+        r"the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
         r"(?: and back-pressured \d+ %)?) over the whole run"
         r"(?:\. So (?:is|are) [^.]+)?",
         falls_short,
+    ),
+    template(
+        "no window ends",
+        rf"With (?P<names>NAMES) no window of {AT} ends: a subtask of '(?P<of>[^']+)' without records holds the watermark; "
+        r"give '(?P=of)' watermark: \{idle-timeout: 10 s\} \(withIdleness in Flink\)",
+        no_window_ends,
+    ),
+    template("only a first upload", r"So does the only one of (?P<names>NAMES), which is not compared", is_only_upload),
+    template(
+        "an axis alone",
+        r"(?P<axis>[\w.-]+) alone: (?P<low>MS) in the median \((?P<fast>NAME)\) instead of (?P<high>MS) \((?P<slow>NAME)\)",
+        axis_changes,
+    ),
+    template(
+        "visible after",
+        rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, at "
+        r"(?P<count>COUNT) checkpoints and (?P<size>SIZE) written per hour",
+        visible_after,
+    ),
+    template(
+        "visible p50",
+        rf"{ABOUT}Visible p50 is how long the oldest record of a transaction waits; later ones wait less",
+        oldest_is_first,
+    ),
+    template(
+        "commits per hour",
+        rf"{ABOUT}Commits per hour: (?P<commits>COUNT) with (?P<files>COUNT) data files",
+        commits_files,
+    ),
+    template(
+        "a killed task manager",
+        rf"{ABOUT}(?:The JobMaster hears|A killed task manager fails the job)[^.]*(?:\.\d[^.]*)*",
+        loses_a_task_manager,
+    ),
+    template(
+        "restarts go back",
+        rf"{ABOUT}All (?P<count>\d+) restarts go back to (?:the beginning|checkpoint (?P<checkpoint>\d+)): no checkpoint completes in between",
+        goes_back,
+    ),
+    template(
+        "attempts",
+        rf"{ABOUT}The job uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure (?P<next>\d+), whenever it "
+        r"comes",
+        uses_attempts,
+    ),
+    template(
+        "requests at their limit",
+        rf"{ABOUT}{AT} has (?P<capacity>\d+) requests of (?P<latency>MS) under way per subtask, and more are not allowed: (?P<rate>COUNT/s) in all, "
+        r"whatever its threads could do \(async-io\.capacity\)",
+        has_all_requests,
+    ),
+    template(
+        "within its timeout",
+        rf"{ABOUT}The longest checkpoint or savepoint takes (?P<took>MS) of (?P<timeout>MS) \(checkpoint\.timeout\)",
+        longest_of_timeout,
+    ),
+    template(
+        "full size",
+        rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\), and "
+        r"(?P<how>still grows|no longer grows in the second half of the run)(?P<logs>; each materialization makes it smaller again)?",
+        full_size_grows,
     ),
 )
 """Each sentence that `run` prints is in the table of templates; each has a precondition, and its words hold in tables and journal."""

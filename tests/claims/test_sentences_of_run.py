@@ -186,6 +186,50 @@ SCENARIOS = {
     "none is written": job(
         checkpoint=", tolerable-failed: 100", b=", state: {size: 40 MB}", rest=SLOW_FILES, duration="20 s"
     ),
+    "a silent subtask before a window": job(
+        src=", silent: 1}, parallelism: 2, snapshot: {sync: 0 ms",
+        more="w: {input: {a: hash}, service: 1 ms, window: {tumbling: 2 s, time: event}}, ",
+        inputs="w: hash",
+    ),
+    "a changelog that begins with state": job(
+        b=", state: {size: 400 MB, backend: rocksdb, update: 0 %, changelog: on}",
+        checkpoint=", incremental: true",
+        interval="10 s",
+        duration="40 s",
+        rest="storage: {bandwidth: 50 MB/s}",
+    ),
+    "failures as far apart as checkpoints": job(
+        b=", state: {size: 40 MB, backend: rocksdb, update: 1 %}, connector: file-sink, commit: as-connector",
+        checkpoint=", incremental: true",
+        interval="[1 s, 8 s]",
+        duration="34 s",
+        rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s}\nstorage: {bandwidth: 40 MB/s}\n"
+        "faults: [{kill: b, at: 8 s}, {kill: b, at: 17 s}, {kill: b, at: 26 s}]",
+    ),
+    "two axes": job(
+        rate="unlimited",
+        service="5 ms",
+        b=", state: {size: 20 MB}",
+        checkpoint=", barriers: [aligned, unaligned], min-pause: [0 s, 100 ms]",
+        rest="storage: {bandwidth: 100 MB/s}",
+    ),
+    "requests at their limit": job(
+        more="w: {input: {a: hash}, service: 50 us, async-io: {latency: 1 s, capacity: 20}}, ",
+        inputs="w: hash",
+        rate="40/s",
+        duration="40 s",
+    ),
+    "state that grows": job(
+        b=", state: {size: 0 B, growth: 10 kB}, commit: two-phase",
+        duration="20 s",
+        rest="storage: {bandwidth: 100 MB/s}",
+    ),
+    "state that levels off": job(b=", state: {size: 0 B, growth: 20 kB, ttl: 4 s, value: 20 kB}", duration="30 s"),
+    "a question about timeouts": "# Will it expire?\n"
+    + job(b=", state: {size: 10 MB}", rest="storage: {bandwidth: 40 MB/s}"),
+    "overloaded until it stops": job(
+        rate="300/s", service="5 ms", duration="40 s", rest="actions: [{stop: no-drain, at: 20 s}]"
+    ),
     "a flush that never ends": (WORLDS / "flush-never-ends.yaml").read_text(),
     "a circle": CIRCLE,
     "a circle without a timeout": CIRCLE.replace("timeout: 600 ms", "timeout: 10 min").replace(
@@ -208,7 +252,7 @@ def checked(comparisons):
     found, exercised = {}, Counter()
     for name, comparison in comparisons:
         told = Printed(comparison)
-        wrong, templates = false_sentences(told, sentences(comparison), told.names, TEMPLATES)
+        wrong, templates = false_sentences(told, sentences(comparison), told.names_and_labels, TEMPLATES)
         found |= {name: wrong} if wrong else {}
         exercised.update(templates)
     return found, exercised
@@ -250,10 +294,10 @@ def test_a_sentence_with_another_number_or_vertex_is_false():
     for comparison in planned().values():
         told = Printed(comparison)
         for text in sentences(comparison):
-            for template, match in split(text, told.names, TEMPLATES):
+            for template, match in split(text, told.names_and_labels, TEMPLATES):
                 for wrong in changed(match[0]):
                     count += 1
-                    again = template.match(wrong, 0, told.names)
+                    again = template.match(wrong, 0, told.names_and_labels)
                     weak += [wrong] if again and again.end() == len(wrong) and template.holds(told, again) else []
 
     assert weak == []

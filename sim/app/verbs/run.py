@@ -122,11 +122,10 @@ class RunOutcome:
     def outcomes(self) -> list[str]:
         """Return sentences on further outcomes: outages, repeated records, rejected scenarios, and expectations."""
         comparison, rows = self.comparison, self.expectations
-        lines = [comparison.outage] if comparison.outage else []
-        lines += [
+        lines = comparison.remarks + [
             f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()
         ]
-        lines += [f"{what}." for what in (*comparison.rollbacks, *comparison.replays, *comparison.committed_files)]
+        lines += [f"{what}." for what in (*comparison.rollbacks, *comparison.replays)]
         lines += [
             f"{what}."
             for what in (*comparison.long_transactions, *comparison.tables_left_out, *comparison.axes_without_effect)

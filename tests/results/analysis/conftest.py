@@ -74,7 +74,7 @@ class Made:
         )
         return self
 
-    def part(self, part, vertex, ms, *, index=0, acknowledged=False):
+    def part(self, part, vertex, ms, *, index=0, acknowledged=False, upstream=""):
         """The next part of the critical path of the latest checkpoint."""
         begin = sum(row["duration"] for row in self.path if row["id"] == len(self.checkpoints))
         self.path.append(
@@ -83,7 +83,7 @@ class Made:
                 "part": part,
                 "vertex": vertex,
                 "index": index,
-                "upstream": "",
+                "upstream": upstream,
                 "begin": begin,
                 "duration": int(ms * 1e6),
                 "file": "",
@@ -184,7 +184,8 @@ class Made:
             "recoveries": [column.name for column in TABLES["recoveries"]],
             "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
         }
-        return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
+        found = {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
+        return {**found, "files": pd.DataFrame(columns=[column.name for column in TABLES["files"]])}
 
 
 def queued(duration, delay, *, persisted=0, times=1):

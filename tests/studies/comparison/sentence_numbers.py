@@ -43,6 +43,5 @@ def compared(seed):
 
 
 def sentences(comparison):
-    return [
-        sentence for sentence in (comparison.verdict, comparison.overload, comparison.consequences_sentence) if sentence
-    ]
+    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *comparison.remarks)
+    return [sentence for sentence in found if sentence]

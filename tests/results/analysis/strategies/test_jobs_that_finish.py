@@ -104,7 +104,8 @@ def test_checkpoints_that_end_before_their_job(made, edges):
     assert math.isnan(last_trigger_s([down], [60.0], 2.0))
     lines = [line("flink", ended(made, 4, 6), edges), line("off", quiet, edges, last_s=4.0)]
     assert verdict(lines).startswith(
-        "With off checkpoints end while the job runs on: none is triggered after 4 s, and a failure goes back to that one. Checkpoints take"
+        "With off checkpoints end while the job runs on: none is triggered after 4 s, and a failure goes back to that one. "
+        "Checkpoints of flink take"
     )
     assert "differ" not in verdict(lines), "a few checkpoints are no match for many"
 

@@ -32,12 +32,12 @@ def test_nothing_holds_barriers_up(saturated, edges):
 
 
 def test_a_skewed_input_decides(made, saturated, edges):
-    """Alignment, not start delay: the vertex that waits is named."""
+    """Alignment, not start delay: the vertex that waits is named, and the input that is behind."""
     run = (
         made()
         .checkpoint(0, 4300)
         .part("behind data", "map", 20)
-        .part("alignment", "map", 4200)
+        .part("alignment", "map", 4200, upstream="source[1]")
         .part("behind data", "sink", 40)
     )
     run.load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0, 0))
@@ -45,7 +45,7 @@ def test_a_skewed_input_decides(made, saturated, edges):
     text = verdict([line("aligned", run, edges), line("unaligned", saturated(70, 0, persisted=5), edges)])
 
     assert text.startswith(
-        "In checkpoint 1 (aligned) 'map' waits 4.2 s from its first to its last barrier: one of its inputs is behind ('sink' busy 99 %, "
+        "In checkpoint 1 (aligned) 'map' waits 4.2 s from its first to its last barrier, which comes from source[1] ('sink' busy 99 %, "
     )
 
 
