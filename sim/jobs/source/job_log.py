@@ -463,7 +463,7 @@ _WHAT_TO_DO = (
     ),
     ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
     (
-        "expired",
+        "checkpoint expired",
         "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
     ),
     ("declined", "A task declined: its exception, which the log of its TaskManager has too, says why"),
@@ -526,6 +526,7 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
     """Return up to two sentences on what to check after checkpoints failed for these reasons."""
+    reasons = ["checkpoint expired" if reason == "expired" else reason for reason in reasons]  # not a token, say
     advice = [*{what: 0 for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)}]
     yield from (f"{what}." for what in advice[:2])
 

@@ -562,4 +562,4 @@ def _is_usual(point: SeenCheckpoint) -> bool:
 
 
 def _is_expired(point: SeenCheckpoint) -> bool:
-    return "expired" in point.failure.lower()
+    return "checkpoint expired" in point.failure.lower()

@@ -7,7 +7,7 @@ import pytest
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
-from sim.jobs.source.job_log import FINISHED, silence_of_job
+from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 
 REPORTS = Path(__file__).parents[2] / "data" / "reports" / "br10a"
@@ -439,3 +439,19 @@ def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_hav
         "1 expired checkpoint was acknowledged late, by join (8/8) on tm-1-3 (1), subtask 3 of vertex dd44 on tm-1-3 (1): 2.78 min after "
         "the trigger at most. A longer execution.checkpointing.timeout would have been enough for these"
     ) in text
+
+
+def test_an_expired_token_is_not_an_expired_checkpoint():
+    longer = "They take longer than execution.checkpointing.timeout"
+
+    assert not any(
+        longer in text for text in where_to_look(["declined by a task on tm-1: S3Exception: The token has expired"])
+    )
+    assert all(
+        any(longer in text for text in where_to_look([reason]))
+        for reason in (
+            "expired",
+            "expired: Checkpoint expired before completing",
+            "Checkpoint expired before completing.",
+        )
+    )
