@@ -238,8 +238,30 @@ SCENARIOS = {
 }
 """Each for sentences that random worlds seldom or never print."""
 
-NAMED = {"failures in a row", "restarts by failed checkpoints", "source thread, no trigger", "no limit of storage"}
+NAMED = {
+    "failures in a row",
+    "restarts by failed checkpoints",
+    "source thread, no trigger",
+    "no limit of storage",
+    "no window ends",
+    "only a first upload",
+    "an axis alone",
+    "visible after",
+    "visible p50",
+    "restarts go back",
+    "attempts",
+    "requests at their limit",
+    "within its timeout",
+    "full size",
+}
 """Templates that these scenarios are there for."""
+WORDS = {
+    "a changelog that begins with state": "of initial state per subtask (a changelog, not in its size)",
+    "overloaded until it stops": "before the first failure or stop (20 s)",
+    "state that grows": "and still grows",
+    "state that levels off": "and no longer grows in the second half of the run",
+}
+"""Words of a sentence that its template does not need, and that a scenario is there for."""
 
 
 @lru_cache
@@ -268,6 +290,7 @@ def test_sentences_of_scenarios_are_true():
     assert found == {}
     assert len(exercised) >= 25
     assert set() == NAMED - {*exercised}
+    assert [] == [name for name, words in WORDS.items() if words not in " ".join(sentences(planned()[name]))]
 
 
 def test_sentences_of_worlds_are_true():

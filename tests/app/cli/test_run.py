@@ -304,6 +304,8 @@ def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
         in done.stdout
     )
     assert "aligned   restarts forever        22" in done.stdout
+    assert ", restarts forever " in done.stdout, "both tables use the same words"
+    assert "job failed" not in done.stdout
 
 
 def test_what_is_done_twice_as_asked_for_is_told_and_breaks_nothing(ckptsim, tmp_path):
