@@ -9,17 +9,15 @@ USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 OF_THE_LAB = USERS.parent / "recordings" / "p2-severe-aligned.json.gz"
 
 
-def test_a_folder_of_saved_answers_is_judged_by_the_bars_of_measured_jobs(ckptsim, tmp_path):
-    """Two of one job, as their names say, differ in one setting; a third of another job is held to neither."""
+def test_a_folder_of_saved_answers_is_compared_quantity_by_quantity(ckptsim, tmp_path):
+    """Orderings of runs and bars of accuracy are those of the lab."""
     for name in ("J4-pressed-aligned-r1", "J4-pressed-unaligned-r1", "J2-count-aligned"):
         (tmp_path / f"{name}.zip").write_bytes((USERS / f"{name}.zip").read_bytes())
     done = ckptsim("validate", tmp_path, "--seeds", "1", "--jobs", "1")
-    changes = {line.split("  ")[0] for line in done.stdout.splitlines() if line.endswith((" right", " WRONG"))}
 
     assert done.exit_code == 0
-    assert {"barriers of J4-pressed: aligned -> unaligned"} == changes
     assert "checkpoint duration, p90" in done.stdout
-    assert "back-pressured runs" not in done.stdout
+    assert not any(line.endswith((" right", " WRONG")) for line in done.stdout.splitlines())
 
 
 def test_json_is_a_list_of_rows_and_what_is_not_read_is_named(ckptsim, tmp_path, monkeypatch):
