@@ -94,4 +94,4 @@ def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
     found = lost_for_a_second(chain(1, rate=100)).violations()
 
     assert found
-    assert {"what only a JobManager can do does not happen while there is none"} == {row.law for row in found}
+    assert {"without a JobManager none of its actions happens"} == {row.law for row in found}

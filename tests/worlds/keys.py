@@ -13,6 +13,8 @@ __all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
 
 EXCEPTIONS = {
     "Watermark.alignment": "is accepted and has no effect",
+    "Window.mini-batch": "the same",
+    "Window.size": "belongs to it",
     "expect": "judges results, changes none",
     "Run.until": "ends a run sooner; what worlds are held to is their end",
     "Run.replications": "more runs of the same world; every world is one run",

@@ -186,7 +186,7 @@ def test_levers_that_were_tried_are_named_with_their_nearest_setting():
         name: setting(("30 s", name), breaks=("checkpoint_ms",), checkpoint_ms=ms, checkpoint_p90_ms=ms)
         for name, ms in (("a", 9000.0), ("b", 4000.0), ("c", 2000.0), ("d", 3000.0))
     }
-    levers = SimpleNamespace(changes=lambda name: pulled.get(name[1], ()))
+    levers = SimpleNamespace(changes=lambda name: pulled.get(name[1], ()), relaxed=())
     race = race_of(*by_name.values(), setting(ALIGNED))
 
     assert levers_left(race, levers, None) == [

@@ -43,7 +43,7 @@ def test_retaining_too_much_is_told(monkeypatch):
     monkeypatch.setattr(Coordinator, "__getattribute__", hoarding)
     (violation,) = simulate(scenario(chain(), seconds=1), engine=ENGINE).violations
 
-    assert "are retained, 1 may be" in violation.fact
+    assert "at most 1 allowed" in violation.fact
 
 
 def hoarding(self, name):
