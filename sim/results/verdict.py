@@ -373,7 +373,8 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
     ):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
-    if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable:
+    is_limit_near = worst.tolerable < _failures(worst) or (worst.steady and worst.tolerable <= row.completed)
+    if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable and is_limit_near:
         in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
         more = f"; {in_a_row}: one that completes sets the count to 0{more}"
     if not worst.failed and worst.singles.restarts:
