@@ -907,9 +907,14 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 
 
 def _holding_the_end(run: Tables) -> pd.DataFrame:
-    """Return the completed checkpoint that includes the end of all tasks, as a table with at most one row."""
+    """Return the completed checkpoint that includes the end of all tasks, as a table with at most one row.
+
+    If the first one that includes it fails, tasks wait for the next periodic one (FLIP-147).
+    """
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
-    found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
+    first = tasks["x_finalCheckpoint"].max()
+    holds = (rows["id"] == first) | (is_periodic(rows) & (rows["id"] > first) & (first > 0))
+    found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & holds].head(1)
     return found
 
 

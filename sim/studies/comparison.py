@@ -856,7 +856,8 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
 def _failure_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on the time until a killed TaskManager is replaced, and on restarts: what they go back to, and how many are left."""
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
-    if outage := outage_sentence(scenario):
+    was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
+    if was_lost and (outage := outage_sentence(scenario)):
         yield outage
     restored = {*rows["restored_checkpoint"]} - {-1}
     if len(restored) == 1 and rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6:
