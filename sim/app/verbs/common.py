@@ -6,11 +6,13 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sim.model.files import replace_file
 from sim.model.text import one_line, printable
 from sim.model.units import UnitError
 from sim.studies.progress import Watch, no_watch
@@ -127,6 +129,10 @@ class Picture:
         """Write the figure in the format of the file's suffix (.png, .svg, .pdf), and return the path."""
         self.figure.savefig(file)
         return Path(file)
+
+    def write_png(self, file: Path) -> None:
+        """Write the figure as PNG; the file appears whole or not at all."""
+        replace_file(file, partial(self.figure.savefig, format="png"))
 
     def __repr__(self) -> str:
         return f"Picture({self.caption})"

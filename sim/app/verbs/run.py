@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -26,7 +25,6 @@ from sim.app.verbs.findings import (
 from sim.app.verbs.options import RunFileOptions, RunOptions, command_line, lines_of, path_of, portable, with_defaults
 from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
-from sim.model.files import replace_file
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import contradiction, inline_history
@@ -379,8 +377,7 @@ def _draw(comparison: Comparison, place: Path) -> None:
     quantity = QUANTITIES["in_flight"]
     drawn = phases({name: runs[0].tables for name, runs in comparison.results.items()})
     drawn = lines(curves_of(quantity, comparison), quantity.unit) if drawn is None else drawn
-    picture = Picture(still(drawn), comparison.question or comparison.name)
-    replace_file(place / PICTURE, partial(picture.figure.savefig, format="png"))
+    Picture(still(drawn), comparison.question or comparison.name).write_png(place / PICTURE)
 
 
 def _self_contained(origin: StudySource) -> str:

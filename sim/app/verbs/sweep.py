@@ -34,7 +34,6 @@ from sim.app.verbs.findings import (
     tell,
 )
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_defaults
-from sim.model.files import replace_file
 from sim.model.schema.flink_file import flink_change
 from sim.results.charts import Chart, still
 from sim.studies.plan import planned_of, run_folder
@@ -238,7 +237,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
     from sim.jobs.evidence.what_ifs import history_of
 
     if found.sections:
-        replace_file(found.folder / PICTURE, partial(found.picture().figure.savefig, format="png"))
+        found.picture().write_png(found.folder / PICTURE)
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
         found.folder,
