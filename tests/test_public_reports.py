@@ -10,6 +10,12 @@ from sim.app.verbs.findings import job_findings
 from sim.model.schema.study import loads
 from sim.studies.compare import compare
 
+
+def overrides(**values):
+    """`--set KEY=VALUE` of each; `_` stands for a dot."""
+    return [word for key, value in values.items() for word in ("--set", f"{key.replace('_', '.')}={value}")]
+
+
 REPORTS = Path(__file__).parent / "data" / "public-reports"
 CASES = {
     "14-scaling-within-one-minute": (
@@ -127,6 +133,29 @@ CASES = {
     "16-incremental-size-equals-full-size": (
         ["explain", "checkpoints.json"],
         ["Checkpointed size equals full size in all 10 checkpoints", "state.storage.fs.memory-threshold"],
+        [],
+    ),
+    "17-hourly-savepoint-of-240-gb": (
+        [
+            "run",
+            "scenario.yaml",
+            "--no-assumptions",
+            *overrides(
+                run_duration="90 s",
+                actions="[{savepoint: canonical, at: 12 s}]",
+                checkpoint_interval="10 s",
+                job_offers_source_rate="80/s",
+                job_join1_state_size="1 GB",
+                job_join2_state_size="1 GB",
+                job_join3_state_size="1 GB",
+                job_join4_state_size="4 GB",
+            ),
+        ],
+        [
+            "Canonical savepoint 3 writes 7 GB",
+            "no checkpoint is triggered meanwhile",
+            "Asynchronous work of 'join4' takes 21 s of the 22 s of savepoint 3 (canonical: entries are serialised",
+        ],
         [],
     ),
     "19-kafka-duplicates-in-the-next-job": (

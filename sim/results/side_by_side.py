@@ -38,7 +38,7 @@ class Single:
     written_bytes: float
     persisted_bytes: float
     path: BarrierPath
-    is_savepoint: bool = False
+    savepoint_format: str = ""  # CANONICAL or NATIVE; empty: a checkpoint
     cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
     late_input: str = ""  # the subtask whose barrier ends its longest alignment
     initial_log_bytes: float = (
@@ -48,7 +48,7 @@ class Single:
     def __str__(self) -> str:
         """Return ``checkpoint 7``, ``checkpoint 7 of job 1`` or ``savepoint 7 of replication 0``."""
         job = "" if self.job is None else f" of job {self.job}"
-        return f"{'savepoint' if self.is_savepoint else 'checkpoint'} {self.number}{job}" + (
+        return f"{'savepoint' if self.savepoint_format else 'checkpoint'} {self.number}{job}" + (
             "" if self.replication is None else f" of replication {self.replication}"
         )
 
@@ -140,7 +140,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         ),
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
-        is_savepoint=bool(row["savepointFormat"]),
+        savepoint_format=str(row["savepointFormat"]),
         # without finalisation, so that the path of a failure while writing metadata ends before it
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",

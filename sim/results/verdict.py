@@ -233,12 +233,12 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     return (
         late_triggers_sentence(late[:MAX_NAMED], several=several)
         + long_savepoint_sentence(long, several=several)
-        + _held_up_savepoint(strategies)
+        + _longest_savepoint(strategies)
     )
 
 
-def _held_up_savepoint(strategies: Sequence[StrategyRow]) -> str:
-    """Say what barriers of the longest savepoint wait for, if it fails or outlasts all checkpoints; empty: neither, or no barrier waits."""
+def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
+    """Say on what the longest savepoint spends its time, if it fails or outlasts all checkpoints; empty: neither, or no part is most of it."""
     found = [
         (single.duration_ms, line, single)
         for line in strategies
@@ -251,9 +251,11 @@ def _held_up_savepoint(strategies: Sequence[StrategyRow]) -> str:
     fails = (
         f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}." if single.cut_off else ""
     )
-    if not 2 * max(way.queue_ms, way.alignment_ms) >= duration_ms:  # NaN: nothing was recorded
+    barriers, snapshot = max(way.queue_ms, way.alignment_ms), max(way.async_work_ms, way.upload_ms)
+    if not 2 * max(barriers, snapshot) >= duration_ms:  # NaN: nothing was recorded
         return fails
-    return f"{fails} {_cause_of(line, single, several)}: savepoints are always aligned."
+    aligned = ": savepoints are always aligned" if barriers > snapshot else ""
+    return f"{fails} {_cause_of(line, single, several)}{aligned}."
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
@@ -539,7 +541,9 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
         case "async queue":
             return f"Snapshots wait {took} for the asynchronous thread of {worker}, at work for older checkpoints"
         case "async work":
-            return f"Asynchronous work of {worker} takes {took}, beside its files: neither storage nor barriers decide"
+            canonical = " (canonical: entries are serialised at checkpoint.savepoint-rate)"
+            why = canonical if single.savepoint_format == "CANONICAL" else ""
+            return f"Asynchronous work of {worker} takes {took}{why}, beside its files: neither storage nor barriers decide"
         case "upload":
             is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
             written = bytes_text(single.written_bytes) if is_known else "files"

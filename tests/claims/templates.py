@@ -403,6 +403,12 @@ def largest(*parts: str) -> Claim:
     return claim
 
 
+def works_asynchronously(told: Printed, match: re.Match[str]) -> bool:
+    """Asynchronous work beside the files is the longest part; of a canonical savepoint, and of no other, serialisation is named."""
+    is_canonical = told.row(match)["savepointFormat"] == "CANONICAL"
+    return is_canonical == (match["canonical"] is not None) and largest("async work")(told, match)
+
+
 def commits_meanwhile(told: Printed, match: re.Match[str]) -> bool:
     """The barrier waits at a global committer, which does nothing but commit."""
     return bool(told.all_runs[0][0].scenario.job.vertex(match["at"]).committer_of) and largest(*QUEUES)(told, match)
@@ -1121,8 +1127,9 @@ TEMPLATES = (
     ),
     template(
         "async work",
-        rf"Asynchronous work of {AT} {TOOK}, beside its files: neither storage nor barriers decide",
-        largest("async work"),
+        rf"Asynchronous work of {AT} {TOOK}(?P<canonical> \(canonical: entries are serialised at checkpoint\.savepoint-rate\))?, "
+        r"beside its files: neither storage nor barriers decide",
+        works_asynchronously,
         exists,
     ),
     template(
