@@ -22,10 +22,11 @@ from sim.results.tables import EXPIRED
 
 # ---- Kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and periodic checkpoints.
 #
-# With incremental checkpoints, the first one of a job uploads all state and is much larger than later ones. A checkpoint
-# counts as a first upload if it writes nearly all state that it references, if that is more than twice what later
-# checkpoints write (median), and if later ones reference more than twice what they write. Jobs that write full state each
-# time have no first upload.
+# With incremental checkpoints, the first one of a job uploads all state and is much larger than later ones, and so are
+# those that are triggered before it is acknowledged: nothing is there that they could build on. They count as first
+# uploads if they write nearly all state that they reference, if that is more than twice what later checkpoints write
+# (median), and if later ones reference more than twice what they write. Jobs that write full state each time have no
+# first upload. A job of a chain, or after a rescale, that ends before a later checkpoint is judged by those of the others.
 
 MIN_WRITTEN_SHARE = 0.9
 """Minimum share of its referenced state that a first upload writes."""
@@ -45,27 +46,28 @@ def has_savepoints(run: Tables) -> bool:
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Return, for each row of the table `checkpoints` of one run, whether it is the first upload of its job.
+    """Return, for each row of the table `checkpoints` of one run, whether it is a first upload of its job.
 
-    The only checkpoint of a job does not count, because it is unknown whether later ones would be smaller.
+    The only checkpoint of a run does not count, because it is unknown whether later ones would be smaller.
     """
     found = np.zeros(len(checkpoints), dtype=bool)
     job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
     candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
     trigger = checkpoints["trigger_timestamp"].to_numpy(dtype=float)
+    ended = trigger + checkpoints["end_to_end_duration"].to_numpy(dtype=float)
     in_flight = checkpoints["persisted_data"].to_numpy(dtype=float)
     written = checkpoints["checkpointed_size"].to_numpy(dtype=float) - in_flight
     referred = checkpoints["state_size"].to_numpy(dtype=float) - in_flight
-    for number in np.unique(job[candidates]):
-        rows = np.flatnonzero(candidates & (job == number))
-        first, *later = rows[np.argsort(trigger[rows], kind="stable")]
-        if not later or written[first] <= 0:
-            continue
-        usual, usually_referred = np.median(written[later]), np.median(referred[later])
-        found[first] = (
-            written[first] >= MIN_WRITTEN_SHARE * referred[first]
-            and min(written[first], usually_referred) > FIRST_UPLOAD_FACTOR * usual
-        )
+    is_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referred)
+    jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    later = candidates.copy()
+    for own in jobs:
+        later &= ~(own & is_all & (trigger < ended[own][trigger[own].argmin()]))
+    for own in jobs:
+        rest = own & later if (own & later).any() else later
+        if rest.any():
+            usual, usually_referred = np.median(written[rest]), np.median(referred[rest])
+            found |= own & ~later & (np.minimum(written, usually_referred) > FIRST_UPLOAD_FACTOR * usual)
     return found
 
 

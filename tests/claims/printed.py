@@ -148,20 +148,25 @@ def _of_checkpoint(rows: Any, match: re.Match[str]) -> Any:
 
 
 def first_uploads(run: Result) -> set[tuple[int, int]]:
-    """(id, job) of first checkpoints that write all that they refer to, and later ones less than half of it."""
+    """(id, job) of checkpoints before a job's first acknowledged one that write all they refer to, and later ones less than half of it."""
     found: dict[int, list[dict[str, Any]]] = {}
     for row in run.checkpoints.sort_values("trigger_timestamp", kind="stable").to_dict("records"):
         if row["status"] == "COMPLETED" and not row["savepointFormat"]:
             row |= {name: row[name] - row["persisted_data"] for name in ("checkpointed_size", "state_size")}
             found.setdefault(row.get("x_job", 0), []).append(row)
+    first: dict[int, list[dict[str, Any]]] = {}
+    for job, rows in found.items():
+        ended = rows[0]["trigger_timestamp"] + rows[0]["end_to_end_duration"]
+        full = [row for row in rows if 0 < row["checkpointed_size"] >= 0.9 * row["state_size"]]
+        first[job] = [row for row in full if row["trigger_timestamp"] < ended]
+    later = {job: [row for row in rows if row not in first[job]] for job, rows in found.items()}
     uploads = set()
-    for job, (first, *later) in found.items():
+    for job, rows in first.items():
+        usual = later[job] or [row for own in later.values() for row in own]
         written, referred = (
-            median([row[name] for row in later] or [0]) for name in ("checkpointed_size", "state_size")
+            median([row[name] for row in usual] or [0]) for name in ("checkpointed_size", "state_size")
         )
-        is_all = later and first["checkpointed_size"] >= 0.9 * first["state_size"]
-        if is_all and min(first["checkpointed_size"], referred) > 2 * written:
-            uploads.add((first["id"], job))
+        uploads |= {(row["id"], job) for row in rows if usual and min(row["checkpointed_size"], referred) > 2 * written}
     return uploads
 
 

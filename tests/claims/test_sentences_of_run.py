@@ -211,6 +211,11 @@ SCENARIOS = {
         rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s}\nstorage: {bandwidth: 40 MB/s}\n"
         "faults: [{kill: b, at: 8 s}, {kill: b, at: 17 s}, {kill: b, at: 26 s}]",
     ),
+    "two upload everything, as none is acknowledged before": job(
+        b=", state: {size: 200 MB, backend: rocksdb, update: 0 %}",
+        checkpoint=", incremental: true, max-concurrent: [1, 4]",
+        rest="storage: {bandwidth: 100 MB/s}",
+    ),
     "two axes": job(
         rate="unlimited",
         service="5 ms",

@@ -364,6 +364,27 @@ def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_d
     assert [expected, False, False, False] == first_uploads(run.tables()["checkpoints"]).tolist()
 
 
+@pytest.mark.parametrize(("lasts", "expected"), [(1000, False), (1001, True)])
+def test_what_is_triggered_before_the_first_is_acknowledged_uploads_everything_too(made, lasts, expected):
+    """It has nothing to build on.  A compaction later writes as much, and is what checkpoints of this job are like."""
+    run = made().checkpoint(0, lasts, size=1000, state=1000)
+    for k, size in enumerate((1000, 10, 10, 1000, 10), 1):
+        run.checkpoint(1000 * k, 100, size=size, state=1000)
+
+    assert [True, expected, *[False] * 4] == first_uploads(run.tables()["checkpoints"]).tolist()
+
+
+def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_run(made):
+    """A rescaled job uploads everything, and the run ends."""
+    run = made()
+    for k, size in enumerate((1000, 10, 10, 1000)):
+        run.checkpoint(1000 * k, 100, size=size, state=1000)
+    rows = run.tables()["checkpoints"].assign(x_job=[0, 0, 0, 1])
+
+    assert first_uploads(rows).tolist() == [True, False, False, True]
+    assert not first_uploads(rows[[False, False, False, True]]).any()
+
+
 @pytest.mark.parametrize(("referred", "expected"), [(200, False), (201, True)])
 def test_later_checkpoints_refer_to_more_than_twice_what_they_write(made, referred, expected):
     run = made().checkpoint(0, 100, size=1000, state=1000)
