@@ -68,8 +68,8 @@ def filled(file: Path, folder: Path) -> int:
 
     from sim.studies.cells import OUTCOME, PROVENANCE
     from sim.studies.plan import cells, distinct, with_baselines
-    from sim.studies.sweeps.racing import packed_table
     from sim.studies.sweeps.store import MAX_ROWS_TO_JOIN as LONGEST
+    from sim.studies.sweeps.store import packed_table
     from sim.studies.sweeps.sweep_file import define
 
     plan = distinct(with_baselines(cells(define(file).scenarios)))

@@ -1,9 +1,9 @@
-"""The answer of a sweep: means, differences, limits, the choice of a setting, and elimination of losing settings."""
+"""The answer of a sweep: means, differences, limits, and the choice of a setting."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -183,7 +183,7 @@ class Standing:
     unsure: tuple[str, ...] = ()  # columns whose limit is inside the confidence interval of the mean
     exceeded: tuple[Exceeded, ...] = ()  # windows that break a limit, even if the mean keeps it
     failed: int = 0  # number of windows in which a run failed or lacks a value that another setting has
-    absent: int = 0  # number of windows in which it did not run; also > 0 if it was eliminated
+    absent: int = 0  # number of windows in which it did not run
     sample: int | None = None  # observations of the ranking percentile in all its runs; None: not a percentile
     unknown: tuple[UnknownPercentile, ...] = ()  # limits on percentiles with too small a sample
     ranked: bool = True  # False: its sample is too small for a percentile, while others have the sample
@@ -235,13 +235,11 @@ def choose(
     least: str,
     limits: Sequence[Limit] = (),
     reference: Sequence[str] = (),
-    out: Collection[Setting] = (),
 ) -> Selection:
     """Choose the setting with the smallest mean of column `least` among those that keep all limits.
 
-    `reference`: values of the current setting, if known.  `out`: settings that were eliminated and did not run in all
-    windows.  A limit is broken if a run fails or no run has a value of its column; an upper limit is also broken by a
-    lower bound.
+    `reference`: values of the current setting, if known.  A limit is broken if a run fails or no run
+    has a value of its column; an upper limit is also broken by a lower bound.
     """
     seen = observed(results, settings, least)
     of_limits = {limit: observed(results, settings, limit.column) for limit in limits}
@@ -268,7 +266,7 @@ def choose(
                 tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
                 tuple(found for limit, table in of_limits.items() for found in _exceeded(table, place, limit)),
                 int(lost[:, place].sum()),
-                int((~ran.iloc[:, place]).sum()) + (setting in out),
+                int((~ran.iloc[:, place]).sum()),
                 counts_of[least].get(setting),
                 tuple(_unknown(counts_of, setting, limits)),
             )
@@ -291,15 +289,15 @@ def choose(
     return _chosen(found, seen, counted, tuple(reference))
 
 
-def surely_worse(values: Floats, unfinished: Flags, error: float = ERROR) -> Flags:
+def surely_worse(values: Floats, unfinished: Flags) -> Flags:
     """Return a matrix whose element [i, j] is True if setting i is significantly worse than j.
 
     `values`: windows x settings, NaN where there is no value.  `unfinished`: same shape, True where the value is a lower
-    bound.  `error`: maximum probability that any of two equal settings is called worse.  No setting is worse than one
+    bound.  Any of two equal settings is called worse with a probability of at most ERROR.  No setting is worse than one
     that did not finish where it did, because the other's value is unknown.
     """
     count = values.shape[1]
-    confidence = 1 - error / max(1, count * (count - 1) // 2)
+    confidence = 1 - ERROR / max(1, count * (count - 1) // 2)
     worse = np.zeros((count, count), dtype=bool)
     for i in range(count):
         differences = values[:, [i]] - values
@@ -429,149 +427,6 @@ def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tu
 
 def _equal(values: Floats, others: Floats) -> bool:
     return bool(np.allclose(values, others, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True))
-
-
-# ---- Racing: settings that cannot be the best are eliminated after some of the windows (Birattari et al., A Racing Algorithm
-# for Configuring Metaheuristics, 2002).
-#
-# Each setting is compared with the leading one, window by window; seeds are averaged within. It is eliminated if its mean
-# is significantly worse or breaks a limit, with an error shared by all settings and rounds (Bonferroni). A setting whose
-# job fails, or that has a lower bound where there is an upper limit, is eliminated at once: it can never be chosen.
-
-ELIMINATION_ERROR = 0.01
-"""Probability that any setting is wrongly eliminated, if differences between windows are normally distributed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The rule of elimination: the ranking column, the limits, and the number of comparisons that share the error."""
-
-    settings: tuple[str, ...]
-    least: str
-    limits: tuple[Limit, ...]
-    comparisons: int
-
-    @property
-    def error(self) -> float:
-        return ELIMINATION_ERROR / self.comparisons
-
-    @property
-    def confidence(self) -> float:
-        return 1 - self.error
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Values of a column for one setting, by window; NaN: run failed, not run, or nothing to measure."""
-
-    means: Floats
-    unfinished: Flags
-    lost: Flags
-
-
-def losers_of(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> dict[Setting, str]:
-    """Return {setting: deciding column} for the settings that cannot be the best.
-
-    `results`: all rows so far.  `racing`: the remaining settings, which have all run in the same windows with the same
-    seeds.
-    """
-    values = {
-        column: _values(results, rule, column, racing)
-        for column in (rule.least, *(limit.column for limit in rule.limits))
-    }
-    out = {
-        setting: limit.column
-        for limit in rule.limits
-        for setting in racing
-        if _breaks(values[limit.column], setting, limit, rule)
-    }
-    of = values[rule.least]
-    out |= {setting: rule.least for setting in racing if setting not in out and _fails(of, setting)}
-    counts = {column: pooled(results, rule.settings, column) for column in values}
-    ranked = [
-        setting
-        for setting in racing
-        if setting not in out
-        and all(sizes.get(setting, smallest(column)) >= smallest(column) for column, sizes in counts.items())
-    ]
-    leader = _leader(values, rule, ranked)  # only settings with the minimum samples may eliminate others
-    if leader is not None:
-        losers = [setting for setting in racing if setting not in out and _loses(of[setting], of[leader], rule)]
-        out |= dict.fromkeys(losers, rule.least)
-    return out
-
-
-def _values(results: pd.DataFrame, rule: Rule, column: str, racing: Collection[Setting]) -> dict[Setting, _Values]:
-    seen = observed(results, rule.settings, column)
-    places = {setting: place for place, setting in enumerate(settings_of(seen.scores.columns))}
-    found = {}
-    for setting in racing:
-        place = places.get(setting)
-        if place is None:
-            none = np.zeros(len(seen.scores), dtype=bool)
-            found[setting] = _Values(np.full(len(none), np.nan), none, none)
-        else:
-            means, unfinished, lost = (table.iloc[:, place] for table in (seen.scores, seen.unfinished, seen.lost))
-            found[setting] = _Values(
-                means.to_numpy(dtype=float), unfinished.to_numpy(dtype=bool), lost.to_numpy(dtype=bool)
-            )
-    return found
-
-
-def _fails(of: Mapping[Setting, _Values], setting: Setting) -> bool:
-    """Return True if the setting failed in a window in which another setting has a value."""
-    others = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
-    return bool((of[setting].lost & others).any())
-
-
-def _leader(
-    by_column: Mapping[str, Mapping[Setting, _Values]], rule: Rule, racing: Collection[Setting]
-) -> Setting | None:
-    """Return the setting with the smallest mean among those that have a value in every window and surely keep all limits."""
-    of = by_column[rule.least]
-    met = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
-    sure = [
-        setting
-        for setting in racing
-        if met.any()
-        and not np.isnan(of[setting].means[met]).any()
-        and all(_keeps(by_column[limit.column][setting], limit, rule) for limit in rule.limits)
-    ]
-    return min(
-        sure,
-        key=lambda setting: (int(of[setting].unfinished.sum()), float(of[setting].means[met].mean())),
-        default=None,
-    )
-
-
-def _loses(own: _Values, leading: _Values, rule: Rule) -> bool:
-    means, unfinished = (
-        np.column_stack([own.means, leading.means]),
-        np.column_stack([own.unfinished, leading.unfinished]),
-    )
-    return bool(surely_worse(means, unfinished, rule.error)[0, 1])
-
-
-def _breaks(of: Mapping[Setting, _Values], setting: Setting, limit: Limit, rule: Rule) -> bool:
-    values = of[setting]
-    if _fails(of, setting) or (np.isfinite(limit.at_most) and values.unfinished.any()):
-        return True
-    least, most = _interval(values, rule)
-    return least > limit.at_most or most < limit.at_least
-
-
-def _keeps(values: _Values, limit: Limit, rule: Rule) -> bool:
-    least, most = _interval(values, rule)
-    return not np.isnan(values.means).any() and limit.at_least <= least and most <= limit.at_most
-
-
-def _interval(values: _Values, rule: Rule) -> tuple[float, float]:
-    """Return the confidence interval of the mean."""
-    known = values.means[~np.isnan(values.means)]
-    if len(known) < 2:
-        return -np.inf, np.inf
-    mean, half = float(known.mean()), half_width(known.tolist(), rule.confidence)
-    return mean - half, mean + half
 
 
 # ---- Parsing and printing of limits.

@@ -48,7 +48,6 @@ expect: {"checkpoints.end_to_end_duration.p99": "< 60 s"}
 SWEEP = b"""# How often should this small job take checkpoints?
 scenario: job.yaml
 vary: {checkpoint.interval: [400 ms, 900 ms]}
-precision: {of: end_to_end_p99_ms, within: 50 %, most: 3}
 answer:
   show: [end_to_end_p99_ms, throughput]
   least: end_to_end_p99_ms

@@ -131,8 +131,7 @@ def sweep(
     """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``).
 
     Each cell has a row in `folder` (``runs/<name>-<id>`` by default); a repeated call resumes.  `jobs`: local processes;
-    `master`: a Spark master instead, with settings in `conf`.  `racing`: run all settings of a sweep file in this many
-    windows x seeds first, then only those that can still be best.
+    `master`: a Spark master instead, with settings in `conf`.
 
     ScenarioError, OptionError: mistakes in file or options.  TooManyFailuresError: more than `max_failures` cells failed.
     """

@@ -483,10 +483,6 @@ class SweepOptions(TypedDict, total=False):
     """Options of `sweep`."""
 
     changes: SetOption
-    racing: Annotated[
-        int | None,
-        Option("Run all settings in N windows x seeds first, then only those that can still be best.", metavar="N"),
-    ]
     folder: FolderOption
     replications: Annotated[int | None, Option("Override run.replications.", min=1, is_stored=False)]
     flink: FlinkOption

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -15,7 +15,6 @@ import numpy as np
 from sim.app.verbs.common import (
     MAX_ROWS,
     Listener,
-    OptionError,
     Picture,
     Stopped,
     paragraph,
@@ -39,7 +38,7 @@ from sim.results.charts import Chart, still
 from sim.studies.plan import planned_of, run_folder
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
-from sim.studies.sweeps.sweep_file import Definition, Question, define, racing_fault, varied_scenario, windows_of
+from sim.studies.sweeps.sweep_file import Definition, Question, define, varied_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,25 +110,23 @@ class SweepRequest:
     definition: Definition
     file: Path
     changes: tuple[str, ...] = ()  # ``key=value``
-    racing: int | None = None  # runs (windows x seeds) of each setting before settings are eliminated
 
     def command(self, folder: Path) -> str:
-        given = {"changes": self.changes, "racing": self.racing, "folder": folder}
-        return command_line("sweep", [self.file], SweepOptions, given)
+        return command_line("sweep", [self.file], SweepOptions, {"changes": self.changes, "folder": folder})
 
 
 def read_request(file: Path, definition: Definition | None = None, **options: Unpack[SweepOptions]) -> SweepRequest:
     """Read a sweep file or a scenario with lists, unless `definition` is given.
 
-    ScenarioError: mistakes in it.  OptionError: `racing` does not apply to it.
+    ScenarioError: mistakes in it.
     """
     given = with_defaults(SweepOptions, options)
-    changes, racing = lines_of(given["changes"]), given["racing"]
+    changes = lines_of(given["changes"])
     if given["replications"] is not None:
         changes.append(f"run.replications={given['replications']}")
     if given["flink"] is not None:
         changes.insert(0, flink_change(Path(given["flink"]), varied_scenario(file)))
-    return SweepRequest(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
+    return SweepRequest(definition or define(file, changes), file, tuple(changes))
 
 
 def sweep(request: SweepRequest, *, listener: Listener | None = None, **options: Unpack[SweepOptions]) -> Sweep:
@@ -156,24 +153,11 @@ def sweep(request: SweepRequest, *, listener: Listener | None = None, **options:
         watching=partial(_watching, listener),
         on_other=partial(_tell_other, listener),
     )
-    found = Sweep(swept.definition, swept.rows, swept.folder, swept.race, findings)
+    found = Sweep(swept.definition, swept.rows, swept.folder, findings)
     listener.result(found)
     _keep(found, request)
     _tell_failures(found, request.command(folder), listener)
     return found
-
-
-def _raced(definition: Definition, racing: int | None) -> Definition:
-    """Return the definition with the option `racing`.  OptionError: it does not apply to this sweep."""
-    question = definition.question
-    if racing is None:
-        return definition
-    if question is None:
-        raise OptionError("racing", "needs a sweep file that asks for the best setting (answer:)")
-    windows = windows_of(definition.scenarios.different, question.by)
-    if fault := racing_fault(racing, question.least, windows, precise=definition.precision is not None):
-        raise OptionError("racing", fault)
-    return replace(definition, question=replace(question, racing=racing))
 
 
 def _findings(definition: Definition) -> Iterator[Remark]:
@@ -252,7 +236,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         settings=question.settings,
         show=question.show,
         history=history_of(definition.backtest, definition.scenarios.different),
-        varied=[] if question.racing else list(question.varied),  # effects need the same runs of all settings
+        varied=list(question.varied),
         depends=question.least or question.show[0],
         job=kept_job(found.folder, definition.job or request.file, (*definition.settings, *request.changes)),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -206,9 +206,6 @@ def _answer(question: Question, found: Selection) -> Iterator[str]:
         mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
         limits += mean if len(found.windows) > 1 else ""
         among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
-        among = (
-            f"of the settings that keep {limits}" if question.racing else among
-        )  # eliminated settings may keep the limits too
     value = f"{_value(question, first)}{_where(found)}"
     yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."
     if found.compared < 2:
@@ -224,8 +221,7 @@ def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]
     others = [name for name in found.best if name != first.setting]
     ties = found.ties
     if not others:
-        # eliminated settings are significantly worse
-        if len(found.eligible) > 1 or any(standing.absent for standing in found.standings):
+        if len(found.eligible) > 1:
             yield f"It is surely the least: 95 % for all comparisons together{_next(question, found, first)}."
         return
     if len(ties) == len(others) and first.setting == found.advised:
@@ -338,17 +334,11 @@ MAX_WINDOWS = 24
 MAX_ACROSS = 5
 """Maximum settings with a column in the table of windows; if there are more, it has the least, the reference and the most."""
 
-Out = Mapping[str, Collection[Setting]]
-"""Value of `by` -> settings that were eliminated by racing, and did not run in all windows."""
 
-
-def sections(
-    question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None
-) -> list[TextTable]:
+def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
     """Return tables: means of settings, differences to the reference, values by window, and effects of axes.
 
-    `results`: all rows, failed ones included.  `complete`: rows of worlds in which all settings ran, for the effects; None:
-    all rows.  `out`: settings eliminated by racing.
+    `results`: all rows, failed ones included.
     """
     if planned(results).empty:
         return []
@@ -356,18 +346,17 @@ def sections(
     if question.against:
         tables.append(_differences(question, results))
     selected = {
-        value: _choice(question, rows, out, value).advised if question.least else None
-        for value, rows in groups(question, results)
+        value: _choice(question, rows).advised if question.least else None for value, rows in groups(question, results)
     }
     tables.extend(
         windows for column in _decisive(question) if (windows := _windows(question, results, column, selected))
     )
-    if shares := _effects(question, results if complete is None else complete):
+    if shares := _effects(question, results):
         tables.append(shares)
     return tables
 
 
-def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) -> str:
+def sentence(question: Question, results: pd.DataFrame) -> str:
     """Return the recommendation with its restrictions and confidence, a paragraph for each value of `by`.
 
     Returns "" if the question has no `least`.
@@ -375,7 +364,7 @@ def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) 
     if not question.least:
         return ""
     return "\n".join(
-        f"{question.by} {value}: {_best(question, rows, out, value)}" if value else _best(question, rows, out, value)
+        (f"{question.by} {value}: " if value else "") + headline(question, rows, _choice(question, rows))
         for value, rows in groups(question, results)
     )
 
@@ -390,13 +379,9 @@ def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.
         yield value, rows[rows[question.by] == value]
 
 
-def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> str:
-    return headline(question, results, _choice(question, results, out, value))
-
-
-def _choice(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> Selection:
-    reference, lost = [own for _, own in question.against], (out or {}).get(value, ())
-    return choose(results, question.settings, question.least, question.limits, reference, lost)
+def _choice(question: Question, results: pd.DataFrame) -> Selection:
+    reference = [own for _, own in question.against]
+    return choose(results, question.settings, question.least, question.limits, reference)
 
 
 def _means(question: Question, results: pd.DataFrame) -> TextTable:

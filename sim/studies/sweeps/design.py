@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.model import units
-from sim.model.schema.fields import Duration, Number, Percent, Positive, choice
+from sim.model.schema.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError
 from sim.model.text import PrintableError
@@ -145,17 +145,6 @@ class Windows(Section):
     """Number of windows, evenly spread over all; default: all."""
 
 
-class Precision(Section):
-    """Replications until the mean of a column is precise enough, for every combination."""
-
-    of: str
-    """A column of the results."""
-    within: Percent
-    """Half the width of its 95 % confidence interval, as a share of the mean."""
-    most: Positive
-    """Greatest number of replications."""
-
-
 class Answer(Section):
     """The question of the sweep; its answer is printed at the end."""
 
@@ -171,9 +160,6 @@ class Answer(Section):
     """... among those that keep these limits, e.g. `end_to_end_p99_ms: < 60 s`."""
     against: dict[str, Any] | None = None
     """The setting that others are compared with, run by run."""
-    racing: Positive | None = None
-    """So many windows x seeds run with all settings, e.g. 12; in the others only settings that may still be the best, and `against`.
-    Default: all settings run everywhere."""
 
 
 class SweepDocument(Section):
@@ -200,7 +186,6 @@ class SweepDocument(Section):
     """Replications with seeds of their own; all combinations use the same seeds."""
     most: Positive | None = None
     """So many runs are meant; default: at most 20,000 combinations, and 200,000 runs with their replications."""
-    precision: Precision | None = None
     answer: Answer | None = None
 
 

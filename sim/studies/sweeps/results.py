@@ -21,8 +21,7 @@ from sim.model.scenario import Scenario
 from sim.results.csv_files import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
-from sim.studies.sweeps.racing import GoneError
-from sim.studies.sweeps.store import KeptRows, Store, forget_files
+from sim.studies.sweeps.store import GoneError, KeptRows, Store, forget_files
 
 RESULTS = "results.parquet"
 PART = 50_000

@@ -18,10 +18,9 @@ from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
 from sim.studies.local import cores, run_all, run_each
-from sim.studies.plan import Cell, CellPlan, SeededScenarios, cells, run_folder, with_baselines
+from sim.studies.plan import Cell, CellPlan, cells, run_folder, with_baselines
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.answer import sections, sentence
-from sim.studies.sweeps.racing import SweepRace, more_replications
 from sim.studies.sweeps.results import collect, keep, read_results
 from sim.studies.sweeps.store import Store, WaitingRows
 from sim.studies.sweeps.sweep_file import Definition, define
@@ -66,8 +65,7 @@ class RowTally:
 class Workers(ExitStack):
     """Context of the workers of a sweep: `jobs` local processes, or Spark (`master`) with the settings `conf`.
 
-    Starting Spark takes seven seconds of CPU.  It is started with the first cells, and reused by all rounds of a sweep
-    until the block ends.
+    Starting Spark takes seven seconds of CPU.  It is started with the first cells, and stopped when the block ends.
     """
 
     def __init__(
@@ -247,7 +245,6 @@ class SweepResult:
     definition: Definition
     rows: pd.DataFrame  # a row per cell, failed ones included; above MAX_COMPLETE cells, only the required columns
     folder: Path
-    race: SweepRace | None = None
     findings: tuple[str, ...] = ()  # remarks about job and load
 
     @cached_property
@@ -260,23 +257,15 @@ class SweepResult:
         """Return the tables of the answer, or [] without a question."""
         if self.definition.question is None:
             return []
-        if self.race is None:
-            return sections(self.definition.question, self.rows)
-        met_by_all = self.rows[self.rows["cell"].isin([cell.id for cell in self.race.first])]
-        return [*sections(self.definition.question, self.rows, met_by_all, self.race.out), *self.race.sections()]
+        return sections(self.definition.question, self.rows)
 
     @cached_property
     def sentence(self) -> str:
         """Return the recommendation, or "" if the question asks for none."""
         if self.definition.question is None:
             return ""
-        left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
         unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
-        found = [
-            sentence(self.definition.question, self.rows, out),
-            left_out,
-            f"{capitalised(unlimited)}." if unlimited else "",
-        ]
+        found = [sentence(self.definition.question, self.rows), f"{capitalised(unlimited)}." if unlimited else ""]
         return "\n".join(filter(None, found))
 
     @cached_property
@@ -335,42 +324,28 @@ def run_sweep(
     `folder`: by default ``runs/<name>-<id>``.  `jobs`: local processes; `master`: a Spark master instead, with settings
     `conf`.  `on_other`: called with the owner of another command that runs cells of this folder.
 
-    If the file has `precision:`, replications are added until it is reached.  With racing, eliminated settings do not run
-    in the remaining windows.
-
     ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
-    scenarios, question = definition.scenarios, definition.question
-    race = SweepRace(question, cells(scenarios)) if question is not None and question.racing else None
+    planned = with_baselines(cells(definition.scenarios))
     with store.sharing() as other, Workers(jobs, master, conf) as workers:
         if other:
             on_other(other)
-        while True:
-            planned = with_baselines(cells(scenarios) if race is None else race.cells)
-            with (watching or _unwatched)(planned, store) as (watch, on_row):
-                run_missing(
-                    planned,
-                    store,
-                    workers,
-                    engine=engine,
-                    watch=watch,
-                    check=check,
-                    max_failures=max_failures,
-                    on_row=on_row,
-                    shared=bool(other),
-                )
-            keep(store, planned)
-            rows = _rows(definition, store.folder, len(planned))
-            if race is not None and race.begin_next_round(rows):
-                continue
-            if definition.precision is None:
-                return SweepResult(definition, rows, store.folder, race)
-            extended = more_replications(scenarios, rows, definition.precision)
-            if tuple(extended) == tuple(scenarios):
-                return SweepResult(definition, rows, store.folder, race)
-            scenarios = SeededScenarios.as_given(extended)
+        with (watching or _unwatched)(planned, store) as (watch, on_row):
+            run_missing(
+                planned,
+                store,
+                workers,
+                engine=engine,
+                watch=watch,
+                check=check,
+                max_failures=max_failures,
+                on_row=on_row,
+                shared=bool(other),
+            )
+        keep(store, planned)
+    return SweepResult(definition, _rows(definition, store.folder, len(planned)), store.folder)
 
 
 def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
@@ -378,10 +353,9 @@ def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
     if count <= MAX_COMPLETE:
         return read_results(folder)
     question = definition.question
-    requested = {definition.precision.of} if definition.precision is not None else set()
+    requested = set[str]()
     if question is not None:
         requested |= {*question.show, *(limit.column for limit in question.limits), *filter(None, [question.least])}
-        requested |= {"cell"} if question.racing else set()
     counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS} - {""}
     return read_results(folder, [*_REQUIRED_COLUMNS, *definition.scenarios.values(), *requested, *counted])
 

@@ -33,6 +33,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,24 +45,102 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.model.files import FolderInUseError, kept_in, locked, remove_partials, replace_file
 from sim.model.text import one_line
-from sim.studies.cells import OUTCOME, Row
+from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
-from sim.studies.sweeps.racing import (
-    KEY,
-    BatchError,
-    GoneError,
-    checked,
-    groups,
-    is_batch_name,
-    packed,
-    packed_table,
-    read,
-    read_group,
-)
+
+# ---- Files of rows. The name of a file is the checksum of its bytes, which is verified before the file is parsed: a damaged file
+# may make a parser allocate any amount of memory. Files of other versions, with other columns, are rejected.
+
+_SUFFIX = ".parquet"
+_DIGEST_BYTES = 16
+# 20: of versions before the checksum
+_NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")
+_COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
+GROUP = 20_000
+"""Rows per row group, which are read together."""
+KEY = ("cell", "status")
+"""Columns that tell which cells have a row; a sweep keeps only these in memory."""
+
+
+class BatchError(ValueError):
+    """Raised for a file whose rows must not be used.  The message is a short reason."""
+
+
+class GoneError(RuntimeError):
+    """Raised if a file no longer exists, because another command has joined it with others."""
+
+
+def is_batch_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
+    """(file name, content)."""
+    return packed_table(table(rows, OUTCOME | PROVENANCE))
+
+
+def packed_table(rows: pa.Table) -> tuple[str, bytes]:
+    """(file name, content)."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=GROUP)
+    content = sink.getvalue().to_pybytes()
+    return _digest(content) + _SUFFIX, content
+
+
+def checked(path: Path) -> pa.Table:
+    """Verify a file, and return its columns KEY.  BatchError: it is damaged.  OSError: it cannot be read."""
+    content = path.read_bytes()
+    if _digest(content) + _SUFFIX != path.name:
+        raise BatchError("its content does not match the checksum in its name")
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        if not file.schema_arrow.equals(_COLUMNS):
+            raise BatchError("has columns of another version")
+        found = file.read(columns=list(KEY))
+    except (pa.ArrowException, OSError):
+        raise BatchError("is no table") from None
+    named = pc.and_(
+        pc.greater(pc.binary_length(found["cell"]), 0), pc.is_in(found["status"], pa.array(["ok", "error"]))
+    )
+    if not pc.all(pc.fill_null(named, fill_value=False), min_count=0).as_py():
+        raise BatchError("has rows of no cell or without a status")
+    return found
+
+
+def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return columns (None: all) of a verified file.  GoneError: it no longer exists."""
+    try:
+        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
+
+
+def groups(path: Path) -> list[int]:
+    """Return the number of rows of each row group.  GoneError: the file no longer exists."""
+    try:
+        found = pq.read_metadata(path)
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
+    return [found.row_group(i).num_rows for i in range(found.num_row_groups)]
+
+
+def read_group(path: Path, group: int, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return columns (None: all) of a row group in a verified file.  GoneError: it no longer exists."""
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read_row_group(group, columns=None if columns is None else list(columns))
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
 
 # ---- The index of rows: cell, file and row number in columns. Rows are read from their files on demand.
 

@@ -37,7 +37,6 @@ from sim.studies.plan import SEED, SeededScenarios, cells, distinct, with_baseli
 from sim.studies.sweeps.design import (
     Answer,
     Point,
-    Precision,
     SweepDocument,
     Windows,
     combinations,
@@ -266,32 +265,6 @@ class Question:
     limits: tuple[Limit, ...] = ()
     against: tuple[tuple[str, str], ...] = ()  # (key, value) of the reference setting
     by: str = ""  # axis or column; each of its values has a separate answer
-    racing: int = 0  # runs (windows x seeds) of each setting before settings are eliminated; 0: no racing
-
-
-MIN_RACING = 8
-"""Minimum runs per setting: with fewer, racing hardly ever reaches its confidence."""
-
-
-def windows_of(scenarios: Sequence[Scenario], by: str) -> int | None:
-    """Return the number of windows for the value of `by` with the fewest, or None if there are fewer than two windows."""
-    windows: dict[str, set[str]] = {}
-    for axes in (dict(scenario.axes) for scenario in scenarios):
-        windows.setdefault(axes.get(by, ""), set()).add(axes.get("window", ""))
-    return min(map(len, windows.values())) if len(set.union(*windows.values())) > 1 else None
-
-
-def racing_fault(racing: int, least: str | None, windows: int | None, *, precise: bool) -> str | None:
-    """Return why racing is not possible, or None.  `windows`: see `windows_of`.  `precise`: the file has `precision:`."""
-    if not least:
-        return "settings race for the smallest value of a column: name it in answer.least"
-    if precise:
-        return "precision: adds replications to every setting, racing takes settings out: write one of them"
-    if racing < MIN_RACING:
-        return f"{racing} windows x seeds tell no setting from another: {MIN_RACING} or more"
-    if windows is not None and windows < MIN_RACING:
-        return f"settings race through windows, and there are {windows}: {MIN_RACING} or more tell settings apart; leave racing out"
-    return None
 
 
 def question(
@@ -301,13 +274,10 @@ def question(
     reading: Reading,
     *,
     labels: Sequence[str],
-    windows: int | None,
-    precise: bool,
 ) -> Question:
     """Validate `answer:` and return the question.  Errors are added to `reading`.
 
     `axes`: varied keys, including the window.  `values`: their values as written.  `labels`: axes that only group windows.
-    `windows`: see `windows_of`.  `precise`: the file has `precision:`.
     """
     settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels, SEED)])
     if given.by is not None and (given.by not in axes or given.by in settings):
@@ -342,14 +312,10 @@ def question(
             reading.wrong(
                 (_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}"
             )
-    if given.racing is not None and (fault := racing_fault(given.racing, given.least, windows, precise=precise)):
-        reading.wrong((_HERE, "racing"), fault)
     ordered = tuple((key, against[key]) for key in settings if key in against)
     varied = tuple(axis for axis in axes if axis not in labels)
     limits = _limits(given, reading)
-    return Question(
-        settings, tuple(given.show), varied, given.least or "", limits, ordered, given.by or "", given.racing or 0
-    )
+    return Question(settings, tuple(given.show), varied, given.least or "", limits, ordered, given.by or "")
 
 
 def _incomplete(given: set[str], settings: Sequence[str]) -> str:
@@ -388,7 +354,6 @@ class Definition:
     name: str
     text: str  # first comment of the file
     scenarios: SeededScenarios  # their axes are the varied values, including the window
-    precision: Precision | None = None
     question: Question | None = None
     warnings: tuple[Problem, ...] = ()
     backtest: Backtest | None = None  # of the scenario file
@@ -460,7 +425,6 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         name,
         first_comment(text),
         scenarios,
-        given.precision,
         answering,
         tuple(sorted(warnings)),
         backtest,
@@ -480,11 +444,6 @@ def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[
     assert given is not None
     given, overrides = _with_axes(given, overrides, reading)
     reading.stop_if_wrong()
-    if given.precision and given.precision.of not in COLUMNS:
-        hint = did_you_mean(given.precision.of, COLUMNS)
-        reading.wrong(
-            ("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers"
-        )
     return given, overrides
 
 
@@ -554,10 +513,7 @@ def _with_axes(
 def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence[str], reading: Reading) -> Question:
     values = scenarios.values()
     assert given.answer is not None
-    windows = windows_of(scenarios.different, given.answer.by or "")
-    return question(
-        given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None
-    )
+    return question(given.answer, list(values), values, reading, labels=labels)
 
 
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:

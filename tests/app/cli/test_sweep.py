@@ -115,12 +115,9 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
 
 
 def test_a_sweep_file(ckptsim, tiny, tmp_path):
-    """Replications until the mean is known; the values that were varied are columns."""
+    """The values that were varied are columns."""
     file = tmp_path / "sweep.yaml"
-    file.write_text(
-        f"# Which?\nscenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 2\n"
-        "precision: {of: completed, within: 1 %, most: 3}\n"
-    )
+    file.write_text(f"# Which?\nscenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 2\n")
 
     done = ckptsim("sweep", file, "--jobs", 1, "--out", tmp_path / "out")
 
@@ -128,54 +125,6 @@ def test_a_sweep_file(ckptsim, tiny, tmp_path):
     assert done.exit_code == 0
     assert list(table["checkpoint.interval"].dropna().unique()) == ["500 ms", "1 s"]
     assert {2} == set(table[table["strategy"] != "none"].groupby("checkpoint.interval").size() // 2)
-
-
-@pytest.mark.parametrize(
-    ("answer", "racing", "message"),
-    [
-        ("", 8, "--racing: needs a sweep file that asks for the best setting (answer:)"),
-        ("answer: {show: [completed]}", 8, "--racing: settings race for the smallest value of a column"),
-        (
-            "answer: {show: [completed], least: completed}",
-            7,
-            "--racing: 7 windows x seeds tell no setting from another",
-        ),
-    ],
-)
-def test_races_that_cannot_be(ckptsim, tiny, tmp_path, answer, racing, message):
-    file = tmp_path / "sweep.yaml"
-    file.write_text(f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\n{answer}\n")
-
-    done = ckptsim("sweep", file, "--racing", racing)
-
-    assert done.exit_code == 2
-    assert message in done.stderr
-
-
-def test_a_race_on_the_command_line(ckptsim, tiny, tmp_path):
-    file = tmp_path / "sweep.yaml"
-    file.write_text(
-        f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 9\n"
-        "answer: {settings: [checkpoint.interval], show: [completed], least: completed}\n"
-    )
-
-    done = ckptsim("sweep", file, "--racing", 8, "--jobs", 1, "--out", tmp_path / "out")
-
-    assert done.exit_code == 0, without_axes(done)
-    assert "Racing left out" in done.stdout
-
-
-def test_a_precision_of_a_column_that_does_not_exist(ckptsim, tiny, tmp_path):
-    file = tmp_path / "sweep.yaml"
-    file.write_text(f"scenario: {tiny.name}\nprecision: {{of: complete, within: 1 %, most: 3}}\n")
-
-    done = ckptsim("sweep", file)
-
-    assert done.exit_code == 3
-    assert (
-        "sweep.yaml:2:13: precision.of: 'complete' is no column of the results (did you mean 'completed'?)"
-        in done.stderr
-    )
 
 
 @pytest.mark.parametrize(

@@ -97,16 +97,6 @@ def test_windows_of_many_settings_say_how_many_keep_a_limit(results):
     assert [row[:2] for row in windows.rows] == [["quiet", "5 of 7"], ["busy", "3 of 7"]]
 
 
-def test_effects_of_worlds_that_all_settings_have_met(results):
-    """In a race the others would show settings that did not run as if windows had done it."""
-    results.loc[(results["replication"] > 0) & (results["window"] == "busy"), "end_to_end_p99_ms"] += 9000
-    complete = results[results["replication"] == 0]
-    shares = sections(QUESTION, results, complete)[-1]
-
-    assert sections(QUESTION, complete)[-1] == shares
-    assert sections(QUESTION, results)[-1] != shares
-
-
 def test_what_one_setting_does_not_have_is_no_mean_of_the_others(results):
     """It has no value in a window where others have: that is worse than any value."""
     results.loc[results.index[:1], "throughput_change"] = float("nan")

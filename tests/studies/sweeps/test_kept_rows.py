@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from sim.studies.sweeps import racing, store
-from sim.studies.sweeps.racing import GoneError, groups, is_batch_name, packed, read, read_group
-from sim.studies.sweeps.store import KeptRows
+from sim.studies.sweeps import store
+from sim.studies.sweeps.store import GoneError, KeptRows, groups, is_batch_name, packed, read, read_group
 
 
 def row(cell, rate=1.0, status="ok", **others):
@@ -21,7 +20,7 @@ def kept(tmp_path):
         for rows in files:
             name, content = packed(rows)
             (tmp_path / name).write_bytes(content)
-            keys[tmp_path / name] = racing.checked(tmp_path / name)
+            keys[tmp_path / name] = store.checked(tmp_path / name)
         store.forget_files()
         return KeptRows(keys)
 
@@ -50,7 +49,7 @@ def test_rows_stand_in_the_order_that_is_asked_for(kept):
 
 def test_rows_of_many_groups_and_files_are_put_together(kept, monkeypatch):
     """However small the groups are in which a file is read."""
-    monkeypatch.setattr(racing, "GROUP", 2)
+    monkeypatch.setattr(store, "GROUP", 2)
     rows = kept([row(f"a{i}", float(i)) for i in range(5)], [row(f"b{i}", 10.0 + i) for i in range(3)])
     ids = names("b2", "a4", "a0", "b0", "a3", "a1", "b1", "a2")
 
@@ -128,11 +127,11 @@ def test_a_file_that_was_joined_meanwhile_is_gone(tmp_path, look):
 def test_a_file_that_is_no_table_is_named_by_what_it_is(tmp_path):
     """Its checksum may hold: somebody has renamed it."""
     content = b"no table"
-    path = tmp_path / (racing._digest(content) + ".parquet")
+    path = tmp_path / (store._digest(content) + ".parquet")
     path.write_bytes(content)
 
-    with pytest.raises(racing.BatchError, match=r"^is no table$"):
-        racing.checked(path)
+    with pytest.raises(store.BatchError, match=r"^is no table$"):
+        store.checked(path)
 
 
 @pytest.mark.parametrize("wrong", [{"cell": ""}, {"cell": None}, {"status": None}, {"status": "fine"}])
@@ -140,8 +139,8 @@ def test_a_row_of_no_cell_or_without_a_status_spoils_its_file(tmp_path, wrong):
     name, content = packed([row("a"), row("b") | wrong])
     (tmp_path / name).write_bytes(content)
 
-    with pytest.raises(racing.BatchError, match=r"^has rows of no cell or without a status$"):
-        racing.checked(tmp_path / name)
+    with pytest.raises(store.BatchError, match=r"^has rows of no cell or without a status$"):
+        store.checked(tmp_path / name)
 
 
 def test_a_file_without_rows_is_fine(tmp_path):
@@ -149,4 +148,4 @@ def test_a_file_without_rows_is_fine(tmp_path):
     name, content = packed([])
     (tmp_path / name).write_bytes(content)
 
-    assert len(racing.checked(tmp_path / name)) == 0
+    assert len(store.checked(tmp_path / name)) == 0

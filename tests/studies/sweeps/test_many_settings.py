@@ -179,21 +179,6 @@ def test_several_limits_are_kept_together_or_not():
     assert "No setting keeps all limits in all 8 windows." in sentence(asks(*limits), everywhere)
 
 
-def test_a_setting_that_is_left_over_from_a_race_is_surely_the_least():
-    """One other lost it, one fails; where both fail there was no race to win."""
-    rows = struck(settings(3), ["x3"], ["w1"], job_status="FAILED: killed")
-    racing = replace(asks(), racing=8)
-    lost, alone = (
-        sentence(racing, rows, {"": [("x2",)]}),
-        sentence(racing, struck(rows, ["x2"], ["w1"], job_status="FAILED: killed")),
-    )
-
-    assert lost.endswith(
-        "with checkpoint.interval x1 (of 3 settings). It is surely the least: 95 % for all comparisons together."
-    )
-    assert alone.endswith("with checkpoint.interval x1 (of 3 settings).")
-
-
 @pytest.mark.parametrize(
     ("few", "rest"), [(4, ""), (5, ", 1 more has too few as well"), (6, ", 2 more have too few as well")]
 )

@@ -8,9 +8,8 @@ import pytest
 from sim.model.schema.study import loads
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import results as room
-from sim.studies.sweeps.racing import GoneError
 from sim.studies.sweeps.results import collect
-from sim.studies.sweeps.store import Store
+from sim.studies.sweeps.store import GoneError, Store
 
 WHERE = {"host": "here", "attempt": 1, "cpu_s": 0.5, "wall_s": 0.6}
 

@@ -82,15 +82,15 @@ def test_texts_of_selected_columns_are_categories_and_numbers_are_numbers(study,
 
 
 def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypatch, tmp_path):
-    """A percentile is read with what counts its sample, and the columns of limits and axes; of a race the cells, too."""
+    """A percentile is read with what counts its sample, and the columns of limits and axes."""
     question = SimpleNamespace(
-        show=["end_to_end_p99_ms"], limits=[SimpleNamespace(column="lag_s")], least="throughput_per_second", racing=None
+        show=["end_to_end_p99_ms"], limits=[SimpleNamespace(column="lag_s")], least="throughput_per_second"
     )
     scenarios = SimpleNamespace(values=lambda: ["checkpoint.interval"])
     monkeypatch.setattr(room, "read_results", lambda _, columns=None: columns and set(columns))
 
     def read(count, **changes):
-        definition = SimpleNamespace(question=question, precision=None, scenarios=scenarios)
+        definition = SimpleNamespace(question=question, scenarios=scenarios)
         return room._rows(SimpleNamespace(**(vars(definition) | changes)), tmp_path, count)
 
     needed = {
@@ -103,10 +103,7 @@ def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypat
     }
     assert read(room.MAX_COMPLETE) is None
     assert needed == read(room.MAX_COMPLETE + 1)
-    question.racing = 8
-    assert needed | {"cell"} == read(room.MAX_COMPLETE + 1)
-    precise = read(room.MAX_COMPLETE + 1, question=None, precision=SimpleNamespace(of="caught_up_ms"))
-    assert {"caught_up_ms", "checkpoint.interval", *room._REQUIRED_COLUMNS} == precise
+    assert {"checkpoint.interval", *room._REQUIRED_COLUMNS} == read(room.MAX_COMPLETE + 1, question=None)
 
 
 @pytest.mark.parametrize("question", [None, "asked"])

@@ -10,8 +10,9 @@ import pytest
 
 from sim.model.files import NotKeptError
 from sim.studies.plan import cells
-from sim.studies.sweeps import racing, run
+from sim.studies.sweeps import run
 from sim.studies.sweeps import store as room
+from sim.studies.sweeps import store as stored_rows
 from sim.studies.sweeps.results import collect
 from sim.studies.sweeps.run import sweep
 from sim.studies.sweeps.store import Store
@@ -138,7 +139,7 @@ def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, dam
 
 def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, monkeypatch):
     """Its checksum holds, its meaning does not."""
-    monkeypatch.setattr(racing, "PROVENANCE", {})
+    monkeypatch.setattr(stored_rows, "PROVENANCE", {})
     Store(tmp_path).put([row(planned[0])])
 
     store = Store(tmp_path)

@@ -1,11 +1,12 @@
 """A sweep file, run from Python: rows that are kept, and an answer."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from sim.studies.sweeps import racing, results
+from sim.studies.sweeps import results, store
 from sim.studies.sweeps import run as room
 from sim.studies.sweeps.run import SweepResult, run_sweep
 from sim.studies.sweeps.store import Store
@@ -49,7 +50,7 @@ def test_it_goes_on_where_it_was(file, tmp_path):
 
     def watching(planned, store):
         missing.append(len(store.missing(planned)))
-        return _silent()
+        return nullcontext((lambda *_: None, lambda _: None))
 
     first = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
     second = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
@@ -72,42 +73,6 @@ def test_overrides_hold_for_all_runs(file, tmp_path):
     assert {1.5e9} == {float(scenario.checkpoint.interval_ns) for scenario in swept.definition.scenarios}
 
 
-def test_settings_race(file, tmp_path):
-    """Twice as many checkpoints in every run: the ninth replication of the loser is left out, and that is told; later it runs after all."""
-    race = SWEEP.replace("checkpoint.barriers: [aligned, unaligned]", "checkpoint.interval: [500 ms, 1 s]").replace(
-        "2\n", "9\n"
-    )
-    answer = "answer: {show: [completed], least: completed%s}\n"
-    file.write_text(race + answer % ", racing: 8")
-    raced = run_sweep(file, tmp_path / "rows", jobs=1)
-    file.write_text(race + answer % "")
-    complete = run_sweep(file, tmp_path / "rows", jobs=1)
-
-    assert raced.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict() == {
-        "500 ms": 8,
-        "1 s": 9,
-    }
-    assert complete.results.query("strategy != 'none'")["checkpoint.interval"].value_counts().to_dict() == {
-        "500 ms": 9,
-        "1 s": 9,
-    }
-    assert (
-        raced.sentence == f"{together_with(complete)}\nRacing left out 1 of 18 runs: those settings cannot be the best."
-    )
-    assert raced.sections[-1].rows[0] == ["500 ms", "completed", "8 of 9"]
-
-
-def together_with(swept):
-    """The sentence, without the setting that is next: it is out of a race."""
-    return swept.sentence.replace("; next is 500 ms, by 3", "")
-
-
-def _silent():
-    from contextlib import nullcontext
-
-    return nullcontext((lambda *_: None, lambda _: None))
-
-
 def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, monkeypatch):
     """The answer is the same."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1)
@@ -128,11 +93,10 @@ def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
     """The table is the same, however few rows are in memory at once, and wherever in a file they stand."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1).results
     monkeypatch.setattr(results, "PART", 2)
-    monkeypatch.setattr(racing, "GROUP", 2)
-    store = Store(tmp_path / "again")
-    store.put(list(reversed(Store(tmp_path / "rows").rows().values())))
+    monkeypatch.setattr(store, "GROUP", 2)
+    Store(tmp_path / "again").put(list(reversed(Store(tmp_path / "rows").rows().values())))
 
-    assert racing.groups(next((tmp_path / "again" / "cells").iterdir())) == [2, 2, 2]
+    assert store.groups(next((tmp_path / "again" / "cells").iterdir())) == [2, 2, 2]
     assert complete.equals(run_sweep(file, tmp_path / "again", jobs=1).results)
 
 
@@ -144,27 +108,6 @@ def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):
 
     assert [owner.startswith("process ") for owner in others] == [True]
     assert len(swept.rows) == 6
-
-
-def test_replications_are_added_until_a_mean_is_known(file, tmp_path):
-    """One setting is known by then; what has run does not run again, and no more run than the file says."""
-    file.write_text(SWEEP + "precision: {of: end_to_end_p50_ms, within: 1 %, most: 3}\n")
-    planned = []
-
-    def watching(cells, store):
-        planned.append((len(cells), len(store.missing(cells))))
-        return _silent()
-
-    swept = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
-
-    assert planned == [(6, 6), (8, 2)]
-    assert len(swept.results) == 8
-
-
-def test_a_mean_that_is_known_needs_no_more(file, tmp_path):
-    file.write_text(SWEEP + "precision: {of: completed, within: 50 %, most: 9}\n")
-
-    assert len(run_sweep(file, tmp_path / "rows", jobs=1).results) == 6
 
 
 def test_without_a_folder_rows_are_kept_under_the_name_of_the_sweep(file, tmp_path, monkeypatch):

@@ -291,12 +291,10 @@ def test_a_question(defined):
             "run.seed is no setting: names one value of each setting",
         ),
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
-        ("racing: 12", "answer.racing: settings race for the smallest value of a column: name it in answer.least"),
         (
             "least: throughput_per_second",
             "answer.least: of 'throughput_per_second' less is worse: write a limit for it ('> ...')",
         ),
-        ("least: completed, racing: 7", "answer.racing: 7 windows x seeds tell no setting from another: 8 or more"),
     ],
 )
 def test_questions_that_cannot_be_answered(defined, rest, message):
@@ -344,16 +342,6 @@ WRITTEN = {
         "",
     ),
 }
-
-
-def test_a_race_needs_windows(over_a_day):
-    """Twenty seeds of five windows are five values: no setting is told from another by them."""
-    answer = "}\nreplications: 20\nvary: {checkpoint.interval: [500 ms, 1 s]}\nanswer: {show: [completed], least: completed, racing: 8"
-    assert over_a_day(str, f"every: 3 h{answer}").question.racing == 8
-    with pytest.raises(
-        ScenarioError, match="settings race through windows, and there are 3: 8 or more tell settings apart"
-    ):
-        over_a_day(str, f"at: [3 h, 9 h, 20 h]{answer}")
 
 
 @pytest.mark.parametrize("way", WRITTEN)

@@ -6,7 +6,6 @@ import pytest
 
 from sim.model.schema.text import Reading, ScenarioError
 from sim.studies.sweeps.design import Range, Sample, _choice, combinations, override, sampled, text_of, together
-from sim.studies.sweeps.sweep_file import MIN_RACING, racing_fault, windows_of
 from tests.studies.sweeps.file.test_definition import ANSWER, W, defined  # noqa: F401 - a fixture
 
 ALIGNED = "set: {checkpoint.barriers: aligned}\n"
@@ -90,38 +89,6 @@ class Combination:
         self.axes = tuple(axes.items())
 
 
-@pytest.mark.parametrize(
-    ("windows", "by", "count"),
-    [
-        ([{"window": "a"}, {"window": "b"}, {"window": "a"}], "", 2),
-        ([{"window": "a", "load": "low"}, {"window": "b", "load": "low"}, {"window": "c", "load": "high"}], "load", 1),
-        ([{"window": "a"}, {"window": "a"}], "", None),
-        ([{}, {}], "", None),
-    ],
-)
-def test_windows_are_counted_where_there_are_fewest(windows, by, count):
-    """A single one is none."""
-    assert count == windows_of([Combination(**axes) for axes in windows], by)
-
-
-@pytest.mark.parametrize(
-    ("racing", "least", "windows", "precise", "fault"),
-    [
-        (8, "completed", 8, False, None),
-        (8, "completed", None, False, None),
-        (7, "completed", None, False, "7 windows x seeds tell no"),
-        (8, "completed", 7, False, "there are 7"),
-        (8, "", 8, False, "settings race for the smallest value"),
-        (8, "completed", 8, True, "precision: adds replications"),
-    ],
-)
-def test_settings_race_through_eight_windows_or_more(racing, least, windows, precise, fault):
-    found = racing_fault(racing, least, windows, precise=precise)
-
-    assert MIN_RACING == 8
-    assert found is None if fault is None else fault in found
-
-
 def test_a_definition_knows_its_file_and_what_all_runs_share(defined, tmp_path):  # noqa: F811
     """As overrides of the scenario, which a report writes again."""
     found = defined(
@@ -130,7 +97,7 @@ def test_a_definition_knows_its_file_and_what_all_runs_share(defined, tmp_path):
 
     assert tmp_path / "job.yaml" == found.job
     assert found.settings == ('checkpoint.barriers={"aligned-timeout": "1 s"}', 'checkpoint.interval="3 s"')
-    assert (found.load, found.precision, found.question, found.warnings) == ("", None, None, ())
+    assert (found.load, found.question, found.warnings) == ("", None, ())
     assert [scenario.name for scenario in found.scenarios] == ["sweep"] * 2
 
 
@@ -216,14 +183,6 @@ def test_combinations_beyond_counting_are_refused_before_they_are_made(defined):
         defined(f"vary: {{{', '.join(f'{key}: {values}' for key in keys)}}}")
 
 
-def test_a_column_of_the_precision_has_numbers(defined):  # noqa: F811
-    with pytest.raises(
-        ScenarioError, match=r"sweep\.yaml:4:13: precision\.of: 'complete' is no column of the results \(did you mean"
-    ):
-        defined("precision: {of: complete, within: 5 %, most: 9}")
-    assert defined("precision: {of: completed, within: 5 %, most: 9}").precision.most == 9
-
-
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
@@ -257,10 +216,9 @@ def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noq
     assert found.settings == ("checkpoint.interval", "checkpoint.barriers")
     assert found.varied == ("window", "checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers")
     assert found.against == (("checkpoint.interval", "2 s"), ("checkpoint.barriers", "aligned"))
-    assert (found.show, found.least, found.limits, found.by, found.racing) == (
+    assert (found.show, found.least, found.limits, found.by) == (
         ("completed", "failed"),
         "",
         (),
         "checkpoint.timeout",
-        0,
     )
