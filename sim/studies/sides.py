@@ -1,10 +1,9 @@
-"""The sides of a `diff`: scenarios, folders of runs, and stored answers of sweeps and advice."""
+"""The sides of a `diff`: scenarios, folders of runs, and folders of watches."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +20,11 @@ from sim.model.schema.writer import write
 from sim.results.formats import ms_text
 from sim.runtime.manifest import code_version
 from sim.studies.comparison import label
-from sim.studies.run_folder import ADVICE, ANSWER, FolderError, kept_in
+from sim.studies.run_folder import kept_in
 
-# ---- Stored answers and scenarios in results folders.
+# ---- Folders of watches.
 
 JOB = "job.yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """The stored answer of a sweep or an advice, and its rows."""
-
-    folder: Path
-    verdict: str
-    data: dict[str, Any]  # JSON of an advice; {} for a sweep
-    rows: pd.DataFrame
-    job: dict[str, Any] = field(default_factory=dict)  # its scenario: text, file, changes; {}: not stored
-
-
-def kept_answer(folder: Path) -> KeptAnswer | None:
-    """Return the answer of a sweep or an advice in a folder, or None.  FolderError: it cannot be read."""
-    name = next((name for name in (ANSWER, ADVICE) if (folder / name).is_file()), None)
-    if name is None:
-        return None
-    try:
-        kept = json.loads((folder / name).read_text(encoding="utf-8"))
-        rows = pd.read_parquet(folder / "results.parquet")
-        return KeptAnswer(folder, str(kept["verdict"]), dict(kept.get("data", {})), rows, dict(kept.get("job", {})))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
 
 
 def scenario_in(place: Path) -> Path | None:
@@ -109,12 +84,6 @@ def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side
     is_other = kept.versions != {code_version()}
     notes = (f"{place} was kept by another version of ckptsim: it runs again with this one",) if is_other else ()
     return side_of(str(place), kept.text, folder, changes, strategy, notes=notes)
-
-
-def side_of_answer(answer: KeptAnswer) -> Side:
-    """Return the job of a sweep or an advice.  ScenarioError: it has several strategies, or cannot be read."""
-    folder = (answer.folder / str(answer.job["file"])).parent
-    return side_of(str(answer.folder), str(answer.job["text"]), folder, [str(line) for line in answer.job["changes"]])
 
 
 def side_of(

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,8 +19,7 @@ from sim.results.columns import text as value_text
 from sim.results.summary import STATISTICS
 from sim.studies import effects
 from sim.studies.differences import InputChange
-from sim.studies.effects import LEADING, compared, quantities, trouble
-from sim.studies.sides import KeptAnswer
+from sim.studies.effects import LEADING, quantities, trouble
 from tests.claims.printed import Template, false_sentences, split
 
 
@@ -478,77 +476,3 @@ def test_sentences_of_diff_are_true(tmp_path):
     assert found | of_rows == {}
     assert [template.name for template in TEMPLATES if not (exercised + more)[template.name]] == []
     assert weak_claims([*(told for _, told in files), *map(made_up, range(30))], least=300) == []
-
-
-ROW = {
-    "status": "ok",
-    "nothing": "",
-    "unfinished": "",
-    "completed": 50,
-    "violations": 0,
-    "job_status": "RUNNING",
-    "strategy": "aligned",
-}
-
-
-def answer_of(seed, name):
-    """An answer with random settings, seeds and values."""
-    draw = random.Random(f"{seed}{name}")
-    rows = [
-        {
-            **ROW,
-            "seed": number,
-            "interval": interval,
-            "protocol": "aligned",
-            "end_to_end_p50_ms": draw.choice([100.0, 100.0, 250.0]),
-        }
-        for interval in draw.sample(["5 s", "10 s", "30 s", "1 min"], 3)
-        for number in draw.sample([1, 2, 3], 2)
-    ]
-    lines = [
-        f"execution.checkpointing.{key}: {draw.choice('12')} s\n"
-        for key in ("interval", "min-pause", "timeout", "aligned-checkpoint-timeout")
-    ]
-    return KeptAnswer(
-        Path(name), draw.choice(["Stay.", "Use 5 s."]), {"configuration": "".join(lines)}, pd.DataFrame(rows)
-    )
-
-
-def test_sentences_about_two_answers_are_true():
-    """Verdicts, lines of the configuration, and how many settings both have, with how many that differ and that have no common seed."""
-    for seed in range(60):
-        first, second = answer_of(seed, "a"), answer_of(seed, "b")
-        lines = compared(first, second).screen.splitlines()
-        by_setting = [
-            {
-                key: dict(zip(own["seed"], own["end_to_end_p50_ms"], strict=True))
-                for key, own in side.rows.groupby("interval")
-            }
-            for side in (first, second)
-        ]
-        both = by_setting[0].keys() & by_setting[1].keys()
-        common = {key: by_setting[0][key].keys() & by_setting[1][key].keys() for key in both}
-        means = {
-            key: [sum(side[key][own] for own in seeds) / len(seeds) for side in by_setting]
-            for key, seeds in common.items()
-            if seeds
-        }
-        (tried,) = [line.removeprefix("tried   ") for line in lines if line.startswith("tried")]
-        numbers = dict(reversed(part.split(" ", 1)) for part in tried.split(", "))
-        told = [side.data["configuration"].splitlines() for side in (first, second)]
-        removed, added = ([line for line in own if line not in others] for own, others in (told, told[::-1]))
-        shown = [line[8:] for line in lines if re.match(r"(?:change|\s+)\s+(?:[-+] |\.\.\.)", line)]
-
-        assert lines[0] == (f"Both: {first.verdict}" if first.verdict == second.verdict else f"B: {second.verdict}")
-        assert (first.verdict == second.verdict) or lines[1] == f"A: {first.verdict}"
-        assert next(int(n) for what, n in numbers.items() if what.startswith("setting")) == len(both)
-        assert int(numbers["with other results"]) == sum(before != after for before, after in means.values())
-        assert int(numbers.get("without a seed that both ran", 0)) == len(both) - len(means)
-        assert int(numbers.get("only in A", 0)) == len(by_setting[0].keys() - both)
-        assert len(shown) == min(4, len(removed) + len(added))
-        assert shown[:3] == [*(f"- {line}"[:72] for line in removed), *(f"+ {line}"[:72] for line in added)][:3]
-        for line in lines:
-            if found := re.fullmatch(
-                r" {8}(?P<key>\d+ \w+), aligned: .*median (?P<a>\S+ ms) -> (?P<b>\S+ ms) \(.*\)", line
-            ):
-                assert [found["a"], found["b"]] == [f"{value:.0f} ms" for value in means[found["key"]]]

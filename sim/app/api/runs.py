@@ -171,10 +171,10 @@ def diff(
 ) -> Diff:
     """Compare the inputs of `a` and `b`, and their results.
 
-    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`, `sweep`, `advise` or
-    `watch`.  `folder`: output folder for the answer and all rows.
+    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run` or `watch`.
+    `folder`: output folder for the answer and all rows.
 
-    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
+    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
     return verb.diff(_given(a), _given(b), listener=Notebook(show=progress), **options)
 

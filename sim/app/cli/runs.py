@@ -160,7 +160,7 @@ VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and lo
 
 # ---- ``ckptsim diff``
 
-_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run, sweep, advise or watch."
+_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run or watch."
 
 
 def diff_of(
@@ -172,7 +172,7 @@ def diff_of(
 ) -> Code:
     """Compare the inputs of A and B, and the results side by side.
 
-    Scenarios and jobs are simulated with the same random numbers. Results of sweep and advise are read, not simulated again.
+    Both are simulated with the same random numbers.
     """
     from sim.app.verbs.diff import diff
 

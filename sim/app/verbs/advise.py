@@ -21,7 +21,7 @@ from sim.app.verbs.common import (
     parts_text,
     writable_folder,
 )
-from sim.app.verbs.findings import Remark, job_findings, keep_answer, kept_job, of_problem, tell
+from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
 from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_defaults
 from sim.jobs.infer.draft import Inference
@@ -234,7 +234,6 @@ def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Seq
             "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
         ],
         data=advised.facts,
-        job=kept_job(advised.folder, advised.file, advised.changes),
         command=command_line(
             "advise", [job.source], AdviseOptions, {**given, "changes": job.changes, "folder": advised.folder}
         ),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sim.app.verbs.common import (
     Listener,
-    OptionError,
     Stopped,
     parts_html,
     parts_text,
@@ -24,22 +22,19 @@ from sim.jobs.reading import read_source
 from sim.model.files import replace_file
 from sim.model.quantities import COST, S3_STANDARD
 from sim.model.schema.flink_text import deciding_defaults
-from sim.model.schema.text import ScenarioError, read_text
+from sim.model.schema.text import read_text
 from sim.model.schema.validation import load_prices
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
 from sim.studies.differences import InputDifferences, input_differences
-from sim.studies.run_folder import DIFF, FolderError
+from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
-    KeptAnswer,
     Side,
-    kept_answer,
     kept_side,
     observed_text,
     scenario_in,
     side_of,
-    side_of_answer,
 )
 
 if TYPE_CHECKING:
@@ -99,27 +94,15 @@ def diff(
 ) -> Diff:
     """Compare A with B, and store the result in `folder` if it is given.
 
-    Scenarios and jobs are simulated with the same random numbers.  Results of `sweep` and `advise` are read.
+    Scenarios and jobs are simulated with the same random numbers.
 
-    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
+    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
     listener, request = listener or Listener(), DiffRequest(a, b, with_defaults(DiffOptions, options))
     folder = path_of(request.options["folder"])
-    place_a, place_b = request.side("a")[0], request.side("b")[0]
-    kept = [None if isinstance(given, StudySource) else kept_answer(given) for given in (a, b)]
     if folder is not None:
         writable_folder(folder)
-    first, second = kept
-    if first is not None and second is not None:
-        found = _of_answers(request, first, second, partial(_of_sides, request, listener=listener))
-    elif first is None and second is None:
-        sides = [_side(request, name) for name in ("a", "b")]
-        found = _of_sides(request, *sides, listener=listener)
-    else:
-        stored, other = (place_a, place_b) if first is not None else (place_b, place_a)
-        raise OptionError(
-            "b", f"{stored} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind"
-        )
+    found = _of_sides(request, _side(request, "a"), _side(request, "b"), listener=listener)
     if folder is not None:
         found = _kept(found, request, folder)
     listener.result(found)
@@ -197,44 +180,6 @@ def _result(
     return Diff(verdict, parts, data, tuple(trouble), rows)
 
 
-def _of_answers(
-    request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
-) -> Diff:
-    """Compare two stored answers, and simulate their jobs if these differ."""
-    names: tuple[Literal["changes", "changes_a", "changes_b", "strategy"], ...] = (
-        "changes",
-        "changes_a",
-        "changes_b",
-        "strategy",
-    )
-    if wrong := next((name for name in names if request.options[name]), None):
-        raise OptionError(
-            wrong, f"{first.folder} and {second.folder} are read as they were kept: compare scenarios to change a value"
-        )
-    from sim.studies.effects import compared
-
-    found = compared(first, second)
-    data = {"a": portable(first.folder), "b": portable(second.folder), **found.data}
-    jobs, of_jobs, trouble = _of_jobs(first, second, simulated)
-    return Diff(found.verdict, (found.screen, *jobs, *found.tables), data | {"jobs": of_jobs}, trouble, found.rows)
-
-
-def _of_jobs(
-    first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
-) -> tuple[list[str | TextTable], dict[str, Any], tuple[str, ...]]:
-    """Compare the jobs of two stored answers.  Return (parts, data, trouble), as in `Diff`."""
-    if not (first.job and second.job):
-        return ["Their jobs are not compared: an older version did not keep them."], {}, ()
-    try:
-        found = simulated(side_of_answer(first), side_of_answer(second))
-    except ScenarioError as error:
-        return [f"Their jobs are not compared: {error}"], {}, ()
-    if not found.facts["inputs"]:
-        return ["Their jobs are the same: what differs is what was varied, asked or limited."], found.facts, ()
-    screen, *others = found.parts
-    return [f"Their jobs differ, apart from what was varied:\n{screen}", *others], found.facts, found.trouble
-
-
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     """Return a side: a study, a scenario file, the scenario of a results folder, or an imported job."""
     given, strategy = getattr(request, name), request.options["strategy"]
@@ -246,8 +191,10 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
         return side_of(portable(place), read_text(kept), kept.parent, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():
         return kept_side(place, changes, strategy)
-    if (place / DIFF).is_file():
-        raise FolderError(f"{place}: holds a comparison already: 'ckptsim report {place} -o FILE' shows it")
+    if any((place / name).is_file() for name in (ADVICE, ANSWER, DIFF)):
+        raise FolderError(
+            f"{place}: holds an answer, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"
+        )
     if place.suffix in (".yaml", ".yml"):
         return side_of(portable(place), read_text(place), place.parent, changes, strategy)
     return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)

@@ -357,17 +357,6 @@ def keep_answer(
     replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")
 
 
-def kept_job(folder: Path, file: Path, changes: Sequence[str]) -> dict[str, Any]:
-    """Return the scenario of an answer, for `diff`: text, path relative to `folder`, changes.  Empty if there is no file."""
-    if not file.is_file():
-        return {}
-    return {
-        "text": file.read_text(encoding="utf-8"),
-        "file": Path(os.path.relpath(file, folder)).as_posix(),
-        "changes": list(changes),
-    }
-
-
 def write_page(page: Page, file: Path) -> None:
     """Write a page as a self-contained HTML file."""
     from sim.results.page import html  # imported here, because it loads the charts

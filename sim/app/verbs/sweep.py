@@ -27,7 +27,6 @@ from sim.app.verbs.findings import (
     axes_of,
     job_findings,
     keep_answer,
-    kept_job,
     known_issues_json,
     of_problem,
     tell,
@@ -238,7 +237,6 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         history=history_of(definition.backtest, definition.scenarios.different),
         varied=list(question.varied),
         depends=question.least or question.show[0],
-        job=kept_job(found.folder, definition.job or request.file, (*definition.settings, *request.changes)),
     )
 
 

@@ -358,8 +358,6 @@ class Definition:
     warnings: tuple[Problem, ...] = ()
     backtest: Backtest | None = None  # of the scenario file
     load: str = ""  # span of the trace, number of windows and of runs; "" without a trace
-    job: Path | None = None  # the scenario file that is varied; None: the file itself is a scenario
-    settings: tuple[str, ...] = ()  # ``key=value`` that the sweep file sets in all runs (`set:`)
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
@@ -420,7 +418,6 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
     backtest = studies[0].backtest if studies else None
     described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
-    fixed = tuple(override(key, value) for key, value in (given.set_ or {}).items())
     return Definition(
         name,
         first_comment(text),
@@ -429,8 +426,6 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         tuple(sorted(warnings)),
         backtest,
         described,
-        file.parent / given.scenario,
-        fixed,
     )
 
 

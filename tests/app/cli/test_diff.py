@@ -2,6 +2,7 @@
 
 import json
 
+from sim.studies.run_folder import ANSWER
 from tests.app.cli.conftest import TINY
 
 JOB = TINY.replace("[aligned, unaligned]", "aligned")
@@ -62,43 +63,14 @@ def test_a_folder_of_run_is_a_side(ckptsim, tmp_path):
     ]
 
 
-def test_answers_of_sweeps_are_read(ckptsim, tmp_path):
-    """Settings that both tried stand side by side, under the same seeds; what differs between the jobs is named and simulated."""
-    a, _ = files(tmp_path)
-    (tmp_path / "job.yaml").write_text(JOB)
-    for name, service in (("one", "1 ms"), ("two", "3 ms")):
-        (tmp_path / f"{name}.yaml").write_text(
-            f"# Which interval?\nversion: 1\nscenario: job.yaml\nset: {{job.sink.service: {service}}}\n"
-            "vary: {checkpoint.interval: [500 ms, 1 s]}\nreplications: 2\n"
-            "answer: {settings: [checkpoint.interval], show: [completed], least: end_to_end_p50_ms}\n"
-        )
-        swept = ckptsim("sweep", f"{name}.yaml", "--out", name, "--jobs", "1")
-        assert swept.exit_code == 0, swept.stderr
-    done = ckptsim("diff", "one", "two", "--json")
-    found = json.loads(done.stdout)
-
-    assert done.exit_code == 0, done.stderr
-    assert {"checkpoint.interval 500 ms", "checkpoint.interval 1 s"} == set(found["settings"])
-    assert all(
-        own["change"] > 0
-        for answer in found["settings"].values()
-        for own in answer
-        if own["quantity"] == "end_to_end_p50_ms"
-    )
-    assert [(own["key"], own["before"], own["after"]) for own in found["jobs"]["inputs"]] == [
-        ("job.sink.service", "1 ms", "3 ms")
-    ]
-    assert any(own["quantity"] == "end_to_end_p50_ms" and own["change"] > 0 for own in found["jobs"]["quantities"])
-    assert "Their jobs differ, apart from what was varied" in ckptsim("diff", "one", "two").stdout
-    assert "Their jobs are the same" in ckptsim("diff", "one", "one").stdout
-    assert "compare two of a kind" in ckptsim("diff", "one", a).stderr
-
-
 def test_mistakes_have_one_message(ckptsim, tmp_path):
     """Several strategies, a file that is not there, a value that is none: what to do, and a code."""
     (tmp_path / "tiny.yaml").write_text(TINY)
     a, b = files(tmp_path)
+    (tmp_path / "swept").mkdir()
+    (tmp_path / "swept" / ANSWER).write_text("{}")
     cases = {
+        (a, "swept"): "swept: holds an answer, not a job: compare scenarios",
         ("tiny.yaml", a): "choose with --strategy one of aligned, unaligned",
         (a, "none.yaml"): "none.yaml",
         (a, b, "--set-b", "job.nobody.service=1 ms"): "there is no vertex 'nobody'",

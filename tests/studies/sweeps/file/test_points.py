@@ -89,14 +89,11 @@ class Combination:
         self.axes = tuple(axes.items())
 
 
-def test_a_definition_knows_its_file_and_what_all_runs_share(defined, tmp_path):  # noqa: F811
-    """As overrides of the scenario, which a report writes again."""
+def test_a_definition_knows_its_scenarios(defined):  # noqa: F811
     found = defined(
         "set: {checkpoint.barriers: {aligned-timeout: 1 s}, checkpoint.interval: 3 s}\nvary: {run.seed: [1, 2]}"
     )
 
-    assert tmp_path / "job.yaml" == found.job
-    assert found.settings == ('checkpoint.barriers={"aligned-timeout": "1 s"}', 'checkpoint.interval="3 s"')
     assert (found.load, found.question, found.warnings) == ("", None, ())
     assert [scenario.name for scenario in found.scenarios] == ["sweep"] * 2
 
