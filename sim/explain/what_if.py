@@ -61,11 +61,6 @@ def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
     return WhatIf(_RULES[kind][0], spent_ns, None)
 
 
-def changed(kind: PathKind, scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """Return the scenario with the change that avoids parts of this kind at a vertex, or None if no setting does."""
-    return _RULES[kind][1](scenario, vertex) if kind in _RULES else None
-
-
 _Change = Callable[[Scenario, "Vertex | None"], Scenario | None]
 
 

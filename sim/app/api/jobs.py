@@ -46,22 +46,20 @@ class ImportedJob(importing.ImportedJob):
         """Return the scenario as a study."""
         return loads(self.text, self.name)
 
-    def explain(self, checkpoint: int | None = None, *, verify: bool = False) -> Explanation:
+    def explain(self, checkpoint: int | None = None) -> Explanation:
         """Explain from Flink's statistics where a checkpoint of the real job spent its time.
 
-        `checkpoint`: its id; None: the slow ones of the history.  `verify`: also simulate each suggested change.
+        `checkpoint`: its id; None: the slow ones of the history.
 
         LookupError: no such checkpoint, or Flink no longer has its statistics.
         """
-        return explain_verb.explain_source(self.source, checkpoint, verify=verify)
+        return explain_verb.explain_source(self.source, checkpoint)
 
-    def report(
-        self, file: str | PathLike[str], checkpoint: int | None = None, *, verify: bool = False
-    ) -> WrittenReport:
+    def report(self, file: str | PathLike[str], checkpoint: int | None = None) -> WrittenReport:
         """Write the result of `explain` as a self-contained HTML file.  Raises the errors of `explain`."""
         from sim.app.verbs.pictures import report_source
 
-        return report_source(self.source, Path(file), checkpoint, verify=verify, listener=Notebook())
+        return report_source(self.source, Path(file), checkpoint, listener=Notebook())
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])

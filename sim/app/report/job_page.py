@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sim.app.report.figures import SampledQueues, one_checkpoint, phases, vertex_notes, waterfall
@@ -111,11 +111,8 @@ _MAX_ROWS = 12
 """Maximum slow, and maximum failed, checkpoints in the table."""
 
 
-def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str = "", made: str = "") -> Page:
-    """Return the page of an answer.
-
-    `helped`: blocks on simulated changes.  `command`: the command that repeats the answer.  `made`: version and date.
-    """
+def job_page(answer: HistoryAnswer, command: str = "", made: str = "") -> Page:
+    """Return the page of an answer.  `command`: the command that repeats the answer.  `made`: version and date."""
     history, number = answer.history, answer.asked_for
     name = one_line(history.name, 60)
     page_title = f"Checkpoints of {name}" if number is None else f"Checkpoint {number} of {name}"
@@ -124,7 +121,6 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
     blocks = [
         *_blocks(answer, longest),
-        *helped,
         Block("What Flink does not tell", " ".join(missing_information(history))),
     ]
     said = (

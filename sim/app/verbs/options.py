@@ -420,7 +420,7 @@ class ExplainOptions(TypedDict, total=False):
         ),
     ]
     strategy: StrategyOption
-    verify: Annotated[bool, Option("Simulate each suggested change and show its effect.", False)]
+    verify: Annotated[bool, Option("Simulate each suggested change and show its effect.", False, of="simulated runs")]
     changes: SetOption
     engine: EngineOption
     job: JobOption
@@ -454,9 +454,6 @@ class ReportOptions(TypedDict, total=False):
         int | None, Option("Real jobs: checkpoint id. (Default: slow checkpoints.)", min=1, of="real jobs")
     ]
     job: JobOption
-    verify: Annotated[
-        bool, Option("Real jobs: simulate each suggested change and show its effect.", False, of="real jobs")
-    ]
     out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o")]
     deadline: DeadlineOption
     headers: HeadersOption

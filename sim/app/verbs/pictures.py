@@ -13,7 +13,7 @@ from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
 from sim.app.verbs.common import Listener, OptionError, Stopped, parsed
-from sim.app.verbs.explain import chosen_of, helped, is_real, watched
+from sim.app.verbs.explain import chosen_of, is_real, watched
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
 from sim.app.verbs.options import (
@@ -28,12 +28,10 @@ from sim.app.verbs.options import (
 )
 from sim.explain.timeline import WindowError, document, samples_in, timeline
 from sim.jobs.history.explanation import answer
-from sim.jobs.history.history import durations_ms
 from sim.jobs.history.reading import history_of
 from sim.model.files import replace_text
 from sim.model.text import without_credentials
 from sim.model.units import MS, format_duration, parse_duration
-from sim.results.page import Block
 from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
 
@@ -140,15 +138,15 @@ def report(name: str, *, listener: Listener | None = None, **options: Unpack[Rep
     OptionError: an option does not apply to this kind of input.  Other errors are those of `write_report` and `explain`.
     """
     listener, given = listener or Listener(), with_defaults(ReportOptions, options)
-    file, checkpoint, verify = Path(given["out"]), given["checkpoint"], given["verify"]
+    file, checkpoint = Path(given["out"]), given["checkpoint"]
     if not is_real(name):
         refuse_others(ReportOptions, given, "simulated runs")
         return write_report(Path(name), file, listener=listener)
     place = place_of([name], given, given["deadline"])
-    source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
+    source = place.read("0 s", under_way=True, listener=listener)
     command = command_line("report", [name if place.is_live else Path(name)], ReportOptions, {**given, "out": file})
     with place.named():
-        return report_source(source, file, checkpoint, verify=verify, command=command, listener=listener)
+        return report_source(source, file, checkpoint, command=command, listener=listener)
 
 
 def write_report(
@@ -196,21 +194,13 @@ def report_source(
     file: Path,
     checkpoint: int | None = None,
     *,
-    verify: bool = False,
     command: str = "",
     listener: Listener | None = None,
 ) -> WrittenReport:
-    """Write the page of a source that was read already.
-
-    RecordingError: `verify` is set, and no scenario can be made of the source.
-    """
+    """Write the page of a source that was read already."""
     listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
-    blocks: list[Block] = []
-    if verify:
-        changes = helped(source, found.accounts, durations_ms(found.history), listener)
-        blocks.append(Block("What would have helped", changes.how_sure, changes.table))
-    write_page(job_page(found, blocks, command, provenance_text(with_provenance({}))), file)
+    write_page(job_page(found, command, provenance_text(with_provenance({}))), file)
     written = WrittenReport(file)
     listener.result(written)
     return written

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sim.app.verbs.explain import SimulatedChange, SimulatedDurations
 from sim.jobs.source.saved import read_saved
 from tests.app.cli.conftest import without_axes
 
@@ -109,6 +108,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
         ((pressed, "--checkpoint", 99), 2, "pressed.zip: no checkpoint 99: there are"),
         ((pressed, "--strategy", "aligned"), 2, "--strategy: is for simulated runs"),
         ((pressed, "--set", "a=b"), 2, "--set: is for simulated runs"),
+        ((pressed, "--verify"), 2, "--verify: is for simulated runs"),
         ((pressed, "--deadline", "1 s"), 2, "--deadline: is for live jobs"),
         ((tiny, "--job", "a"), 2, "--job: is for real jobs"),
         ((tmp_path / "cut.json.gz",), 3, "truncated"),
@@ -124,22 +124,3 @@ def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
 
     assert "(unaligned) took" in ckptsim("explain", tiny).stdout
     assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout
-
-
-def test_a_change_is_judged_by_its_factor():
-    """A difference within what predictions are off by is not called one."""
-    before = SimulatedDurations(30, 1000.0, 2000.0, 3000.0)
-
-    def judged(p50_ms, p90_ms, factors=(2.0, 4.0), count=30):
-        return (
-            SimulatedChange("c", "", SimulatedDurations(count, p50_ms, p90_ms, 1.0), factors, "")
-            .judgement(before)
-            .partition(":")[0]
-        )
-
-    assert judged(400, 900) == "Shorter (p50)"
-    assert judged(400, 400) == "Shorter (p50 and p90)"
-    assert judged(600, 900) == "Perhaps shorter"
-    assert judged(990, 2000) == "Hardly shorter"
-    assert judged(1, 1, None) == "The accuracy of this prediction is unknown"
-    assert judged(0, 0, count=0) == "No checkpoint completes."

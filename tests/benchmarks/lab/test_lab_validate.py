@@ -6,8 +6,6 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
 
@@ -85,22 +83,3 @@ def test_the_command_prints_a_row_per_recording(lab):
     assert max(map(len, done.stdout.splitlines())) <= 80
     (record,) = json.loads(lab("validate", "--explain", "--json", file).stdout)
     assert record["recording"] == "p2-severe-aligned"
-
-
-def test_what_would_have_helped_is_simulated(lab):
-    """The job as it is takes what its history says; unaligned barriers spare the wait behind data, and may cost records."""
-    done = lab("explain", "--verify", "--json", RECORDINGS / "p2-severe-aligned.json.gz")
-    simulated = json.loads(done.stdout)["what_if"]
-    changes = {row["change"]: row for row in simulated["changes"]}
-    unaligned = changes["with unaligned barriers"]
-
-    assert simulated["as_it_is"]["p50_ns"] == pytest.approx(simulated["recorded"]["p50_ns"], rel=0.15)
-    assert unaligned["p50_ns"] < 0.2 * simulated["as_it_is"]["p50_ns"]
-    assert unaligned["setting"] == "execution.checkpointing.unaligned.enabled: true"
-    assert unaligned["judgement"].startswith(
-        "Shorter (p50 and p90): nine of ten such predictions are within a factor of"
-    )
-    assert "Not if 'sink' writes to Iceberg's FlinkSink" in unaligned["caution"]
-    assert not {"with a trigger that takes no time", "with acknowledgements that take no time"} & changes.keys(), (
-        "no setting does that"
-    )
