@@ -558,5 +558,4 @@ class ValidateOptions(TypedDict, total=False):
             is_stored=False,
         ),
     ]
-    report: Annotated[FilePath | None, Option("Also write the table as one HTML file.", metavar="FILE")]
     jobs: JobsOption

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from sim.app.report.truth_page import truth_page
 from sim.app.verbs.common import MAX_ROWS, Listener, Stopped, paragraph
-from sim.app.verbs.findings import write_page
-from sim.app.verbs.options import ValidateOptions, command_line, path_of, with_defaults
+from sim.app.verbs.options import ValidateOptions, with_defaults
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.quantities import QUANTITIES
 from sim.model.schema.study import load_environment
 from sim.results.formats import json_ready
-from sim.results.page import Page
 from sim.studies.local import cores, run_each
 from sim.studies.progress import Watch, no_watch
 
@@ -89,7 +86,6 @@ class Validation:
     judged: Mapping[str, Judgement]  # by unique name of the recording
     skipped: tuple[str, ...]  # files that could not be judged, each with the reason
     not_modelled: tuple[str, ...]  # a line per recording with features that the simulator lacks
-    command: str
     everything: bool = False  # totals include recordings with features that are not modelled
 
     @property
@@ -115,26 +111,9 @@ class Validation:
         return summary(_joined(self.counted), columns)
 
     @property
-    def page(self) -> Page:
-        """Return the HTML page of the table."""
-        assumptions = [
-            *self.not_modelled,
-            "Predicted from configurations alone: nothing that a recording observed is an input.",
-        ]
-        table = self.table
-        return truth_page(
-            table, {name: unit_of(name) for name in table["quantity"].unique()}, assumptions, self.command
-        )
-
-    @property
     def facts(self) -> list[dict[str, Any]]:
         """Return what `--json` prints: a record per row of the table; `observed` and `predicted` are {p10, p50, p90}."""
         return [_record(row) for row in self.table.to_dict("records")]
-
-    def report(self, file: Path | str) -> Path:
-        """Write the table as one HTML file, and return its path."""
-        write_page(self.page, Path(file))
-        return Path(file)
 
     def __repr__(self) -> str:
         return f"{self._head()}\n{self.summary.head(MAX_ROWS).to_string(index=False)}" if self.judged else self._head()
@@ -152,12 +131,12 @@ class Validation:
 def validate(
     places: Sequence[Path], *, listener: Listener | None = None, **options: Unpack[ValidateOptions]
 ) -> Validation:
-    """Simulate recorded jobs and compare with what was observed.  `report`: HTML file to write the table to.
+    """Simulate recorded jobs and compare with what was observed.
 
     RecordingError: there are no recordings.  ScenarioError: the environment cannot be read.
     """
     listener, given = listener or Listener(), with_defaults(ValidateOptions, options)
-    environment, everything, report = given["environment"], given["everything"], path_of(given["report"])
+    environment, everything = given["environment"], given["everything"]
     paths = recordings_of(places, listener)
     overheads = None if environment is None else load_environment(environment)
     with listener.progress("validate", len(paths), len(paths), what_each="recordings") as watch:
@@ -187,13 +166,9 @@ def validate(
             for path, outcome in judged
             if outcome.not_modelled
         ),
-        command_line("validate", list(places), ValidateOptions, {**given, "report": report}),
         everything,
     )
     listener.result(found)
-    if report is not None and judged:
-        found.report(report)
-        listener.message(str(report))
     return found
 
 

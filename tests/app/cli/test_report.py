@@ -13,7 +13,6 @@ from tests.browser import Sight, browser, needs_browser
 
 DATA = Path(__file__).parents[2] / "data"
 REST = DATA / "rest"
-RECORDING = DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"
 
 SWEEP = """\
 # Which interval is best?
@@ -181,25 +180,6 @@ def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
     assert "Durations from their median (dot)" in page
 
 
-def test_a_table_of_truth_is_a_page(ckptsim, tmp_path):
-    """`ckptsim validate --report`, in words and without names of columns."""
-    done = ckptsim("validate", RECORDING, "--seeds", 1, "--jobs", 1, "--report", tmp_path / "truth.html")
-    page = (tmp_path / "truth.html").read_text()
-
-    assert done.exit_code == 0, done.stderr
-    assert done.stderr.endswith(f"{tmp_path / 'truth.html'}\n")
-    for part in (
-        "1 recording, ",
-        "Checkpoint durations are off by",
-        "records out per second",
-        "Observed and predicted values",
-        "Every error",
-    ):
-        assert part in page
-    assert "end_to_end" not in page
-    assert "numRecords" not in page
-
-
 def test_settings_of_a_report_are_no_surprise(ckptsim, tiny, tmp_path):
     """A file that is none ends as `run` would end it."""
     tiny.write_text("version: 1\n")
@@ -226,7 +206,6 @@ def pages(tmp_path_factory):
     call(["advise", str(folder / "imported.yaml"), *limits, "--out", str(folder / "advice")])
     for name in ("run", "imported", "sweep", "advice"):
         call(["report", str(folder / name), "-o", str(folder / f"{name}.html")])
-    call(["validate", str(RECORDING), "--seeds", "1", "--report", str(folder / "truth.html")])
     return folder
 
 
@@ -253,8 +232,6 @@ def test_a_browser_shows_all_of_it(pages, width, dark, printed):
         }
 
     assert (
-        dict.fromkeys(
-            ("advice", "imported", "run", "sweep", "truth"), Sight(wide="", cut=[], overlaps=[], faint=[], small="")
-        )
+        dict.fromkeys(("advice", "imported", "run", "sweep"), Sight(wide="", cut=[], overlaps=[], faint=[], small=""))
         == seen
     )

@@ -43,7 +43,6 @@ from sim.model.backtest import Backtest
 from sim.jobs.observations import observed
 from sim.jobs.reading import read_source, read_any
 from sim.app.report.figures import title
-from sim.app.report.truth_page import quantity_words
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.model.schema.history_file import section_of
@@ -61,7 +60,7 @@ print(json.dumps({
     "predicted": sorted(set(simulated["quantity"])),
     "errors": truth.loc[truth["quantity"] == "subtask_size", "relative_error"].tolist(),
     "section": [found.quantity for found in loads(text).backtest.compared],
-    "title": [title(row), quantity_words("subtask_size (first)")],
+    "title": title(row),
     "history": checkpoints_of(read_source([recording]))["units"],
     "envelope": list(QUANTITIES), "orderings": list(repeated()),
 }))
@@ -111,7 +110,7 @@ def test_the_history_of_an_import_has_it(found):
 
 
 def test_pages_have_words_for_it(found):
-    assert found["title"] == ["Written by a subtask, sink", "written by a subtask (first)"]
+    assert found["title"] == "Written by a subtask, sink"
 
 
 def test_orderings_and_the_envelope_judge_it(found):
