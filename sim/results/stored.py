@@ -14,10 +14,11 @@ from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, Prices
 from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
+from sim.results.consequences import first_uploads
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 
-# ---- Requests and bytes of an object store per hour, after the warm-up.
+# ---- Requests and bytes of an object store per hour, after the warm-up and the first upload.
 
 _QUICK_BYTES = 8_000_000
 """Bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
@@ -111,10 +112,21 @@ COST_COLUMN = ResultColumn(
 
 
 def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> StorageUse:
-    """Return means over runs, from the warm-up to the end of each."""
-    found = [_Requests(run["requests"], warmup_s, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    """Return means over runs, from the warm-up, or the end of the first upload of the first job, to the end of each."""
+    found = [
+        _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s)
+        for run, end_s in zip(runs, ends_s, strict=True)
+    ]
     rows = [compute_columns(StorageUse, requests)[0] for requests in found]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
+
+
+def _uploaded_s(checkpoints: pd.DataFrame) -> float:
+    """Return when the first job has uploaded everything [s]: a month has one such upload, not one per run."""
+    rows = checkpoints[first_uploads(checkpoints)]
+    if "x_job" in rows:
+        rows = rows[rows["x_job"] == checkpoints["x_job"].min()]
+    return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
 
 
 class _Requests(NamedTuple):

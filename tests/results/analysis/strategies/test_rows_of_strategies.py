@@ -433,11 +433,28 @@ REQUESTS = pd.DataFrame(
 )
 
 
-def test_an_object_store_is_asked_so_often_an_hour():
+def stored(made, requests):
+    return {**made().tables(), "requests": requests}
+
+
+def test_a_first_upload_is_not_extrapolated(made):
+    """It ends at 9 s, so that 60 PUT are left of 70, and 41 s.  One of a job that follows it counts."""
+    run = made().checkpoint(0, 9000, size=1000, state=1000)
+    for k, size in enumerate((10, 10, 1000, 10)):
+        run.checkpoint(10_000 * (k + 1), 100, size=size, state=1000)
+    tables = {**run.tables(), "requests": REQUESTS}
+    chain = {**tables, "checkpoints": tables["checkpoints"].assign(x_job=[0, 0, 0, 1, 1])}
+
+    assert [storage_use([own], [50.0]).put_requests_per_hour for own in (tables, chain)] == [
+        pytest.approx(60 * 3600 / 41)
+    ] * 2
+
+
+def test_an_object_store_is_asked_so_often_an_hour(made):
     """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET, and refuses 3.
 
     First it holds 3 GB, then 5 GB, and moves 4 GB."""
-    use = storage_use([{"requests": REQUESTS}], [50.0], warmup_s=10.0)
+    use = storage_use([stored(made, REQUESTS)], [50.0], warmup_s=10.0)
 
     assert pytest.approx(
         [
@@ -449,20 +466,20 @@ def test_an_object_store_is_asked_so_often_an_hour():
             use.moved_bytes_per_hour,
         ]
     ) == [60 * 90, 2 * 90, 4 * 90, 3 * 90, 4e9, 4e9 * 90]
-    several = storage_use([{"requests": REQUESTS}, {"requests": REQUESTS[:1]}], [50.0, 50.0])
+    several = storage_use([stored(made, REQUESTS), stored(made, REQUESTS[:1])], [50.0, 50.0])
     assert pytest.approx((several.put_requests_per_hour, several.stored_bytes)) == (
         (70 + 10) * 72 / 2,
         (1e9 * 10 + 3e9 * 20 + 5e9 * 20) / 50 / 2 + 0.5e9,
     )
-    assert not storage_use([{"requests": REQUESTS[:0]}], [50.0]).has_requests
-    assert not storage_use([{"requests": REQUESTS}], [10.0], warmup_s=10.0).has_requests
+    assert not storage_use([stored(made, REQUESTS[:0])], [50.0]).has_requests
+    assert not storage_use([stored(made, REQUESTS)], [10.0], warmup_s=10.0).has_requests
 
 
-def test_the_table_of_an_object_store():
+def test_the_table_of_an_object_store(made):
     """Strategies without one have no numbers; without any there is no table."""
     known, unknown = (
-        storage_use([{"requests": REQUESTS}], [50.0], warmup_s=10.0),
-        storage_use([{"requests": REQUESTS[:0]}], [50.0]),
+        storage_use([stored(made, REQUESTS)], [50.0], warmup_s=10.0),
+        storage_use([stored(made, REQUESTS[:0])], [50.0]),
     )
     found = storage_use_table({"a": known, "b": unknown}, S3_STANDARD)
     cost = 730 * ((5400 + 180) * 0.005 + 360 * 0.0004) / 1000 + 4 * 0.023
