@@ -894,11 +894,17 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
     sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
     half = len(sizes) // 2
     if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
-        still = sizes[-1] > _LEVEL * max(sizes[half : -half // 2])
+        late = sizes[half:]
+        grows = sizes[-1] > _LEVEL * max(sizes[half : -half // 2]) or all(a < b for a, b in pairwise(late))
+        still = (
+            f"still grows, by {bytes_text((late[-1] - late[0]) / (len(late) - 1))} per checkpoint"
+            if grows
+            else "hardly grows"
+        )
         logs = any(vertex.state and vertex.state.changelog for vertex in result.scenario.job.vertices)
         yield (
             f"The full size goes from {bytes_text(sizes[0])} (checkpoint {rows['id'].iloc[0]}) to {bytes_text(sizes[-1])} "
-            f"(checkpoint {rows['id'].iloc[-1]}), and {'still grows' if still else 'no longer grows in the second half of the run'}"
+            f"(checkpoint {rows['id'].iloc[-1]}), and {still} in the second half of the run"
             f"{'; each materialization makes it smaller again' if logs else ''}"
         )
 

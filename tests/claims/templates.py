@@ -605,17 +605,16 @@ def longest_of_timeout(told: Printed, match: re.Match[str]) -> bool:
 
 
 def full_size_grows(told: Printed, match: re.Match[str]) -> bool:
-    """Both checkpoints have these full sizes; whether it still grows: the last one beside the first of the second half."""
+    """Both checkpoints have these full sizes; whether it still grows, and how much, in the second half."""
     for runs in told.about(match):
         rows = {row["id"]: row for row in runs[0].checkpoints.to_dict("records") if row["status"] == "COMPLETED"}
         sizes = [row["state_size"] - row["persisted_data"] for row in rows.values() if not row["savepointFormat"]]
         first, last = (rows[int(match[name])] for name in ("first", "last"))
         found = [bytes_text(row["state_size"] - row["persisted_data"]) for row in (first, last)]
-        half = sizes[len(sizes) // 2 :]
-        grows = half[-1] > 1.05 * half[0]
-        if [match["low"], match["high"]] != found or (match["how"] == "still grows") != (
-            grows and half[-1] > 1.02 * max(half[: len(half) // 2])
-        ):
+        half = np.array(sizes[len(sizes) // 2 :])
+        grows = (np.diff(half) > 0).all() or half[-1] > 1.05 * half[: len(half) // 2].max()
+        each = bytes_text(np.diff(half).mean()) if grows else None
+        if [match["low"], match["high"], match["each"]] != [*found, each]:
             return False
     return True
 
@@ -1285,7 +1284,8 @@ TEMPLATES = (
     template(
         "full size",
         rf"{ABOUT}The full size goes from (?P<low>SIZE) \(checkpoint (?P<first>\d+)\) to (?P<high>SIZE) \(checkpoint (?P<last>\d+)\), and "
-        r"(?P<how>still grows|no longer grows in the second half of the run)(?P<logs>; each materialization makes it smaller again)?",
+        r"(?:still grows, by (?P<each>SIZE) per checkpoint|hardly grows) in the second half of the run"
+        r"(?P<logs>; each materialization makes it smaller again)?",
         full_size_grows,
     ),
 )

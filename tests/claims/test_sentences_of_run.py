@@ -234,6 +234,11 @@ SCENARIOS = {
         duration="20 s",
         rest="storage: {bandwidth: 100 MB/s}",
     ),
+    "state that grows little by little": job(
+        b=", state: {size: 0 B, growth: 10 kB}, commit: two-phase",
+        rate="[{at: 0 s, rate: 600/s}, {at: 18 s, rate: 5/s}]",
+        duration="40 s",
+    ),
     "state that levels off": job(b=", state: {size: 0 B, growth: 20 kB, ttl: 4 s, value: 20 kB}", duration="30 s"),
     "a question about timeouts": "# Will it expire?\n"
     + job(b=", state: {size: 10 MB}", rest="storage: {bandwidth: 40 MB/s}"),
@@ -269,7 +274,8 @@ WORDS = {
     "a changelog that begins with state": "of initial state per subtask (a changelog, not in its size)",
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
-    "state that levels off": "and no longer grows in the second half of the run",
+    "state that grows little by little": "and still grows",
+    "state that levels off": "and hardly grows in the second half of the run",
 }
 """Words of a sentence that its template does not need, and that a scenario is there for."""
 
