@@ -96,7 +96,15 @@ class Belonging:
         """Process a watermark or a status after `read` records.  `time_ns`: event time of the task before it."""
         if number == IDLE:
             self.idle[channel] = read
-            if not (self.hold_ns and not self.marks[channel]):
+            marks = self.marks[channel]
+            if (
+                self.hold_ns and marks
+            ):  # they leave with the next window, or with the latest that the channel has reached
+                following_ns = self.end_until(time_ns) + self.step_ns
+                marks[-1:] = (
+                    [(marks[-1][0], read)] if marks[-1][0] >= following_ns else [marks[-1], (following_ns, read)]
+                )
+            if not self.hold_ns or marks:
                 return
             number = time_ns
         elif number == ACTIVE:

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.model.catalog import At, Catalog, Kind, option
 from sim.model.sinks import SINKS, Commit, Flush, recognised
@@ -348,6 +348,19 @@ class Window:
         return -(-self.size_ns // self.step_ns) if self.hold_ns == 0 else 1
 
 
+class EventTimeWindow(NamedTuple):
+    """When an event-time window takes records and when it ends, in the event time that the records have come to.
+
+    Watermarks stay behind records by the lateness of the sources.  Markers in channels carry the event time without the
+    lateness that all sources have, and windows wait for it: so a window takes the records before its end, and no later
+    ones, although its watermark follows them by the lateness.
+    """
+
+    step_ns: int  # from one end to the next
+    phase_ns: int  # a window takes the records before this time, and before every `step_ns` later
+    hold_ns: int  # it ends so much later
+
+
 @dataclass(frozen=True, slots=True)
 class Vertex:
     """A chain of operators with one parallelism.  Its parallel instances are the subtasks."""
@@ -499,11 +512,31 @@ class Job:
         return tuple(vertex.name for vertex in self.vertices if vertex.committer_of)
 
     @cached_property
-    def event_time_windows(self) -> tuple[Window, ...]:
-        """The event-time windows of all vertices."""
-        return tuple(
-            vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event"
-        )
+    def lateness_ns(self) -> int:
+        """The lateness of watermarks that all sources have in common."""
+        return min((vertex.source.watermark.lateness_ns for vertex in self.vertices if vertex.source), default=0)
+
+    @cached_property
+    def event_time_windows(self) -> dict[str, EventTimeWindow]:
+        """The event-time windows, by vertex.
+
+        What a window emits comes with the watermark that ended it, so that windows behind it wait for no lateness.  A
+        first stage of SQL lets all records go at once.
+        """
+        found: dict[str, EventTimeWindow] = {}
+        behind: set[str] = set()  # vertices that read what windows emit
+        for vertex in self.vertices:
+            is_behind = any(inlet.upstream in behind for inlet in vertex.inputs)
+            window = vertex.window
+            if window is not None and window.time == "event":
+                at_once = is_behind or window.early or vertex.source is not None
+                wait_ns = 0 if at_once else self.lateness_ns
+                phase_ns = (window.phase_ns + self.lateness_ns - wait_ns) % window.step_ns
+                found[vertex.name] = EventTimeWindow(window.step_ns, phase_ns, window.hold_ns + wait_ns)
+                is_behind = is_behind or not window.early
+            if is_behind:
+                behind.add(vertex.name)
+        return found
 
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)

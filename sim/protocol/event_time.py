@@ -120,8 +120,14 @@ class WindowContents:
     def fall_idle(self, channel: int, time_ns: int, records: int) -> None:
         """Mark a channel as idle after `records` records.  They belong to the next window that ends."""
         self._idle[channel] = records
-        if self.hold_ns and not self._read[channel]:
+        ends = self._read[channel]
+        if self.hold_ns and not ends:
             self.note(channel, time_ns, records)  # their age is unknown
+        elif self.hold_ns:
+            end_ns = next_end(self.size_ns, self.phase_ns, time_ns)
+            if end_ns <= ends[-1][0]:
+                end_ns = ends.pop()[0]
+            ends.append((end_ns, records))
 
     def wake(self, channel: int) -> None:
         """Mark a channel as active."""

@@ -68,6 +68,18 @@ def test_records_of_sessions_wait_behind_their_watermark():
     assert windows.later(150, {4: 9}) == 2
 
 
+def test_records_of_an_idle_channel_wait_for_their_own_window_only():
+    """Windows of 100 that end 50 later."""
+    windows = Belonging.of(100, 0, 50, [4, 5])
+    for channel in (4, 5):
+        windows.hear(channel, 100, 4, 0)
+    windows.hear(5, IDLE, 7, 120)
+    assert windows.later(150, {4: 4, 5: 7}) == 3
+    windows.hear(4, 200, 6, 120)
+
+    assert windows.later(250, {4: 6, 5: 7}) == 0
+
+
 def test_records_of_a_channel_that_is_active_again_have_left_or_wait_with_its_watermark():
     windows = Belonging.of(100, 0, 0, [4])
     windows.hear(4, IDLE, 5, 0)

@@ -159,6 +159,18 @@ def test_what_was_restored_waits_for_a_whole_gap():
     assert contents.fire(16, {0: 6, 1: 6}) == 2 + 2
 
 
+def test_what_an_idle_channel_brought_waits_no_longer_than_its_window():
+    """Windows of 10 that end 5 later: 4 records came before 10, 3 more before channel 1 was idle at 12, so they leave at 25 and not before."""
+    contents = WindowContents(10, 0, [0, 1], hold_ns=5)
+    for channel in (0, 1):
+        contents.note(channel, 10, 4)
+    contents.fall_idle(1, 12, 7)
+    assert contents.fire(15, {0: 4, 1: 7}) == 3
+    contents.note(0, 20, 6)
+
+    assert contents.fire(25, {0: 6, 1: 7}) == 0
+
+
 @pytest.mark.parametrize(("copies", "kept"), [(False, [10, 14, 15, 18]), (True, [30, 38, 32, 37])])
 def test_slices_stay_until_their_last_window_ends(copies, kept):
     """Windows of three slides; the records that left at the ends: 4, 9, 16, 22."""

@@ -26,7 +26,6 @@ from sim.invariants.event_time import (
 )
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, count_is, number_of, seconds
-from sim.model.job import Window
 from sim.plane.interface import ThreadState, channels_in
 from sim.results.journal import Happening
 from sim.runtime import context as runtime_context
@@ -268,28 +267,31 @@ class WindowMonitor(InvariantMonitor):
     def _of(self, task: int) -> _TaskTime:
         own = self._tasks.get(task)
         if own is None:
-            own = self._tasks[task] = self._anew(self._inputs[task], self._windows[task])
+            own = self._tasks[task] = self._anew(task)
         return own
 
-    def _anew(self, channels: Sequence[int], window: Window | None) -> _TaskTime:
-        inputs, now_ns = Inputs.of(channels), self.now_ns
+    def _anew(self, task: int) -> _TaskTime:
+        channels, window, now_ns = self._inputs[task], self._windows[task], self.now_ns
+        inputs = Inputs.of(channels)
         if window is None:
             return _TaskTime(inputs, None, None)
         ends: deque[int] = deque(maxlen=window.overlapping)
-        times = window.step_ns, window.phase_ns, window.hold_ns
         if window.time == "event":
-            return _TaskTime(inputs, Belonging.of(*times, channels), None, ends=ends)
+            own = self.context.scenario.job.event_time_windows[self.context.names[task][0]]
+            return _TaskTime(inputs, Belonging.of(*own, channels), None, ends=ends)
+        times = window.step_ns, window.phase_ns, window.hold_ns
         begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
         return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
 
     def _event_time(self, task: int) -> int:
-        """How far the records of a source have come, less its lateness."""
+        """How far the records of a source have come, less its lateness beyond that of all sources."""
         context, vertex = self.context, self.context.layout.vertex[task]
         source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
         log = context.spec.vertices[vertex].log(context.layout.subtask[task])
         if source is None or log is None or not served:
             return 0
-        return (log.due(served - 1) if log.segments else int(context.env.now)) - source.watermark.lateness_ns
+        behind_ns = source.watermark.lateness_ns - context.scenario.job.lateness_ns
+        return (log.due(served - 1) if log.segments else int(context.env.now)) - behind_ns
 
     def _busy(self, task: int) -> str | None:
         """What is wrong with a source that says it is idle: its last record came too lately."""

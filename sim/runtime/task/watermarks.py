@@ -29,7 +29,15 @@ class WatermarkGenerator(TaskPart):
         self.chained = windows
         if windows is not None:
             windows.clock = self
-        self.windows = context.scenario.job.event_time_windows
+        job = context.scenario.job
+        self._behind_ns = (
+            self.watermark.lateness_ns - job.lateness_ns
+        )  # windows wait for what all sources have in common
+        self._ends = {
+            (window.step_ns, (window.phase_ns + wait_ns) % window.step_ns)
+            for window in job.event_time_windows.values()
+            for wait_ns in (0, window.hold_ns)
+        }
         self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
         self.idle = False
         self._ended = False
@@ -58,14 +66,14 @@ class WatermarkGenerator(TaskPart):
         """On the task thread."""
         if self._ended or self.slot.thread.mails_only:
             return  # its data ends here
-        reached_ns = self._event_time() - self.watermark.lateness_ns
+        reached_ns = self._event_time() - self._behind_ns
         if self._idleness is None or self._is_active(self._idleness, reached_ns):
             self._advance(reached_ns)
         if self._idleness is not None:
             self._look_at(self.slot.now + 1)
             return
-        ahead_ns = min(next_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
-        self._look_at(max(self.slot.now + 1, ahead_ns + self.watermark.lateness_ns))
+        ahead_ns = min(next_end(*end, reached_ns) for end in self._ends)
+        self._look_at(max(self.slot.now + 1, ahead_ns + self._behind_ns))
 
     def _is_active(self, idleness: Idleness, reached_ns: int) -> bool:
         """An idle source is active with its next watermark, not with its next record."""
@@ -87,7 +95,7 @@ class WatermarkGenerator(TaskPart):
     def _advance(self, reached_ns: int) -> None:
         """A watermark that ends a window leaves, behind what it ends in its own chain."""
         self._watermark_ns = max(self._watermark_ns, reached_ns)
-        end_ns = max(last_end(window.step_ns, window.phase_ns, reached_ns) for window in self.windows)
+        end_ns = max(last_end(*end, reached_ns) for end in self._ends)
         if end_ns > self._sent_ns:
             self._sent_ns = end_ns
             if self.chained is None or not self.chained.fire(end_ns):

@@ -240,8 +240,9 @@ FEATURE = TaskFeature(attach, Stage.WINDOWS)
 
 # ---- Windows of event time: a watermark ends them, behind the records in front of it.
 #
-# Flink: InternalTimerServiceImpl#tryAdvanceWatermark.  A window takes what each channel brought before its watermark.
-# Records of the next window that came before it leave as well: at most those of one interval of watermarks.
+# Flink: InternalTimerServiceImpl#tryAdvanceWatermark.  A window takes what each channel brought before the event time of its end
+# (`EventTimeWindow`).  Records of the next window that came before the marker leave as well: at most those of one interval of watermarks,
+# and of the lateness that a source has beyond that of others.
 
 
 class EventClock(Protocol):
@@ -259,7 +260,8 @@ class EventTimeWindows(OperatorWindows):
         super().__init__(slot, window)
         self.channels = slot.channels
         self.clock: EventClock | None = None  # what tells them the time
-        self.contents = WindowContents(window.step_ns, window.phase_ns, self.channels, window.hold_ns)
+        ends = slot.context.scenario.job.event_time_windows[slot.vertex.name]
+        self.contents = WindowContents(ends.step_ns, ends.phase_ns, self.channels, ends.hold_ns)
 
     @property
     def has_pending_outputs(self) -> bool:

@@ -15,7 +15,7 @@ SECOND, MS = 10**9, 10**6
 JOB = """# What do windows hold?
 version: 1
 job:
-  src: {{source: {{rate-per-subtask: {rate}, record: 500 B, watermark: {{lateness: 100 ms, idle-timeout: 2 s}}}}, parallelism: 2}}
+  src: {{source: {{rate-per-subtask: {rate}, record: 500 B, watermark: {{idle-timeout: 2 s}}}}, parallelism: 2}}
   win: {{input: {{src: hash}}, service: 10 us, parallelism: 2, window: {{{window}}}}}
   sink: {{input: {{win: hash}}, service: 10 us}}
 checkpoint: {{interval: 3 s}}
@@ -55,7 +55,7 @@ def snapshot(window_bytes):
 
 
 class TestWatermarksOfSources:
-    """The last record of the first source was due at 8.24 s; its watermark stays 100 ms behind."""
+    """The last record of the first source was due at 8.24 s."""
 
     def test_a_watermark_does_not_go_back(self, account):
         account.watermark_sent(SOURCE, 5 * SECOND)
@@ -72,9 +72,9 @@ class TestWatermarksOfSources:
     def test_without_a_rate_records_come_as_far_as_the_clock(self):
         account = account_of(WindowMonitor, job("tumbling: 5 s, time: event", rate="unlimited"))
 
-        account.watermark_sent(SOURCE, 8150 * MS)
+        account.watermark_sent(SOURCE, 8250 * MS)
         assert facts(account) == []
-        account.watermark_sent(SOURCE, 8150 * MS + 1)
+        account.watermark_sent(SOURCE, 8250 * MS + 1)
         assert len(facts(account)) == 1
 
     @pytest.mark.parametrize(("timeout", "is_idle"), [(9 * MS, True), (10 * MS, True), (11 * MS, False)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sim.model.job import Job, Vertex
 from sim.plane.interface import Marker
 
 __all__ = ["FakeSlot"]
@@ -64,14 +65,16 @@ class FakeSlot:
         self.served, self.late, self.read = 0, 0, [0] * len(channels)
         self.waited_ns = {"soft_ns": 0, "hard_ns": 0}
         self.channels = list(channels)
-        self.vertex = SimpleNamespace(window=window, source=source)
+        others = [Vertex(f"window{number}", window=own) for number, own in enumerate(windows)]
+        job = Job((Vertex("task", window=window, source=source), *others))
+        self.vertex = job.vertices[0]
         self.checks = Recorder([])
         self.job = Recorder(self.log)
         self.thread = FakeThread(self.log)
         plane = FakePlane(self)
         layout = SimpleNamespace(vertex=[0], subtask=[0])
         spec = SimpleNamespace(vertices=[SimpleNamespace(log=lambda _: log)])
-        scenario = SimpleNamespace(job=SimpleNamespace(event_time_windows=windows), run=SimpleNamespace(seed=1))
+        scenario = SimpleNamespace(job=job, run=SimpleNamespace(seed=1))
         self.context = SimpleNamespace(
             env=self.env, plane=plane, layout=layout, spec=spec, scenario=scenario, names=[("task", 0)]
         )

@@ -48,6 +48,48 @@ def test_windows_that_slide_end_at_each_slide(time):
     assert pytest.approx([rate for _, rate in firings], abs=100) == [2000] * 4
 
 
+def firings(at):
+    """The seconds in which a window lets records go."""
+    return {second: rate for second, rate in at.items() if rate > 50}
+
+
+@pytest.mark.parametrize("fault", ["", "faults: [{kill: 'win[0]', at: 13500 ms}]\n"])
+def test_a_window_that_ends_late_takes_no_records_of_later_ones(fault):
+    """Watermarks stay 7 s behind: windows of 5 s end at 12 s, 17 s and so on, with 1,000 records each; those of 7 s to 12 s are state."""
+    late = ", watermark: {lateness: 7 s}"
+    window = "tumbling: 5 s, time: event, state-per-record: 10 B"
+    result = run(window, bound=late, interval="1 s", sections=fault)
+    state_bytes = sizes(result).loc[8:10]
+
+    assert firings(read(result))[13.0] == pytest.approx(1000, abs=60)
+    assert state_bytes.min() >= 7 * 200 * 10
+    if not fault:
+        assert [*firings(read(result))] == [13.0, 18.0]
+        assert sizes(result).max() == pytest.approx(12 * 200 * 10, rel=0.1)
+
+
+def test_windows_behind_late_windows_wait_no_second_time():
+    """What the first window lets go at 12 s ends the second one, too."""
+    windows = "tumbling: 5 s, time: event"
+    text = JOB.format(
+        window=windows,
+        bound=", watermark: {lateness: 7 s}",
+        fan_out="1",
+        interval="3 s",
+        barriers="aligned",
+        duration="24 s",
+    )
+    text = text.replace("sink: {input: {win: hash}", f"sink: {{window: {{{windows}}}, fan-out: 1, input: {{win: hash}}")
+    result = simulate(
+        loads(
+            text.replace("checkpoint:", "  end: {input: {sink: hash}, service: 10 us}\ncheckpoint:"), name="win"
+        ).scenarios[0]
+    )
+
+    assert result.violations == ()
+    assert [*firings(read(result, "end"))] == [13.0, 18.0]
+
+
 def test_sliding_state_is_back_after_a_failure():
     """The records that have left stay in state, and no others: the restored task writes as much as it did before."""
     window = "sliding: 10 s, every: 2 s, time: event, state-per-record: 10 B"

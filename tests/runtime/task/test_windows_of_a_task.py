@@ -25,7 +25,7 @@ class TestWindowsOfEventTime:
 
     @pytest.fixture
     def slot(self):
-        slot = FakeSlot(channels=(4, 7))
+        slot = FakeSlot(channels=(4, 7), window=TUMBLING)
         slot.served, slot.late, slot.read = 100, 30, [60, 40]
         return slot
 
