@@ -219,6 +219,11 @@ class StrategyRow:
         return self.status != "RUNNING" or not math.isnan(self.until_s)
 
     @property
+    def completes_end(self) -> bool:
+        """Return True if a checkpoint that holds the end of the job completes."""
+        return self.finish is not None and self.finish.final is not None
+
+    @property
     def shortfall(self) -> tuple[float, float] | None:
         """Return (emitted, due) records/s of the sources if they fall short, else None.
 

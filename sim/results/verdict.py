@@ -37,7 +37,9 @@ def finish_sentence(lines: Sequence[StrategyRow]) -> str:
         text += f", and at {_at(late[1])} with {late[0].called}"
     if len(found) < len(lines):
         text += f"; with {_names([line for line in lines if line.finish is None])} it does not"
-    return f"{text}. {_waits(found)}{_final(found)}{_open(found)}{_less(found)}"
+    few = [line for line in lines if line not in _sound(lines) and line in _sound([line]) and line.completes_end]
+    left_out = f"Not compared: {_names(few)}, where such a checkpoint is one of few. " if few else ""
+    return f"{text}. {_waits(found)}{_final(found)}{left_out}{_open(found)}{_less(found)}"
 
 
 _Found = Sequence[tuple[StrategyRow, Finish]]
@@ -57,7 +59,9 @@ def _final(found: _Found) -> str:
     if not once:
         return ""
     line, end = max(once, key=lambda item: item[1].final_ms)
-    return f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and takes {ms_text(end.final_ms)}. "
+    return (
+        f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and is complete after {ms_text(end.final_ms)}. "
+    )
 
 
 def _open(found: _Found) -> str:
@@ -164,6 +168,8 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
 QUICK_MS = 150.0
 _TAIL_FACTOR = 5
 """Where the longest checkpoint takes so many times the median of checkpoints that are not quick, it is named and not the median one."""
+_MANY = 4
+"""Of fewer checkpoints, one that holds the end of the job decides the median."""
 NOISE_THROUGHPUT = 0.015
 
 
@@ -292,13 +298,18 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
-    """Return the strategies whose checkpoints complete, and may be compared."""
-    return [
+    """Return the strategies whose checkpoints complete, and may be compared.
+
+    A checkpoint that holds the end of a job has empty channels: where it is one of few, others without are not compared.
+    """
+    found = [
         line
         for line in lines
         if line.summary.completed
         and not (line.failed or _failures(line) or line.summary.standstill or _is_first_upload(line, lines))
     ]
+    without = [line for line in found if not line.completes_end]
+    return [line for line in found if line in without or line.summary.completed >= _MANY] if without else found
 
 
 def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:

@@ -58,6 +58,12 @@ SCENARIOS = {
         rest="faults: [{network: 0, at: 2500 ms, lasts: 5 s}]\nrestart: {ask-timeout: 1 s}\ncluster: {placement: single}\n"
     ),
     "one of two ways to finish": job(src=", records: 300", checkpoint=", finish: [flink, off]", interval="5 s"),
+    "one checkpoint each, and one of the end": job(
+        src=", records: 1000",
+        checkpoint=", finish: [flink, off]",
+        interval="4 s",
+        rest="overheads: {first-trigger: 3 s}",
+    ),
     "nothing was triggered": job(interval="1 min", duration="3 s", rest="overheads: {first-trigger: 30 s}"),
     "a bounded source beside another": job(more="h: {source: {rate: 100/s, record: 1 kB, records: 300}}, ", **BESIDE),
     "it ends before the first": job(
@@ -260,6 +266,7 @@ NAMED = {
     "no limit of storage",
     "no window ends",
     "only a first upload",
+    "few with the end",
     "an axis alone",
     "visible after",
     "visible p50",
