@@ -8,7 +8,7 @@ a logarithmic scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,8 +18,9 @@ from sim.advice.levers import more_subtasks
 from sim.advice.situation import situation_of
 from sim.advice.texts import name_of
 from sim.advice.trials import BudgetUsedError
+from sim.model import units
 from sim.model.schema.text import DocumentPath, Reading, compose, read_text
-from sim.studies.sweeps.design import ParsedQuantity, Point, QuantityError
+from sim.studies.sweeps.design import Point
 
 MAX_SPEEDUP = 64.0
 """Largest factor that is tried."""
@@ -28,6 +29,44 @@ SUBTASKS = (2, 4, 8)
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
 _REQUESTS = "the request limit of checkpoint storage"
 _OPERATORS = ("service",)
+
+
+# ---- A value of a scenario with its kind, which its unit tells, so that it can be scaled.
+
+_WRITE: dict[str, Callable[[Any], str]] = {
+    "duration": units.format_duration,
+    "size": units.format_size,
+    "byte rate": units.format_byte_rate,
+    "rate": units.format_rate,
+    "share": units.format_share,
+}
+_INTEGERS = ("duration", "size", "byte rate")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuantity:
+    """A value of a scenario with its kind."""
+
+    kind: str
+    value: Fraction
+
+    @classmethod
+    def parse(cls, given: object) -> ParsedQuantity | None:
+        """Parse a number, or text with a unit.  None: it is neither, or "unlimited"."""
+        try:
+            kind, value = units.parse_quantity(given)
+        except units.UnitError:
+            return None
+        return None if value is None else cls(kind, Fraction(value))
+
+    def written(self) -> Any:
+        """The value as a scenario file has it."""
+        if self.kind in _WRITE:
+            return _WRITE[self.kind](int(self.value) if self.kind in _INTEGERS else self.value)
+        return int(self.value) if self.value.denominator == 1 else float(self.value)
+
+
+# ---- The search.
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +151,8 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
         here = (*path, name)
         if isinstance(value, Mapping):
             yield from quantities(value, here, keys)
-        elif name in keys:
-            try:
-                yield ".".join(str(step) for step in here), ParsedQuantity.parse(value)
-            except QuantityError:
-                continue
+        elif name in keys and (quantity := ParsedQuantity.parse(value)) is not None:
+            yield ".".join(str(step) for step in here), quantity
 
 
 def _keeps(race: CandidateSearch, point: Point) -> bool:

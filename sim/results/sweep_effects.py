@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -187,10 +187,8 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
 # ---- Effects of axes: their shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
 #
 # `first`: share of the variance that vanishes on average if only this axis is fixed. `total`: share that remains if all other
-# axes are fixed; it is larger than `first` if axes interact. A complete grid gives both exactly. A random sample gives only
-# `first`, from means over slices of each axis (Plischke et al. 2013), corrected for noise.
-
-MIN_PER_SLICE = 8
+# axes are fixed; it is larger than `first` if axes interact. A complete grid gives both exactly. A grid that lacks
+# combinations gives only `first`, from the means of each value, corrected for noise.
 
 
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
@@ -208,7 +206,7 @@ def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataF
     shares = (
         _of_a_grid(mean, axes, column)
         if complete
-        else [(axis, _of_slices(mean[axis], mean[column]), np.nan) for axis in axes]
+        else [(axis, _of_values(mean[axis], mean[column]), np.nan) for axis in axes]
     )
     return pd.DataFrame(shares, columns=["axis", "first", "total"]).sort_values(
         "first", ascending=False, ignore_index=True
@@ -226,29 +224,10 @@ def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tup
     return shares
 
 
-def _of_slices(values: pd.Series[str], measured: pd.Series[float]) -> float:
-    """Return `first`, from the variance of slice means; pure noise of n points in k slices would have (k - 1) / (n - 1)."""
-    ranks = _ranks(values)
-    count = len(measured)
-    slices = min(int(ranks.nunique()), max(2, min(count // MIN_PER_SLICE, int(sqrt(count)))))
-    groups = pd.qcut(ranks.rank(method="first"), slices, labels=False) if ranks.nunique() > slices else ranks
-    sizes, centres = measured.groupby(groups).size(), measured.groupby(groups).mean()
+def _of_values(values: pd.Series[str], measured: pd.Series[float]) -> float:
+    """Return `first`, from the variance of means; pure noise of n points with k values would have (k - 1) / (n - 1)."""
+    groups = measured.groupby(values)
+    sizes, centres, count = groups.size(), groups.mean(), len(measured)
     between = float((sizes * (centres - measured.mean()) ** 2).sum() / count / measured.var(ddof=0))
     chance = (len(sizes) - 1) / (count - 1)
     return max(0.0, (between - chance) / (1 - chance)) if chance < 1 else 0.0
-
-
-def _ranks(values: pd.Series[str]) -> pd.Series[float]:
-    """Return ranks by magnitude ("10 s" after "2 s"), or by name for values that are not quantities."""
-    order = {value: i for i, value in enumerate(sorted(values.unique(), key=_magnitude))}
-    return values.map(order).astype(float)
-
-
-def _magnitude(text: str) -> tuple[float, str]:
-    from sim.model import units
-
-    try:
-        _, value = units.parse_quantity(text)
-    except units.UnitError:
-        return np.inf, str(text)
-    return (float(value) if value is not None else np.inf), ""

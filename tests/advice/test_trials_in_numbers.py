@@ -11,13 +11,12 @@ from sim.advice.horizon import WINDOW_NS, arriving
 from sim.advice.job import prepared, write_sweep
 from sim.advice.judgement import Limits
 from sim.advice.levers import more_subtasks
-from sim.advice.requirements import _faster, _rates, quantities
+from sim.advice.requirements import ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import candidate, protocols
 from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench, any_amount, observed_s, over_budget
 from sim.advice.warnings import FailingTask, LostTaskManager, lost_task_manager, watch
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
-from sim.studies.sweeps.design import ParsedQuantity
 from tests.advice.levers.test_levers import JOB as FORWARDED
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import JOB

@@ -1,112 +1,25 @@
-"""The document of a sweep file, its axes and quantities."""
+"""The document of a sweep file, and its axes."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import Field
 
-from sim.model import units
 from sim.model.schema.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError
-from sim.model.text import PrintableError
-
-# ---- A value of a scenario with its kind, so that values between two of them exist.  Its unit tells the kind.
-
-_WRITE: dict[str, Callable[[Any], str]] = {
-    "duration": units.format_duration,
-    "size": units.format_size,
-    "byte rate": units.format_byte_rate,
-    "rate": units.format_rate,
-    "share": units.format_share,
-}
-_INTEGERS = ("duration", "size", "byte rate")
-_DIGITS = 4
-"""Significant digits: more would be hard to read."""
-
-
-class QuantityError(PrintableError, ValueError):
-    """The text is no quantity, or one of another kind; one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedQuantity:
-    """A value of a scenario with its kind."""
-
-    kind: str
-    value: Fraction
-
-    @classmethod
-    def parse(cls, given: object) -> ParsedQuantity:
-        """Parse a number, or text with a unit."""
-        try:
-            kind, value = units.parse_quantity(given)
-        except units.UnitError:
-            kind, value = "", None
-        if value is None:  # or it is "unlimited"
-            raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'")
-        return cls("count" if kind == "number" and Fraction(value).denominator == 1 else kind, Fraction(value))
-
-    def between(self, other: ParsedQuantity, share: float, *, log: bool) -> ParsedQuantity:
-        """The value at `share` of the way to `other`, rounded to a few digits."""
-        low, high = float(self.value), float(other.value)
-        value = (
-            math.exp(math.log(low) + share * (math.log(high) - math.log(low))) if log else low + share * (high - low)
-        )
-        if self.kind == "count":
-            return ParsedQuantity(
-                self.kind, Fraction(min(int(low + share * (high - low + 1)), int(high)) if not log else round(value))
-            )
-        rounded = Fraction(f"{value:.{_DIGITS}g}")
-        return ParsedQuantity(self.kind, Fraction(round(rounded)) if self.kind in _INTEGERS else rounded)
-
-    def written(self) -> Any:
-        """The value as a scenario file has it."""
-        if self.kind in _WRITE:
-            return _WRITE[self.kind](int(self.value) if self.kind in _INTEGERS else self.value)
-        return int(self.value) if self.value.denominator == 1 else float(self.value)
-
 
 # ---- The keys of a sweep file: a scenario, and its variations.  Mistakes are reported with file, line and column, as in scenarios.
 
 Values = Annotated[list[Any], Field(min_length=1)]
 """Values as a scenario file has them."""
-
-
-class Range(Section):
-    """A range between two values, of the same unit or without one."""
-
-    HINTS: ClassVar[Texts] = {"log": "write scale: log"}
-
-    from_: Any = Field(alias="from")
-    to: Any
-    scale: Annotated[str, choice("linear", "log")] | None = None
-    """log: as many points between 1 s and 10 s as between 10 s and 100 s; default: linear."""
-
-
-def _kind(value: object) -> str:
-    return "range" if isinstance(value, (dict, BaseModel)) else "list"
-
-
-class Sample(Section):
-    """Points that fill a space evenly instead of all combinations."""
-
-    points: Positive
-    of: dict[str, Annotated[Annotated[Range, Tag("range")] | Annotated[Values, Tag("list")], Discriminator(_kind)]] = (
-        Field(min_length=1)
-    )
-    """Keys of the scenario: a range {from, to} or a list to choose from."""
-    method: Annotated[str, choice("sobol", "latin-hypercube")] | None = None
-    """Default: sobol."""
-    seed: Positive | None = None
 
 
 class Windows(Section):
@@ -180,7 +93,6 @@ class SweepDocument(Section):
     """Keys of the scenario and their values: every combination of them."""
     together: Annotated[list[dict[str, Values]], Field(min_length=1)] | None = None
     """Keys that change together: first the first values of all, then the second ones, and so on."""
-    sample: Sample | None = None
     windows: Windows | None = None
     replications: Positive | None = None
     """Replications with seeds of their own; all combinations use the same seeds."""
@@ -211,24 +123,6 @@ def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Re
     return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
 
 
-def sampled(sample: Sample, here: DocumentPath, reading: Reading) -> list[Point]:
-    """Points spread evenly over the space of all keys (scipy.stats.qmc; Sobol points are scrambled)."""
-    from scipy.stats import qmc
-
-    seed = sample.seed or 1
-    if sample.method == "latin-hypercube":
-        engine: Any = qmc.LatinHypercube(len(sample.of), rng=seed)
-    else:
-        if sample.points & (sample.points - 1):
-            reading.warn((*here, "points"), f"Sobol points are balanced in powers of two: {sample.points} is none")
-        engine = qmc.Sobol(len(sample.of), rng=seed)
-    choices = {key: _choice(given, (*here, "of", key), reading) for key, given in sample.of.items()}
-    return [
-        {key: choices[key](share) for key, share in zip(choices, row, strict=True)}
-        for row in _rows(engine, sample.points)
-    ]
-
-
 def override(key: str, value: Any) -> str:
     """``key=value`` for a scenario; YAML reads JSON."""
     return f"{key}={json.dumps(value, default=_plain)}"
@@ -239,39 +133,6 @@ def text_of(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {text_of(item)}" for key, item in value.items())
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
-
-
-def _rows(engine: Any, count: int) -> Iterator[list[float]]:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # our own message names the line
-        yield from engine.random(count).tolist()
-
-
-def _choice(given: Range | Sequence[Any], here: DocumentPath, reading: Reading) -> Callable[[float], Any]:
-    """A function from a share (0 to 1) to a value."""
-    if not isinstance(given, Range):
-        return lambda share: given[min(int(share * len(given)), len(given) - 1)]
-    try:
-        low, high = _ends(given)
-    except QuantityError as error:
-        reading.wrong(here, str(error))
-        return lambda _: given.from_
-    return lambda share: low.between(high, share, log=given.scale == "log").written()
-
-
-def _ends(given: Range) -> tuple[ParsedQuantity, ParsedQuantity]:
-    low, high = ParsedQuantity.parse(given.from_), ParsedQuantity.parse(given.to)
-    if {low.kind, high.kind} == {"count", "number"}:  # 0.5 to 2
-        low, high = replace(low, kind="number"), replace(high, kind="number")
-    if low.kind != high.kind or low.value >= high.value:
-        raise QuantityError(
-            f"expected a range of one kind, from less to more, not {text_of(given.from_)} to {text_of(given.to)}"
-        )
-    if given.scale == "log" and low.value <= 0:
-        raise QuantityError("a logarithmic range begins above 0")
-    return low, high
 
 
 def _plain(value: Any) -> Any:

@@ -41,7 +41,6 @@ from sim.studies.sweeps.design import (
     Windows,
     combinations,
     override,
-    sampled,
     text_of,
     together,
 )
@@ -488,14 +487,14 @@ def _with_axes(
     given: SweepDocument, overrides: tuple[str, ...], reading: Reading
 ) -> tuple[SweepDocument, tuple[str, ...]]:
     """Apply overrides of varied keys to the axes of the file.  Return the changed document and the other overrides."""
-    fixed = {key for group in given.together or () for key in group} | set(given.sample.of if given.sample else ())
+    fixed = {key for group in given.together or () for key in group}
     varied, left = dict(given.vary or {}), []
     for line in overrides:
         key, _, value = line.partition("=")
         if key in fixed:
             reading.wrong(
                 (),
-                f"'{key}' changes in the file together with others, or is sampled: change it there, not on the command line",
+                f"'{key}' changes in the file together with others: change it there, not on the command line",
             )
         elif key in varied:
             values = compose(value, reading)
@@ -512,13 +511,12 @@ def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence
 
 
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
-    """Return (points, seeds, block size): all combinations of `vary:`, `together:` and `sample:`.
+    """Return (points, seeds, block size): all combinations of `vary:` and `together:`.
 
     Seeds that vary independently are returned separately; points have the first seed.  Runs are ordered by block of
     points, then by seed.
     """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
-    groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
     varied = given.vary or {}
     keys = [*varied, *(key for group in groups if group for key in group[0])]
     for key in {key for key in keys if keys.count(key) > 1}:

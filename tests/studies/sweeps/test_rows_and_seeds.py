@@ -1,4 +1,4 @@
-"""What a sweep reads of many rows, which seeds stand apart, and where a range may begin."""
+"""What a sweep reads of many rows, and which seeds stand apart."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,6 @@ import pytest
 
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import run as room
-from sim.studies.sweeps.design import QuantityError, Range, _choice, _ends
 from sim.studies.sweeps.results import collect, read_results
 from sim.studies.sweeps.run import SweepResult
 from sim.studies.sweeps.store import Store
@@ -33,36 +32,6 @@ from tests.studies.sweeps.test_results import row
 def test_seeds_stand_apart_where_they_are_different_whole_numbers(seeds, keys, apart):
     """Any other list is an axis like all."""
     assert apart == _seeds({} if seeds is None else {"run.seed": seeds}, keys)
-
-
-def span(first, last, scale=None):
-    return Range.model_validate({"from": first, "to": last, "scale": scale})
-
-
-def test_a_linear_range_may_begin_at_0_and_a_logarithmic_one_may_not():
-    assert [end.value for end in _ends(span(0, 10))] == [0, 10]
-    assert [int(end.value) for end in _ends(span("100 ms", "10 s", "log"))] == [10**8, 10**10]
-    with pytest.raises(QuantityError, match="a logarithmic range begins above 0"):
-        _ends(span(0, 10, "log"))
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "middle"), [(0.5, 2, 1.25), (1, 1.5, 1.25), (0.5, 1.5, 1), (1, 2, 2), (1, 3, 2)]
-)
-def test_a_range_may_begin_or_end_at_a_whole_number(first, last, middle):
-    """Whole numbers at both ends mean whole numbers between them, each as likely as the others."""
-    assert middle == _choice(span(first, last), (), None)(0.5)
-
-
-@pytest.mark.parametrize(("first", "last"), [("10 s", "10 s"), ("10 s", "1 s"), ("10 s", "1 MB")])
-def test_a_range_goes_from_less_to_more_of_one_kind(first, last):
-    with pytest.raises(QuantityError, match="expected a range of one kind, from less to more"):
-        _ends(span(first, last))
-
-
-@pytest.mark.parametrize(("share", "value"), [(0.0, "a"), (0.33, "a"), (0.34, "b"), (0.99, "c"), (1.0, "c")])
-def test_a_share_of_a_list_is_the_value_there(share, value):
-    assert value == _choice(["a", "b", "c"], (), None)(share)
 
 
 def test_texts_of_selected_columns_are_categories_and_numbers_are_numbers(study, tmp_path):

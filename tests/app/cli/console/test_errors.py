@@ -26,7 +26,6 @@ PLACED_BY_THE_READER = {
     "MonitoringError",
     "NotRecordsError",
     "TraceError",
-    "QuantityError",
     "MeasureError",
     "WindowError",
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.results.sweep_effects import _of_slices, effects
+from sim.results.sweep_effects import _of_values, effects
 
 
 def table(rows):
@@ -26,31 +26,20 @@ def test_what_matters_only_together():
     assert pytest.approx(found.loc[["b", "c", "a"], "total"]) == [1, 1, 0]
 
 
-def test_a_sample_tells_first_effects():
-    """A known function (y = x + 2 z, z is 4/5 of the variance), within the precision of 256 points; noise has next to no effect."""
-    random = np.random.default_rng(1)
-    x, z, n = random.uniform(1, 2, (3, 256))
-    found = effects(
-        table(
-            {
-                "x": [f"{v:.6f} s" for v in x],
-                "z": [f"{v:.6f} s" for v in z],
-                "n": [f"{v:.6f} s" for v in n],
-                "y": x + 2 * z,
-            }
-        ),
-        ["x", "z", "n"],
-        "y",
-    ).set_index("axis")
+def test_a_grid_that_lacks_combinations_tells_first_effects():
+    """y = a + 2 b of 3 x 4 x 5 combinations but one; c has next to no effect."""
+    points = list(product("123", "1234", "12345"))[1:]
+    rows = table([{"a": a, "b": b, "c": c, "y": int(a) + 2 * int(b)} for a, b, c in points])
+    found = effects(rows, ["a", "b", "c"], "y").set_index("axis")
 
-    assert pytest.approx(found.loc[["x", "z", "n"], "first"], abs=0.08) == [0.2, 0.8, 0.0]
+    assert pytest.approx(found.loc[["a", "b", "c"], "first"], abs=0.06) == [2 / 17, 15 / 17, 0.0]
     assert found["total"].isna().all()
 
 
-def test_a_point_per_slice_tells_nothing():
-    """Any two points differ; with a second point in each slice it shows whether slices do."""
-    assert _of_slices(pd.Series(["1 s", "2 s"]), pd.Series([1.0, 5.0])) == 0.0
-    assert pytest.approx(_of_slices(pd.Series(["1 s", "1 s", "2 s", "2 s"]), pd.Series([1.0, 1.0, 5.0, 5.0]))) == 1.0
+def test_a_point_per_value_tells_nothing():
+    """Any two points differ; with a second point of each value it shows whether values do."""
+    assert _of_values(pd.Series(["1 s", "2 s"]), pd.Series([1.0, 5.0])) == 0.0
+    assert pytest.approx(_of_values(pd.Series(["1 s", "1 s", "2 s", "2 s"]), pd.Series([1.0, 1.0, 5.0, 5.0]))) == 1.0
 
 
 def test_a_key_with_one_value_is_no_axis():

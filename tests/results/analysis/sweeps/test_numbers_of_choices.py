@@ -20,7 +20,7 @@ from sim.results.sweep_answers import (
     smallest,
     surely_worse,
 )
-from sim.results.sweep_effects import _of_slices, _ranks, effects, numbered, observed
+from sim.results.sweep_effects import _of_values, effects, numbered, observed
 from tests.results.analysis.sweeps.made_up import rows_of
 
 COLUMN = "caught_up_ms"
@@ -263,30 +263,15 @@ def test_samples_of_percentiles_are_pooled():
     assert counts(rows, "lag_s").empty
 
 
-def test_ranks_are_by_magnitude_and_else_by_name():
-    assert _ranks(pd.Series(["10 s", "2 s", "1 min", "10 s"])).tolist() == [1.0, 0.0, 2.0, 1.0]
-    assert _ranks(pd.Series(["b", "a", "c"])).tolist() == [1.0, 0.0, 2.0]
-    assert _ranks(pd.Series(["9 s", "any"])).tolist() == [0.0, 1.0]
-
-
-def test_slices_divide_the_variance_without_that_of_chance():
+def test_values_divide_the_variance_without_that_of_chance():
     """Two values of two points each: 0, 0, 1, 1 is all of it; 0, 1, 0, 1 is less than chance, hence none."""
     keys = pd.Series(["1 s", "1 s", "2 s", "2 s"])
 
-    assert pytest.approx(_of_slices(keys, pd.Series([0.0, 0.0, 1.0, 1.0]))) == 1.0
-    assert _of_slices(keys, pd.Series([0.0, 1.0, 0.0, 1.0])) == 0.0
+    assert pytest.approx(_of_values(keys, pd.Series([0.0, 0.0, 1.0, 1.0]))) == 1.0
+    assert _of_values(keys, pd.Series([0.0, 1.0, 0.0, 1.0])) == 0.0
     between, chance = 0.25 * 4 / 5, 1 / 3  # means of 0.5 and 1.5 about 1; values of 0, 1, 1, 2 have a variance of 0.5
-    assert (0.25 / 0.5 - chance) / (1 - chance) == pytest.approx(_of_slices(keys, pd.Series([0.0, 1.0, 1.0, 2.0])))
+    assert (0.25 / 0.5 - chance) / (1 - chance) == pytest.approx(_of_values(keys, pd.Series([0.0, 1.0, 1.0, 2.0])))
     assert between < chance * 2
-
-
-def test_points_of_a_sample_are_sliced_by_eight_or_by_the_root_of_their_number():
-    """Four slices of nine for 36 points in a line: their means have 1 - 1 / 16 of the variance, nearly."""
-    values = pd.Series([f"{i} s" for i in range(1, 37)])
-    own = _of_slices(values, pd.Series(np.arange(36.0)))
-    between = np.var([4.0, 13.0, 22.0, 31.0]) / np.var(np.arange(36.0))
-
-    assert (between - 3 / 35) / (1 - 3 / 35) == pytest.approx(own)
 
 
 def test_a_key_that_varies_alone_has_all_of_the_variance():

@@ -70,19 +70,6 @@ def test_what_all_runs_have_in_common(defined):
     }
 
 
-@pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
-def test_points_fill_a_space_evenly(defined, method):
-    """Each quarter of a range has a quarter of the points, each choice its share; the same file gives the same points."""
-    of = "{checkpoint.interval: {from: 1 s, to: 9 s}, checkpoint.barriers: [aligned, unaligned]}"
-    text = f"sample: {{method: {method}, points: 8, of: {of}}}"
-    found = defined(text)
-
-    quarters = Counter((scenario.checkpoint.interval_ns - 10**9) // (2 * 10**9) for scenario in found.scenarios)
-    assert quarters == {0: 2, 1: 2, 2: 2, 3: 2}
-    assert Counter(axes(found, "checkpoint.barriers")) == {"aligned": 4, "unaligned": 4}
-    assert list(found.scenarios) == list(defined(text).scenarios)
-
-
 def test_windows_of_a_table_change_what_they_name(defined, tmp_path):
     """A column with a dot is a key of the scenario; features have none."""
     (tmp_path / "w.csv").write_text("window,from_s,mean,checkpoint.timeout\nquiet,0,105,1 min\nbusy,5.5,155,2 min\n")
@@ -177,13 +164,7 @@ def test_overrides_hold_for_all_runs(defined):
             "together: [{a.b: [1, 2], c.d: [1]}]",
             "keys that change together have equally many values: a.b has 2, c.d has 1",
         ),
-        ("vary: {a.b: [1]}\nsample: {points: 2, of: {a.b: [1, 2]}}", "'a.b' is varied twice"),
-        (
-            "sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 s}}}",
-            "expected a range of one kind, from less to more, not",
-        ),
-        ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 MB}}}", "expected a range of one kind"),
-        ("sample: {points: 2, of: {run.seed: {from: 0, to: 9, scale: log}}}", "a logarithmic range begins above 0"),
+        ("vary: {a.b: [1]}\ntogether: [{a.b: [1, 2]}]", "'a.b' is varied twice"),
         (W + ", length: 1 s}", "sweep.yaml:4:1: windows: write exactly one of every, at and file"),
         (
             W + ", length: 1 min, every: 1 s}",

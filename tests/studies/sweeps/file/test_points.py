@@ -1,23 +1,14 @@
-"""Points of a sweep: combinations, values that change together, samples of a space, and texts of values."""
+"""Points of a sweep: combinations, values that change together, and texts of values."""
 
 from fractions import Fraction
 
 import pytest
 
 from sim.model.schema.text import Reading, ScenarioError
-from sim.studies.sweeps.design import Range, Sample, _choice, combinations, override, sampled, text_of, together
+from sim.studies.sweeps.design import combinations, override, text_of, together
 from tests.studies.sweeps.file.test_definition import ANSWER, W, defined  # noqa: F401 - a fixture
 
 ALIGNED = "set: {checkpoint.barriers: aligned}\n"
-
-
-def sample(points=8, **keys):
-    return Sample.model_validate({"points": points, "of": {"a": {"from": 0, "to": 999}, "b": ["x", "y"]}} | keys)
-
-
-def points(given):
-    reading = Reading("sweep.yaml")
-    return sampled(given, ("sample",), reading), [problem.message for problem in reading.warnings]
 
 
 def test_the_last_key_varies_fastest():
@@ -31,38 +22,6 @@ def test_the_last_key_varies_fastest():
 
 def test_keys_that_change_together_have_a_point_for_each_value():
     assert together({"a": [1, 2], "b": [3, 4]}, (), Reading("")) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
-
-
-@pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
-def test_a_sample_is_that_of_its_seed(method):
-    """Without one it is that of 1; each has its points."""
-    first, again, other = (points(sample(method=method, **seed))[0] for seed in ({}, {"seed": 1}, {"seed": 2}))
-
-    assert first == again != other
-    assert 8 == len(first) == len({point["a"] for point in other})
-
-
-@pytest.mark.parametrize(
-    ("count", "method", "messages"),
-    [
-        (6, "sobol", ["Sobol points are balanced in powers of two: 6 is none"]),
-        (8, "sobol", []),
-        (1, "sobol", []),
-        (6, "latin-hypercube", []),
-    ],
-)
-def test_sobol_points_are_a_power_of_two(count, method, messages, recwarn):
-    """It is told once, and in our words."""
-    found, warnings = points(sample(count, method=method))
-
-    assert (count, messages, 0) == (len(found), warnings, len(recwarn))
-
-
-def test_a_logarithmic_range_has_as_many_points_below_its_middle():
-    """From 1 to 100 that is 10."""
-    at = _choice(Range.model_validate({"from": "1 s", "to": "100 s", "scale": "log"}), (), Reading(""))
-
-    assert [at(share) for share in (0.0, 0.5, 1.0)] == ["1 s", "10 s", "100 s"]
 
 
 @pytest.mark.parametrize(
@@ -98,29 +57,21 @@ def test_a_definition_knows_its_scenarios(defined):  # noqa: F811
     assert [scenario.name for scenario in found.scenarios] == ["sweep"] * 2
 
 
-def test_warnings_of_the_sweep_are_told(defined):  # noqa: F811
-    """Once each, with their place."""
-    (warning,) = defined("sample: {points: 3, of: {checkpoint.interval: [1 s, 2 s]}}").warnings
-
-    assert (warning.line, warning.message) == (4, "Sobol points are balanced in powers of two: 3 is none")
-
-
 def test_points_are_made_of_all_that_varies(defined):  # noqa: F811
-    """What is listed first varies slowest; then keys that change together, then the sample."""
+    """What is listed first varies slowest; then keys that change together."""
     found = defined(
         "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s]}\n"
-        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"
-        "sample: {points: 2, method: latin-hypercube, of: {checkpoint.num-retained: [1, 2]}}"
+        "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]"
     )
     axes = [dict(scenario.axes) for scenario in found.scenarios]
 
-    assert [own["checkpoint.interval"] for own in axes] == ["1 s"] * 4 + ["2 s"] * 4
-    assert [own["checkpoint.timeout"] for own in axes] == (["1 min"] * 2 + ["2 min"] * 2) * 2
-    assert [{"1", "2"}] * 4 == [{own["checkpoint.num-retained"] for own in axes[i : i + 2]} for i in range(0, 8, 2)]
+    assert [own["checkpoint.interval"] for own in axes] == ["1 s"] * 2 + ["2 s"] * 2
+    assert [own["checkpoint.timeout"] for own in axes] == ["1 min", "2 min"] * 2
+    assert [own["checkpoint.min-pause"] for own in axes] == ["0 s", "1 s"] * 2
 
 
 def test_seeds_stand_where_they_are_listed_among_all_that_varies(defined):  # noqa: F811
-    """With windows, together and samples too, as if each seed were any other value."""
+    """With windows and keys that change together too, as if each seed were any other value."""
     text = (
         "set: {checkpoint.barriers: aligned}\nvary: {checkpoint.interval: [1 s, 2 s], run.seed: [5, 6, 7]}\n"
         "together: [{checkpoint.timeout: [1 min, 2 min], checkpoint.min-pause: [0 s, 1 s]}]\n"

@@ -32,8 +32,7 @@ def test_a_committed_sweep_meets_its_schema(file, validator):
     [
         {"vari": {"run.seed": [1]}},
         {"replications": 0},
-        {"precision": {"of": "lag_s", "within": "5", "most": 4}},
-        {"sample": {"points": 4, "of": {}}},
+        {"together": []},
         {"windows": {"source": "s", "trace": "t.csv", "column": "v", "length": 5, "every": "5 s"}},
         {"answer": {"show": []}},
     ],
