@@ -411,7 +411,13 @@ class CandidateSearch:
             return chosen is None
         if self.limits.checkpoint_ms is not None:
             return chosen.name in self.longer_ms
-        return chosen.runs >= min(REPEATED, self.max_replications)
+        return chosen.runs >= min(REPEATED, self.max_replications) and self.settled
+
+    @property
+    def settled(self) -> bool:
+        """Return False if the choice has few runs, and repeating all trials may well change it."""
+        chosen = self.chosen
+        return chosen is None or chosen.runs > MIN_REPLICATIONS or self.choice().same_setting >= RACE_CONFIDENCE
 
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)

@@ -21,6 +21,7 @@
 #   round, at most AGAIN = 3:
 #     try_neighbours, try_shorter    intervals next to the best one                  CERTAINTY  65 %
 #     levers.pull            only while no setting keeps the limits with room        LEVERS     60 %
+#     try_between            longer intervals, up to the one that breaks the limits  CERTAINTY  65 %
 #     replicate_until_sure   more runs of the settings that may be best              CERTAINTY  65 %
 #     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
@@ -45,6 +46,7 @@ from sim.advice.candidates import CandidateSearch, LeftOut
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
 from sim.advice.settings import (
+    BETWEEN_NS,
     NICE_NS,
     Candidate,
     Protocol,
@@ -130,6 +132,38 @@ def try_shorter(race: CandidateSearch) -> None:
             return
         if not _try(race, [candidate(race.scenario, interval_ns, _protocol_at(race, interval_ns, best.protocol))]):
             return
+
+
+def try_between(race: CandidateSearch) -> bool:
+    """Bisect between the chosen interval and the next longer one that does not keep the limits.  Return True if any ran.
+
+    A shorter interval than needed costs checkpoints, bytes and commits.
+    """
+    before = len(race.runs)
+    while race.has_room and (chosen := race.chosen) is not None and chosen.protocol in race.protocols:
+        now = race.todays(race.settings)
+        if now is not None and (not (now.breaks or now.tight) or now.interval == chosen.interval):
+            break
+        own_ns = parse_duration(chosen.interval)
+        longer_ns = min(
+            (
+                parse_duration(other.interval)
+                for other in race.settings
+                if (other.breaks or other.tight)
+                and parse_duration(other.interval) > own_ns
+                and _protocol_at(race, own_ns, other.protocol).name == chosen.protocol
+            ),
+            default=0,
+        )
+        between = [
+            found
+            for interval_ns in BETWEEN_NS
+            if own_ns < interval_ns < longer_ns
+            and (found := candidate(race.scenario, interval_ns, race.protocols[chosen.protocol])) not in race.runs
+        ]
+        if not _try(race, between[len(between) // 2 :][:1]):
+            break
+    return len(race.runs) > before
 
 
 def _protocol_at(race: CandidateSearch, interval_ns: int, name: str) -> Protocol:
@@ -320,6 +354,8 @@ def run_until_sure(race: CandidateSearch) -> None:
                 race.levers.pull(race)
             before = len(race.runs), len(race.longer_ms)
             race.replicate_until_sure()
+            if try_between(race):
+                race.replicate_until_sure()
             race.repeat()
             race.confirm()
             if race.has_room or before == (len(race.runs), len(race.longer_ms)):

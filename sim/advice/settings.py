@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
+_BETWEEN = (3, 4, 6, 7, 8, 12, 25, 40, 50, 75, 90, 150, 240, 360, 480, 720, 1200, 1500, 2400, 3000)
+BETWEEN_NS = sorted({*NICE_NS, *(seconds * SECOND for seconds in _BETWEEN)})
+"""Intervals between those that keep the limits and those that do not."""
 TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout; trials have no shorter one."""
 

@@ -48,6 +48,11 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
         advice = f"Try, and watch: {use} {name}. Too little room: {room_text(race, chosen)}."
+    elif not race.settled:
+        keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
+        advice = (
+            f"Try, and watch: {use} {name}. It {keeps}, but so few runs do not settle that no other setting is better."
+        )
     elif not race.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:

@@ -12,6 +12,7 @@ from sim.advice.optimizer import (
     _neighbours,
     _not_worth,
     run_until_sure,
+    try_between,
     try_intervals,
     try_neighbours,
     try_optimum,
@@ -153,6 +154,24 @@ def test_ever_shorter_intervals_run_while_limits_ask_for_them(job, limit_ms, exp
     try_shorter(race)
 
     assert expected == seconds(race.settings)
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "expected", "chosen"),
+    [
+        (25_000, [10, 15, 20, 30], "15 s"),  # 20 s would recover in all of the limit, without room
+        (34_000, [10, 20, 25, 30], "20 s"),
+        (60_000, [10, 30], "30 s"),  # today's interval fits
+    ],
+)
+def test_intervals_between_the_one_that_fits_and_the_next_that_does_not_are_tried(job, limit_ms, expected, chosen):
+    """A recovery takes 5 s and the interval, and has to have a fifth of room."""
+    run = MadeUp({"aligned": 100.0})
+    race = raced(job, run, (10, "aligned"), (30, "aligned"), recovery_ms=limit_ms, failure=TASK)
+    ran = try_between(race)
+
+    assert (expected, chosen) == (seconds(race.settings), race.chosen.interval)
+    assert ran == (len(expected) > 2)
 
 
 def test_the_interval_of_theory_is_tried_where_checkpoints_cost_something(job):

@@ -148,6 +148,15 @@ TEMPLATES = tuple(
             advised,
             always,
         ),
+        (
+            "few runs",
+            (
+                r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. It keeps the limits "
+                r"\((?P<bounds>[^)]*)\), but so few runs do not settle that no other setting is better"
+            ),
+            advised,
+            always,
+        ),
         ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
         ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
         (
