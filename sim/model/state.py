@@ -452,7 +452,7 @@ class StateOptions:
         kinds = {vertex.state.kind for vertex in at.job.vertices if vertex.state is not None}
         if self.incremental and not any(kind.keeps_files for kind in kinds):
             kept = " or ".join(kind.name for kind in BACKENDS.values() if kind.keeps_files)
-            none = f"has no effect: no state is kept in {kept}, and the heap is always written in full"
+            none = f"has no effect on state that is not kept in {kept}: the heap is always written in full"
             at.warn(none, "incremental")
         if self.savepoint_cpu == 1:
             at.wrong("leaves the task nothing to work with: write less than 100 %", "savepoint-cpu")

@@ -478,7 +478,7 @@ def consequences(
     restarts = [
         restart
         for run, end_ms in zip(runs, durations_ms, strict=True)
-        for restart in _restarts(run["recoveries"], end_ms)
+        for restart in _restarts(run["recoveries"], end_ms, run["series"])
     ]
     late = np.array(
         [age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)]
@@ -582,12 +582,12 @@ class _Restart(NamedTuple):
     replayed_records: float
 
 
-def _restarts(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
+def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> Iterator[_Restart]:
     """Yield the restarts of a run, in order of time.
 
     Failures before the job runs again belong to the restart that they interrupt: downtime is counted from the first one,
-    and the records that its attempts replay are added.  When such a restart has caught up, the backlog is only as small
-    as at the last failure, so that the time is a lower bound.
+    and the records that its attempts replay are added.  When such a restart has caught up, sources may be only where they
+    were at the last failure, so that the time is a lower bound unless their lag rose and is what it was before the first.
     """
     rows = _with_end_of_downtime(distinct_failures(recoveries))
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
@@ -595,12 +595,15 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
     for _, attempts in rows.groupby(begins.cumsum()):
         first = attempts.iloc[0]
-        failed_ms, up_ms = float(first["failed"]), float(first["up"])
+        failed_ms, up_ms, caught_ms = float(first["failed"]), float(first["up"]), float(caught_up_ms[attempts.index[0]])
+        lags = [series.loc[series["time"] * 1e3 <= ms, "lag"].max() for ms in (failed_ms, caught_ms)]
+        level = series[series["time"] * 1e3 >= caught_ms].groupby("time")["lag"].max().head(1).max()
+        is_level = attempts["caught_up"].iloc[-1] >= 0 and max(lags[0], level) < lags[1] and level <= lags[0]
         yield _Restart(
             bool(is_planned[attempts.index[0]]),
             len(attempts),
             ((up_ms if up_ms >= 0 else end_ms) - failed_ms, up_ms >= 0),
-            (float(caught_up_ms[attempts.index[0]]) - failed_ms, bool(first["caught_up"] >= 0)),
+            (caught_ms - failed_ms, bool(first["caught_up"] >= 0 or is_level)),
             bool(attempts["running"].iloc[-1] >= 0),
             float(attempts["replayed_records"].sum()),
         )

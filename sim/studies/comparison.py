@@ -485,7 +485,7 @@ class Comparison:
 
     @cached_property
     def stops(self) -> list[str]:
-        """Return, for each strategy whose job stops with a savepoint and goes on, how long its sources emit nothing at most."""
+        """Return, for each strategy whose job stops with a savepoint and goes on, when all tasks run again at the latest."""
         found = []
         for name, results in self.results.items():
             rows, restarts = results[0].checkpoints, results[0].recoveries
@@ -498,8 +498,8 @@ class Comparison:
             ]
             if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
                 found.append(
-                    f"{name}: sources emit nothing for {ms_text(longest[0])}: the savepoint that the job stops with takes "
-                    f"{ms_text(longest[1])}, and the restart follows."
+                    f"{name}: all tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops "
+                    f"with, which takes {ms_text(longest[1])}."
                 )
         return found
 

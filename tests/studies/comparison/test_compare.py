@@ -161,8 +161,8 @@ def test_windows_in_processing_time_lose_their_last_records():
     assert "'b' fires nothing at the end of the data" in both.lost_windows[0]
 
 
-def test_sources_are_silent_while_a_job_stops_with_a_savepoint():
-    """The downtime of the restart begins after the savepoint; output has stopped before."""
+def test_a_job_that_stops_with_a_savepoint_is_away_from_its_trigger_on():
+    """The downtime of the restart begins after the savepoint; sources have stopped before, and emit before all tasks run."""
     text = (
         "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 40 MB}}}\n"
         "checkpoint: {interval: 1 min}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
@@ -171,7 +171,8 @@ def test_sources_are_silent_while_a_job_stops_with_a_savepoint():
     slow, quick = (compare(loads(text.replace("20 MB/s", rate)), jobs=1).stops for rate in ("20 MB/s", "1 GB/s"))
 
     assert re.fullmatch(
-        r"aligned: sources emit nothing for [\d.]+ s: the savepoint that the job stops with takes 2 s, .*", slow[0]
+        r"aligned: all tasks run again [\d.]+ s after the trigger of the savepoint that the job stops with, which takes 2 s\.",
+        slow[0],
     )
     assert quick == []
 

@@ -67,6 +67,17 @@ def test_a_failure_during_a_restart():
     assert (row.caught_up_ms, row.unfinished) == (20_000.0, "caught_up_ms")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "unfinished"), [(1, 1, ""), (1, 2, "caught_up_ms"), (9, 9, "caught_up_ms")]
+)
+def test_a_lag_that_is_what_it_was_before_the_first_failure_is_no_bound(before, after, unfinished):
+    """It rises to 9 s.  A source without a backlog has no lag to tell it from."""
+    failures = [(20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)]
+    row = consequences([run(recoveries=failures, lags=[before] * 20 + [9] * 19 + [after] * 61)], [100_000.0])
+
+    assert (row.caught_up_ms, row.unfinished) == (20_000.0, unfinished)
+
+
 def test_tasks_that_fail_at_the_same_instant_are_one_failure():
     """One restart serves all of them."""
     recoveries = [*[(20_000.0, -1.0, -1.0, -1.0, 0)] * 3, (20_000.0, 30_000.0, 40_000.0, 10_000.0, 50)]
