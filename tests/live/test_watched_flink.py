@@ -1,7 +1,5 @@
 """A real job whose load doubles, watched for a minute: the load is named, and Prometheus' own reader reads the metrics."""
 
-import urllib.request
-
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -12,10 +10,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 MINUTES = 1.1
 
 
-def scraped(url):
+def read_metrics(file):
     """Values by name and labels, without that of the job: ``{("ckptsim_forecast_seconds", "50"): 0.2}``"""
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        families = list(text_string_to_metric_families(answer.read().decode()))
+    families = list(text_string_to_metric_families(file.read_text()))
     return {
         (sample.name, *(value for name, value in sample.labels.items() if name != "flink_job")): sample.value
         for family in families
@@ -25,10 +22,8 @@ def scraped(url):
 
 def test_a_doubled_load_is_named(tmp_path):
     """Once it has doubled and not before; in the event of checkpoints that leave their forecast, or in one of its own."""
-    metrics = {}
-    found = watched(
-        tmp_path / "watch", MINUTES, report=print, pace=QUICK, scrape=lambda url: metrics.update(scraped(url))
-    )
+    found = watched(tmp_path / "watch", MINUTES, report=print, pace=QUICK)
+    metrics = read_metrics(tmp_path / "watch" / "ckptsim.prom")
     looks = found.looks
     doubled_ms = looks["time"].iloc[0].timestamp() * 1e3 + 30_000 * MINUTES
     named = [
