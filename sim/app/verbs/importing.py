@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +14,11 @@ from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_defaults
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.infer.draft import Inference
-from sim.jobs.infer.options import with_flink_file
 from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
-from sim.model.schema.flink_file import FILE, FlinkFile, flink_change, read_flink_file
-from sim.model.schema.flink_text import option_values
+from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
@@ -233,22 +230,14 @@ def import_job(
 ) -> ImportedJob:
     """Import a job.  `out`: file in which the scenario is stored, before the backtest and again after it.
 
-    RecordingError: not readable, or no scenario can be made of it.  ScenarioError: mistakes in the file of the option
-    `flink`.  OptionError: options that conflict.
+    RecordingError: not readable, or no scenario can be made of it.  OptionError: options that conflict.
     """
     listener, given = listener or Listener(), with_defaults(ImportOptions, options)
     place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
-    deployed = None if given["flink"] is None else read_flink_file(Path(given["flink"]))
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
     source = place.read(given["sample"], path_of(given["save"]), keep_secrets=given["keep_secrets"], listener=listener)
-    if deployed is not None and isinstance(source, ConfiguredJob):
-        raise OptionError(
-            "flink", "is for running jobs, saved answers and logs: a recording has all of its configuration"
-        )
-    draft = draft_of(source, compare=compare, deployed=deployed)
-    if deployed is not None:
-        _tell_conflicts(draft, deployed, listener)
+    draft = draft_of(source, compare=compare)
     name = _name(place.sources[0], source)
     seen = _checkpoints(source, listener)
     found = _imported(name, source, seen, draft)
@@ -292,15 +281,11 @@ def import_source(source: RecordingSource, name: str, listener: Listener) -> Imp
     return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
-def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkFile | None = None) -> Draft:
-    """Return the scenario document of a source.
-
-    `compare`: with three barrier modes instead of the job's own.  `deployed`: Flink configuration that supplies values
-    missing from the source.
-    """
+def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
+    """Return the scenario document of a source; `compare`: with three barrier modes instead of the job's own."""
     if isinstance(source, ConfiguredJob):
         return to_document(source, compare=compare)
-    draft = infer(source) if deployed is None else with_flink_file(infer(source), deployed, source)
+    draft = infer(source)
     return with_all_barrier_modes(draft) if compare else draft
 
 
@@ -361,28 +346,6 @@ def _tell(draft: Draft, listener: Listener) -> None:
         )
         for question in draft.unknown:
             listener.message(f"  {question}")
-
-
-def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
-    """Report the values of a Flink configuration file that the job contradicts.  ScenarioError: unknown keys in the file."""
-    # the profile of the draft is for the version of the draft; the file may have another one
-    cluster = {key: value for key, value in draft.document.get("cluster", {}).items() if key != "profile"}
-    text = write({**draft.document, "cluster": cluster}, draft.question)
-    place = f"{Path(file.file).resolve()}{f'#{file.resource}' if file.resource else ''}"
-    scenarios = (loads(text, overrides=changes).scenarios[0] for changes in ([], [f"{FILE}={json.dumps(place)}"]))
-    own, other = (
-        {option.option.flink.name: (option.key, option.written(option.value)) for option in option_values(scenario)}
-        for scenario in scenarios
-    )
-    for flink in own:
-        if flink in other and own[flink] != other[flink]:
-            listener.message(
-                f"{file.file}: {flink} {other[flink][1]} is not in force: the job has {' '.join(map(str, own[flink]))}"
-            )
-    for (section, name), (value, _) in file.beside.items():
-        actual = draft.document[section][name]
-        if actual != value and not (name == "version" and actual.startswith(f"{value}.")):  # 1.20.1 is 1.20
-            listener.message(f"{file.file}: {section}.{name} {value} is not in force: the job has {actual}")
 
 
 def _name(first: str | PathLike[str] | Address, source: RecordingSource) -> str:

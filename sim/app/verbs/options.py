@@ -329,7 +329,6 @@ class ImportOptions(TypedDict, total=False):
     backtest: Annotated[
         bool, Option("Simulate the current configuration and compare it with the checkpoint history.", True)
     ]
-    flink: FlinkOption
 
 
 class AdviseOptions(TypedDict, total=False):
@@ -389,9 +388,6 @@ class WatchJobOptions(TypedDict, total=False):
     sample: Annotated[str, Option("How long to sample metrics for a forecast.", "60 s", metavar="DURATION")]
     limit: Annotated[
         str | None, Option("Maximum checkpoint duration, p90. (Default: the checkpoint interval.)", metavar="DURATION")
-    ]
-    listen: Annotated[
-        str | None, Option("Serve Prometheus metrics (/metrics) and an HTML status page.", metavar="[HOST:]PORT")
     ]
     metrics: Annotated[
         FilePath | None,

@@ -6,24 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from statistics import median
-from typing import Any
 
 from sim.jobs.infer.cores import Rest, rests, works_before_barrier
-from sim.jobs.infer.draft import MARK, Draft, Inference
+from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.flows import Flows
-from sim.jobs.source.job_log import JobLog
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import CheckpointConfig, RestSnapshot
+from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.checkpoint import barriers_of
 from sim.model.cluster import profile_of
 from sim.model.quantities import NEGLIGIBLE_MS
-from sim.model.schema.flink_file import FlinkFile
 from sim.model.schema.flink_keys import UNLIMITED, current_names, has_key, modelled_keys
-from sim.model.schema.text import DocumentPath
 from sim.model.units import LARGEST, MS, UnitError, format_duration, format_share, parse_flink_duration
 
 # ---- Options of the job's checkpoints and of its cluster.
@@ -294,88 +289,6 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
     )
     if nearest == "spread":
         draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
-
-
-# ---- Add the keys of a Flink configuration file that the answers, or the log, of the job do not contain.
-#
-# A configuration file may be newer than the job, or of another job.  If both have a value, that of the job is used.
-
-_GRAPH_OPTIONS = frozenset({"parallelism.default", "pipeline.max-parallelism"})
-_RESTART = "restart-strategy."
-
-
-def with_flink_file(draft: Inference, file: FlinkFile, source: RestSnapshot | JobLog) -> Inference:
-    """Return the inference with those keys of a file that its source does not contain; comments name file and line."""
-    names, modelled, known = current_names(), modelled_keys(), _options_in_source(source)
-    flink = dict(draft.document.get("flink", {}))
-    in_force = {names.get(key, key) for key in flink}
-    found = Inference(
-        draft.document | {"flink": flink}, draft.question, dict(draft.comments), draft.inferred, *_lists(draft)
-    )
-    for written, (value, mark) in file.keys.items():
-        key = names.get(written, written)
-        has_strategy = key.startswith(_RESTART) and _RESTART + "type" in in_force
-        if key in modelled and value is not None and key not in known | in_force and not has_strategy:
-            path = modelled[key].path
-            if not _is_measured(found, path) and not (
-                path == ("cluster", "slots") and _is_measured(found, ("cluster", "placement"))
-            ):
-                found = _without_assumption(found, path)
-                found.document["flink"][key] = value
-                found.comments[f"flink.{key}"] = f"{mark.file}:{mark.line}"
-    for path, (value, mark) in file.beside.items():
-        if not _is_measured(found, path):
-            found = _without_assumption(found, path)
-            if path == ("cluster", "version"):  # the profile is that of the version
-                found = _without_assumption(found, ("cluster", "profile"))
-            found.document[path[0]] = {**found.document.get(path[0], {}), path[1]: value}
-            found.comments[".".join(path)] = f"{mark.file}:{mark.line}"
-    if not flink:
-        del found.document["flink"]
-    return replace(found, inferred=found.inferred + len(flink) - len(in_force))
-
-
-def _options_in_source(source: RestSnapshot | JobLog) -> frozenset[str]:
-    """Return the keys whose effective values are in the source, or that do not apply to an imported job graph."""
-    if isinstance(source, JobLog):
-        return _GRAPH_OPTIONS
-    if RestJob(source).checkpoint_config is not None:
-        return OPTIONS_IN_OTHER_ANSWERS - {"taskmanager.numberOfTaskSlots"}
-    return _GRAPH_OPTIONS
-
-
-def _lists(draft: Inference) -> Iterator[tuple[str, ...]]:
-    yield from (draft.unknown, draft.not_modelled, draft.unbalanced, draft.scarce)
-
-
-def _is_measured(draft: Inference, path: DocumentPath) -> bool:
-    """Return whether a value is set, and is not an assumption."""
-    place: Any = draft.document
-    for step in path:
-        if not isinstance(place, dict) or step not in place:
-            return False
-        place = place[step]
-    return not _question_comment(draft, path)
-
-
-def _question_comment(draft: Inference, path: DocumentPath) -> str:
-    """Return the comment that asks for a value, or an empty text."""
-    comment = " ".join(draft.comments.get(".".join(map(str, path)), "").split())
-    return comment if comment.startswith(MARK) else ""
-
-
-def _without_assumption(draft: Inference, path: DocumentPath) -> Inference:
-    """Return the draft without an assumed value and its question; unchanged if the value is not an assumption."""
-    if not (comment := _question_comment(draft, path)):
-        return draft
-    section, name = str(path[0]), path[1]
-    rest = {key: value for key, value in draft.document[section].items() if key != name}
-    document = {
-        key: rest if key == section else value for key, value in draft.document.items() if key != section or rest
-    }
-    comments = {key: text for key, text in draft.comments.items() if key != f"{section}.{name}"}
-    unknown = tuple(question for question in draft.unknown if f"{MARK}: {question} " not in comment)
-    return replace(draft, document=document, comments=comments, unknown=unknown)
 
 
 # ---- Time for which snapshots block the task thread, from the checkpoint history.
