@@ -485,8 +485,6 @@ def history(backtest: Backtest) -> Block:
         "The unchanged job, compared with its history",
         f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
         TextTable("", header, rows),
-        chart=spans(backtest),
-        caption="Durations from their median (dot) over the 90th percentile (bar) to the longest, observed and predicted.",
     )
 
 
@@ -495,45 +493,6 @@ def title(row: ComparedQuantity) -> str:
     named = own[0].title if len(own) == 1 else row.quantity
     named = f"{named[0].upper()}{named[1:]}"
     return f"{named}, {row.vertex}" if row.vertex else named
-
-
-_ROW = 40.0
-"""Height of a row in pixels: it has two lines."""
-
-
-def spans(backtest: Backtest) -> Chart | None:
-    """Chart durations from the median to the longest, observed and predicted.  Returns None if there are no durations."""
-    rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
-    if not rows:
-        return None
-    marks: list[dict[str, Any]] = []
-    for side, shift in (("observed", -0.16), ("predicted", 0.16)):
-        for place, row in enumerate(rows):
-            found = row.observed if side == "observed" else row.predicted
-            if not found.count:
-                continue
-            at = {"series": side, "y": place + shift, "text": f"{title(row)}, {side}: {', '.join(_levels(row, found))}"}
-            marks += [
-                at | {"shape": "span", "x": found.p50 / 1e3, "x2": found.largest / 1e3},
-                at | {"shape": "tick", "x": found.p90 / 1e3},
-                at | {"shape": "point", "x": found.p50 / 1e3},
-            ]
-    return chart(
-        marks,
-        [
-            Panel(
-                "",
-                ChartAxis("seconds", low=0.0),
-                ChartAxis(names=tuple(title(row) for row in rows)),
-                height=_ROW * len(rows),
-            )
-        ],
-    )
-
-
-def _levels(row: ComparedQuantity, found: Quantiles) -> Iterator[str]:
-    for name, text in zip(("median", "90th percentile", "longest"), _numbers(row, found), strict=True):
-        yield f"{name} {text}"
 
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:

@@ -31,7 +31,6 @@ from sim.app.report.sweep_figures import (
     heat_map,
     intervals,
     per_window,
-    sensitivity,
     trade_off,
 )
 from sim.jobs.evidence.envelope import warning
@@ -364,11 +363,6 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
     if (drawn := heat_map(rows, settings, columns[0])) is not None:
         yield Block("Over two settings", chart=drawn, caption=f"The mean of {in_words(columns[0])}, darker is more.")
-    varied = [str(name) for name in kept.get("varied", ()) if name in rows]
-    if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
-        name = in_words(depends)
-        caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
-        yield Block(f"What {name} depends on, drawn", chart=drawn, caption=caption)
 
 
 def _spelled(text: str, names: list[str]) -> str:

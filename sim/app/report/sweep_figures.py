@@ -10,20 +10,19 @@ import numpy as np
 
 from sim.app.report.figures import LOG_SCALE_RATIO
 from sim.model.text import one_line
-from sim.model.units import parse_duration
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
 from sim.results.columns import text, unit_of_ticks
 from sim.results.formats import ms_text
 from sim.results.page import Block
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit, means
-from sim.results.sweep_effects import effects, ended, has_no_result
+from sim.results.sweep_effects import ended, has_no_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- Charts of a sweep: confidence intervals, trade-off, heat map, sensitivity.
+# ---- Charts of a sweep: confidence intervals, trade-off, heat map.
 
 _MAX_SETTINGS = 30
 """Maximum number of settings drawn; more would overlap."""
@@ -138,33 +137,6 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Cha
     )
 
 
-def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Chart | None:
-    """Chart the share of a column's variance that each key explains, alone and with others.
-
-    Returns None if fewer than two keys change it.
-    """
-    shares = effects(results, list(axes), column)
-    if len(shares) < 2:
-        return None
-    names = tuple(_key(str(axis)) for axis in shares["axis"])
-    marks = [
-        {
-            "series": series,
-            "shape": "box",
-            "x": 0.0,
-            "x2": 100 * share,
-            "y": place + begin,
-            "y2": place + begin + 0.34,
-            "text": f"{names[place]}, {series}: {100 * share:.0f} %",
-        }
-        for series, name, begin in (("alone", "first", -0.36), ("with others", "total", 0.0))
-        for place, share in enumerate(shares[name])
-        if np.isfinite(share)
-    ]
-    axis = ChartAxis("share of the variance [%]", low=0.0, high=100.0)
-    return chart(marks, [Panel("", axis, ChartAxis(names=names))], colours={"alone": 0, "with others": 4})
-
-
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
     """Return the limits of an axis: padded around close values, otherwise from zero; None: chosen by the chart."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
@@ -258,14 +230,13 @@ X, Y = "recovery_ms", "checkpoint_ms"
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
-    """Return the chart with its caption, or None if fewer than two settings completed a checkpoint.
+    """Return the chart with its caption, or None if fewer than two settings completed a checkpoint and recovered in their run.
 
-    `data`: the output of `ckptsim advise --json`.  If fewer than two settings recovered within their run, the chart shows
-    checkpoint duration against the interval instead.
+    `data`: the output of `ckptsim advise --json`.
     """
     drawn = trade_off_chart(data)
     if drawn is None:
-        return _by_interval(data)
+        return None
     settings = list(data["settings"])
     left_out = len(settings) - len(_drawn(settings))
     not_drawn = (
@@ -286,23 +257,7 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
     )
 
 
-def _by_interval(data: Mapping[str, Any]) -> Block | None:
-    rows = [row for row in data.get("settings", ()) if row.get(Y) is not None]
-    bound = _limit(data, Y)
-    shaded = f" Shaded: beyond the limit (checkpoints at most {ms_text(bound)})." if bound else ""
-    limits = {**data.get("limits", {}), X: None}
-    known = {key: _with_interval(data[key]) for key in ("today", "advised") if data.get(key)}
-    drawn = trade_off_chart({"settings": list(map(_with_interval, rows)), "limits": limits, **known}, "interval")
-    caption = f"A point per setting that was tried: 99th percentile of checkpoints over their interval. No recovery ended.{shaded}"
-    return None if drawn is None else Block("Checkpoints against their interval", chart=drawn, caption=caption)
-
-
-def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the row with the interval [ms] in place of the recovery time."""
-    return {**row, X: parse_duration(row["interval"]) / 1e6}
-
-
-def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
+def trade_off_chart(data: Mapping[str, Any]) -> Chart | None:
     """Chart checkpoint duration against recovery time, a point per setting.  Returns None with fewer than two points.
 
     Points are coloured by barrier mode, limits are shaded, and the current and the advised setting are ringed.
@@ -312,30 +267,25 @@ def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart 
         return None
     x, y = (
         _axis(title, [row[key] for row in points], _limit(data, key))
-        for title, key in ((across, X), ("checkpoints, p99", Y))
+        for title, key in (("recovery", X), ("checkpoints, p99", Y))
     )
     marks: list[dict[str, Any]] = []
     for (_, size, near), side in ((x, "x"), (y, "y")):
         if near is not None:
             marks.append({"series": "beyond a limit", "shape": "band", side: near / size})
-    marks += [
-        {"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)}
-        for row in points
-    ]
+    marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)
         if row and _has_durations(row):
             name = f"{key}: {row['protocol']}, every {row['interval']}"
-            marks.append(
-                {"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)}
-            )
+            marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)})
     protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
     inks = {str(mark["series"]): INK for mark in marks if mark.get("shape") in {"ring", "band"}}
     return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=protocols | inks)
 
 
-def _text(row: Mapping[str, Any], across: str) -> str:
-    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, {across} {ms_text(row[X])}"
+def _text(row: Mapping[str, Any]) -> str:
+    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, recovery {ms_text(row[X])}"
 
 
 def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -70,16 +70,14 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
         yield Remark(f"{name}: {finding}", is_warning=True)
-    for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
-        yield Remark(f"{name}: {danger}", is_warning=True)
-    for sentence in dict.fromkeys(
-        sentence for scenario in scenarios for sentence in _memory_storage_sentences(scenario)
+    for sentences, is_warning in (
+        (dangers, True),
+        (_memory_storage_sentences, True),
+        (_union_sentences, False),
+        (_upload_sentences, True),
     ):
-        yield Remark(f"{name}: {sentence}", is_warning=True)
-    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
-        yield Remark(f"{name}: {sentence}")
-    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _upload_sentences(scenario)):
-        yield Remark(f"{name}: {sentence}", is_warning=True)
+        for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in sentences(scenario)):
+            yield Remark(f"{name}: {sentence}", is_warning)
     if names := deciding_defaults(scenarios):
         yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):

@@ -235,7 +235,6 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         settings=question.settings,
         show=question.show,
         history=history_of(definition.backtest, definition.scenarios.different),
-        varied=list(question.varied),
         depends=question.least or question.show[0],
     )
 

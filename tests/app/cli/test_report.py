@@ -157,19 +157,8 @@ def test_a_file_is_run_first(ckptsim, tiny, tmp_path):
     assert {"tiny", "sweep"} == {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()}
 
 
-def test_what_a_sweep_depends_on_is_drawn(ckptsim, tiny, tmp_path):
-    """Bars beside the table of shares."""
-    (tmp_path / "sweep.yaml").write_text(SWEEP)
-    ckptsim("sweep", tmp_path / "sweep.yaml", "--jobs", 1, "--out", tmp_path / "results")
-    ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-
-    assert "checkpoint duration, 99th percentile depends on, drawn" in page
-    assert "share of the variance [%]" in page
-
-
 def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
-    """The backtest of the file, as a table and as spans."""
+    """The backtest of the file, as a table."""
     ckptsim("import", REST / "pressed.zip", "-o", tmp_path / "job.yaml")
     done = ckptsim("report", tmp_path / "job.yaml", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -177,7 +166,6 @@ def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "The unchanged job, compared with its history" in page
     assert "checkpoints that was imported" in page
-    assert "Durations from their median (dot)" in page
 
 
 def test_settings_of_a_report_are_no_surprise(ckptsim, tiny, tmp_path):

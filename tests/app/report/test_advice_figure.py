@@ -57,16 +57,3 @@ def test_a_limit_that_is_far_is_not_drawn(data):
 def test_one_point_is_no_picture(data):
     assert advice_block(data | {"settings": data["settings"][:1]}) is None
     assert advice_block({}) is None
-
-
-def test_without_recoveries_checkpoints_stand_over_their_interval(data):
-    """An advice was a table alone."""
-    rows = [
-        row | {"recovery_ms": None, "interval": interval}
-        for row, interval in zip(data["settings"][:2], ("4 s", "10 s"), strict=True)
-    ]
-    block = advice_block(data | {"settings": rows, "today": rows[0], "advised": None})
-
-    assert (block.title, list(block.chart.of(0, "point")["x"])) == ("Checkpoints against their interval", [4.0, 10.0])
-    assert "No recovery ended. Shaded: beyond the limit (checkpoints at most 2 s)." in block.caption
-    assert list(block.chart.of(0, "ring")["series"]) == ["today: aligned, every 4 s"]

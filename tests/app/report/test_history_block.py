@@ -1,6 +1,6 @@
 """The history of an imported job beside its simulation."""
 
-from sim.app.report.figures import history, spans
+from sim.app.report.figures import history
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 
 DURATION = ComparedQuantity(
@@ -30,15 +30,3 @@ def test_what_is_off_is_named_with_its_cause():
 
 def test_a_column_without_a_value_is_left_out():
     assert "off by" not in history(Backtest((RATE,))).table.header
-
-
-def test_only_durations_are_drawn():
-    """Sizes and rates have other units."""
-    drawn = spans(Backtest((DURATION, RATE)))
-
-    assert drawn.panels[0].y.names == ("Checkpoint duration",)
-    assert list(zip(drawn.of(0, "span")["x"], drawn.of(0, "span")["x2"], strict=True)) == [(0.1, 0.3), (0.11, 0.13)]
-    assert "Checkpoint duration, observed: median 100 ms, 90th percentile 200 ms, longest 300 ms" in set(
-        drawn.marks["text"]
-    )
-    assert spans(Backtest((RATE,))) is None
