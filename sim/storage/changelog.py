@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
-from sim.model.state import Changelog, State
+from sim.model.state import Changelog, State, StateOptions
 from sim.model.storage import SnapshotType
 from sim.model.units import SECOND
 from sim.storage.lsm import distinct
@@ -37,13 +38,12 @@ class ChangelogBackend:
     `given_up`.
     """
 
-    def __init__(
-        self, inner: Backend, state: State, options: Changelog, size_bytes: int, load_bytes_per_second: int | None
-    ) -> None:
+    def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, of_job: StateOptions) -> None:
         self.inner = inner
         self.state = state
         self.options = options
-        self.load_bytes_per_second = load_bytes_per_second
+        self.load_bytes_per_second = of_job.load_bytes_per_second
+        self.transfer_threads = of_job.transfer_threads
         self.end_bytes = size_bytes
         # size of the wrapped backend; None: unknown after a restore
         self._held_bytes: int | None = size_bytes
@@ -203,8 +203,15 @@ class ChangelogBackend:
         restoring = self.inner.restore(0, below, now_ns) if below or not log else Restoring()
         replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * SECOND // self.load_bytes_per_second
         self._stand(log, below)
-        reads = (*restoring.reads, *((handle, handle.size_bytes) for handle in log))
-        return restoring._replace(reads=reads, after_ns=restoring.after_ns + replay_ns)
+        reads, threads = [*restoring.reads], restoring.threads
+        for handle in log:
+            # the state that a run begins with: in a job that has run for longer, tables of a materialisation
+            is_initial = handle.name == f"{_LOG}{handle.size_bytes}" and self.state.backend == "rocksdb"
+            pieces = min(self.transfer_threads, handle.size_bytes) if is_initial else 1
+            bounds = [handle.size_bytes * piece // pieces for piece in range(pieces + 1)]
+            reads += [(handle, end - begin) for begin, end in pairwise(bounds)]
+            threads = max(threads, pieces)
+        return restoring._replace(reads=tuple(reads), threads=threads, after_ns=restoring.after_ns + replay_ns)
 
     def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
         """Reset to a restored snapshot, whose files are referred to until the next materialisation."""

@@ -165,4 +165,4 @@ def backend(
     base = MAKERS[state.backend](state, size_bytes, options, compaction)
     if state.changelog is None:
         return base
-    return ChangelogBackend(base, state, state.changelog, size_bytes, options.load_bytes_per_second)
+    return ChangelogBackend(base, state, state.changelog, size_bytes, options)

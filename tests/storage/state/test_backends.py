@@ -605,14 +605,15 @@ def written_and_awaited(frozen):
 
 
 def test_a_share_of_the_log_is_replayed():
-    """1 MB was logged, the quarter that comes here is applied at 1 MB/s; all of the file is read."""
+    """1 MB was logged, the quarter that comes here is applied at 1 MB/s; all of the file is read, by four threads as tables would be."""
     options = replace(INCREMENTAL, load_bytes_per_second=1_000_000)
     backend = made(LOGGED, options)
     handle = logged(backend, backend.cut(), 1)
     frozen = backend.take(1, "checkpoint", lambda _: True)
     restoring = made(LOGGED, options).restore(1, [KeyedPart("checkpoint", frozen.image, (handle,), Fraction(1, 4))], 0)
 
-    assert ([size for _, size in restoring.reads], restoring.after_ns) == ([1_000_000], S // 4)
+    assert ([size for _, size in restoring.reads], restoring.threads) == ([250_000] * 4, 4)
+    assert restoring.after_ns == S // 4
 
 
 def test_a_materialisation_waits_for_the_one_before():
