@@ -8,8 +8,8 @@ import pytest
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
-from sim.jobs.watch.published import verdict
 from sim.jobs.watch.reasons import explain_deviation
+from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import false_sentences, split
 from tests.claims.watch_templates import TEMPLATES, play
@@ -140,17 +140,19 @@ def test_checkpoints_that_all_expire_have_no_percentiles():
     ],
 )
 def test_what_is_not_known_is_not_as_it_was(usual, said):
-    """No counters of the job: whether its load is another one cannot be told."""
+    """No counters of the job: whether its load is another one cannot be told, and the forecast learns nothing from that."""
     now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
     why = explain_deviation(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
 
     assert said.rpartition(": ")[2] in why.text
+    assert not why.is_unchanged
 
 
 def test_load_and_state_as_they_were_are_said_to_be():
     why = explain_deviation(FORECAST, USUAL, (400.0, 500.0), None)
 
     assert why.text == "Why is not known: load, state, threads and the parts of checkpoints are as they were."
+    assert why.is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,7 @@ def test_a_load_that_stops_is_another_load(rate, said):
     why = explain_deviation(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
 
     assert why.text.startswith(said)
+    assert not why.is_unchanged
 
 
 def test_shorter_checkpoints_have_a_part_that_shrank():
@@ -175,6 +178,20 @@ def test_shorter_checkpoints_have_a_part_that_shrank():
     assert why.text == (
         "Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
     )
+
+
+def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
+    """The forecast allows for what a job does by itself, and not for twice the state."""
+    said = {}
+    for size in (1e6, 2e6):
+        told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
+        told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
+        slow = [point(n, 170.0, state={"map": size}) for n in range(2, 12)]
+        events, _ = told.process_look(*at(1000, *slow, *(point(n, state={"map": size}) for n in range(12, 22))))
+        (said[size],) = [event.text for event in events if event.kind == "within"]
+
+    assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]
+    assert "had not changed" not in said[2e6]
 
 
 @pytest.mark.parametrize("rates", [(1000.0, 0.0), (0.0, 1000.0)])

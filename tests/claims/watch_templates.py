@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.jobs.watch.forecast import Forecast
 from sim.jobs.watch.look import JobObservation, SeenCheckpoint, VertexTotals
-from sim.jobs.watch.published import verdict
+from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
@@ -283,6 +283,11 @@ def nothing_changed(told, match):
 def is_within_again(told, match):
     """Since then most are within, and the time between is that from the sentence before."""
     since = told.at(match["since"])
+    if match["unchanged"]:
+        levels = {level[1:3] for level in told.between(told.left["since"])}
+        told.forecasts[-1] = told.watcher.course.forecast
+        if len(levels) > 1 or str(told.forecasts[-1]) not in match["unchanged"]:
+            return False
     passed = (since - told.left["since"]) / 1e3
     return since > told.left["since"] and abs(number(match["passed"]) / 1e3 - passed) <= 1 + 0.01 * passed
 
@@ -448,9 +453,13 @@ TEMPLATES = tuple(
         ),
         (
             "within",
-            r"checkpoints are within the forecast again since (?P<since>CLOCK), after (?P<passed>[\d.]+ \w+)",
+            (
+                r"checkpoints are within the forecast again since (?P<since>CLOCK), after (?P<passed>[\d.]+ \w+)(?P<unchanged>; "
+                r"load and state had not changed, so the forecast allows for that from now on: FORECAST)?"
+            ),
             is_within_again,
         ),
+        ("had left", r"checkpoints had left the forecast before", lambda told, _: bool(told.left)),
         (
             "limit",
             (

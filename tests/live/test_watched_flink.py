@@ -1,5 +1,7 @@
 """A real job whose load doubles, watched for a minute: the load is named, and Prometheus' own reader reads the metrics."""
 
+import urllib.request
+
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -10,9 +12,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 MINUTES = 1.1
 
 
-def read_metrics(file):
+def scraped(url):
     """Values by name and labels, without that of the job: ``{("ckptsim_forecast_seconds", "50"): 0.2}``"""
-    families = list(text_string_to_metric_families(file.read_text()))
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
     return {
         (sample.name, *(value for name, value in sample.labels.items() if name != "flink_job")): sample.value
         for family in families
@@ -22,8 +25,10 @@ def read_metrics(file):
 
 def test_a_doubled_load_is_named(tmp_path):
     """Once it has doubled and not before; in the event of checkpoints that leave their forecast, or in one of its own."""
-    found = watched(tmp_path / "watch", MINUTES, report=print, pace=QUICK)
-    metrics = read_metrics(tmp_path / "watch" / "ckptsim.prom")
+    metrics = {}
+    found = watched(
+        tmp_path / "watch", MINUTES, report=print, pace=QUICK, scrape=lambda url: metrics.update(scraped(url))
+    )
     looks = found.looks
     doubled_ms = looks["time"].iloc[0].timestamp() * 1e3 + 30_000 * MINUTES
     named = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -19,7 +21,7 @@ from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
 from sim.jobs.watch.memory import STATE, Memory, RowLog, lock_folder, row_logs
-from sim.jobs.watch.published import open_metrics_text, page_of, verdict
+from sim.jobs.watch.serving import Published, open_metrics_text, page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json, to_utc
 from sim.model.files import replace_text
 from sim.model.schema.study import load
@@ -94,9 +96,13 @@ def watch(
     listener, clock = listener or Listener(), clock or WatchClock()
     request = _Request.of(url, with_defaults(WatchOptions, options))
     writable_folder(request.folder)
-    with lock_folder(request.folder, listener.warning):
-        session = _Session(request, listener, clock)
+    published = Published()
+    with ExitStack() as stack:
+        stack.enter_context(lock_folder(request.folder, listener.warning))
+        session = _Session(request, listener, clock, published)
         session.resume()
+        if (port := request.options["listen"]) is not None:
+            listener.message(f"serves {stack.enter_context(_listening(published, port))}/metrics")
         try:
             session.run()
         except KeyboardInterrupt:
@@ -145,11 +151,30 @@ def _name(url: str) -> str:
     return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
 
 
+@contextmanager
+def _listening(published: Published, listen: str) -> Iterator[str]:
+    from sim.jobs.watch.serving import serve  # imported here: only needed with --listen
+
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
+    try:
+        served = serve(published, host or "127.0.0.1", int(port))
+        address = served.__enter__()
+    except OSError as error:
+        raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
+    try:
+        yield address
+    finally:
+        served.__exit__(None, None, None)
+
+
 class _Session:
     """State of one running `watch` command."""
 
-    def __init__(self, request: _Request, listener: Listener, clock: WatchClock) -> None:
-        self.request, self.listener, self.clock = request, listener, clock
+    def __init__(self, request: _Request, listener: Listener, clock: WatchClock, published: Published) -> None:
+        self.request, self.listener, self.clock, self.published = request, listener, clock, published
         self.events: deque[WatchEvent] = deque(maxlen=MAX_EVENTS)
         self.memory = Memory(request.folder)
         self.watcher = Watcher(WatchState(), request.limit_ms)
@@ -343,13 +368,16 @@ class _Session:
         self.is_full = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
-        metrics = path_of(self.request.options["metrics"]) or self.request.folder / METRICS
+        self.published.metrics = open_metrics_text(self.watcher, self.requests)
         try:
-            replace_text(metrics, open_metrics_text(self.watcher, self.requests))
+            replace_text(
+                path_of(self.request.options["metrics"]) or self.request.folder / METRICS, self.published.metrics
+            )
             if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
                 self.drawn_ms = now_ms
                 page = page_of(self.watcher, list(self.events), now_ms, self.request.command)
-                replace_text(self.request.folder / PAGE, html(page))
+                self.published.page = html(page)
+                replace_text(self.request.folder / PAGE, self.published.page)
         except OSError as error:
             self._not_kept(error)
 

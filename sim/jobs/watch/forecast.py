@@ -90,6 +90,9 @@ def simulate_durations(scenario: Scenario) -> SimulatedDurations:
 
 # ---- The forecast: percentiles of checkpoint durations, and the factors within which they are expected.
 
+MAX_WIDENING_FACTOR = 2.0
+"""An unchanged job may deviate by a smaller factor for a while, because of other work on its machines."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -125,6 +128,13 @@ class Forecast:
     @property
     def longest_p90_ms(self) -> float:
         return self.p90_ms * self.factors[1]
+
+    def widened(self, p50_ms: float, p90_ms: float) -> Forecast | None:
+        """Return the forecast with factors that include these percentiles, or None if they deviate too much."""
+        deviation = max(p50_ms / self.p50_ms, self.p50_ms / p50_ms)
+        if not deviation < MAX_WIDENING_FACTOR:
+            return None
+        return replace(self, factors=(max(self.factors[0], deviation), max(self.factors[1], p90_ms / self.p90_ms)))
 
     def __str__(self) -> str:
         return f"p50 {ms_text(self.p50_ms)} within a factor of {self.factors[0]:.2g}, p90 {ms_text(self.p90_ms)} within {self.factors[1]:.2g}"

@@ -26,6 +26,13 @@ class DeviationReason:
     explains: bool | None = None  # whether the simulation agrees with the observation; None if not simulated
 
     @property
+    def is_unchanged(self) -> bool:
+        """Whether load and state are known to be unchanged."""
+        return not any(cause.kind in ("load", "state") for cause in self.causes) and not {"load", "state"} & {
+            *self.unknown
+        }
+
+    @property
     def text(self) -> str:
         if not self.causes:
             compared = ("load", "state", "threads", "the parts of checkpoints")

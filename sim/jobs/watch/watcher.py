@@ -26,6 +26,7 @@ from sim.jobs.watch.look import (
     JobObservation,
     MeasuredLook,
     SeenCheckpoint,
+    causes,
     changes,
     has_new_counters,
     mean_circumstances,
@@ -118,6 +119,7 @@ class WatchState:
     back: ForecastEvidence = field(default_factory=ForecastEvidence)
     left_ms: int | None = None  # time since when checkpoints are outside the forecast
     left_by: str = ""  # the bound beyond which they are
+    left_by_itself: bool = False  # whether load and state were unchanged then
     held_from_ms: int = 0  # earlier checkpoints ran with other settings, and are not compared with the forecast
     settling: int = 0  # checkpoints after a restart that are still to be skipped
     away_ms: int | None = None  # time since when the JobManager is unreachable
@@ -139,7 +141,7 @@ class WatchState:
     def reset_evidence(self) -> None:
         """Reset the evidence, because checkpoints are within the forecast again."""
         self.tail = self.upper = self.lower = self.back = ForecastEvidence()
-        self.left_ms, self.left_by = None, ""
+        self.left_ms, self.left_by, self.left_by_itself = None, "", False
 
     def reset(self) -> None:
         """Reset evidence and last reports, because the forecast changed or was dropped."""
@@ -423,7 +425,7 @@ class Watcher:
             UPPER.name: forecast.longest_p50_ms,
             LOWER.name: forecast.shortest_p50_ms,
         }
-        since = [point for point in self.recent if point.trigger_ms >= found.since_ms]
+        since = self._between(found.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
@@ -432,6 +434,7 @@ class Watcher:
             [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= found.since_ms] or self.rows[-1:], since
         )
         why = explain_deviation(forecast, now, (p50, p90), self.study)
+        course.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
             f"{ms_text(limits[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
@@ -442,10 +445,28 @@ class Watcher:
 
     def _report_return(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
+        learned = self._widen_forecast(since_ms, begun_ms) if self.course.left_by_itself else ""
         self.course.reset_evidence()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
-        text = f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}"
+        text = (
+            f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}{learned}"
+        )
         return [WatchEvent(now_ms, "within", text)]
+
+    def _widen_forecast(self, since_ms: int, until_ms: int) -> str:
+        """Widen the forecast if load and state were unchanged while checkpoints were outside.  Returns a clause, or ""."""
+        forecast, since = self.course.forecast, self._between(since_ms)
+        now = mean_circumstances([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
+        if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
+            return ""
+        wider = forecast.widened(*percentiles(self._between(since_ms, until_ms)))
+        if wider is None or wider == forecast:
+            return ""
+        self.course.forecast = wider
+        return f"; load and state had not changed, so the forecast allows for that from now on: {wider}"
+
+    def _between(self, since_ms: int, until_ms: float = inf) -> list[SeenCheckpoint]:
+        return [point for point in self.recent if since_ms <= point.trigger_ms < until_ms]
 
     # ------------------------------------------------------------------------------------------ state and limit
 
@@ -490,7 +511,23 @@ class Watcher:
                 self.course.loads[vertex] = rate
                 factor = rate / before if before else inf
                 text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
-                yield WatchEvent(now_ms, "load", text, {"vertex": vertex, "per_second": rate, "before": before})
+                yield WatchEvent(
+                    now_ms,
+                    "load",
+                    f"{text}{self._effect_of_load(rows)}",
+                    {"vertex": vertex, "per_second": rate, "before": before},
+                )
+
+    def _effect_of_load(self, rows: Sequence[MeasuredLook]) -> str:
+        """Return what a new load explains, if checkpoints had left the forecast before it was known."""
+        forecast = self.course.forecast
+        if forecast is None or self.course.left_ms is None or not self.course.left_by_itself:
+            return ""
+        self.course.left_by_itself = False
+        since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
+        observed = percentiles(since)
+        why = explain_deviation(forecast, mean_circumstances(rows, since), observed, self.study)
+        return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
 
     def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
         done = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]

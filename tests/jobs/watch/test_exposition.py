@@ -9,7 +9,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, SeenCheckpoint
-from sim.jobs.watch.published import open_metrics_text
+from sim.jobs.watch.serving import open_metrics_text
 from sim.jobs.watch.watcher import Watcher, WatchState
 
 NAME = 'a "job"\\ of\nmine'

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import urllib.request
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -104,6 +105,19 @@ def test_without_a_cause_that_is_said(played, folder):
     assert "Of a checkpoint, " in left
 
 
+def test_what_comes_and_goes_by_itself_is_told_once(played, folder):
+    """Work of others makes checkpoints longer for two minutes, twice; load and state are as they were."""
+    played.slower = lambda s: 1.85 if 100 <= s < 220 or 500 <= s < 620 else 1.0
+    heard = played.watched(folder, "14 min", every="60 s")
+    (within,) = heard.of("within")
+
+    assert len(heard.of("left")) == 1
+    assert re.search(
+        r"; load and state had not changed, so the forecast allows for that from now on: p50 \d+ ms within a factor of 1\.[6-9]",
+        within,
+    )
+
+
 def test_a_doubling_is_told_each_time(played, folder):
     """Whatever it was: a forecast that allowed for it would never speak again."""
     played.slower = lambda s: 4.0 if 100 <= s < 220 or 500 <= s < 620 else 1.0
@@ -113,7 +127,7 @@ def test_a_doubling_is_told_each_time(played, folder):
     assert not any("from now on" in text for text in heard.of("within"))
 
 
-def test_load_that_doubles_later_is_named(played, folder):
+def test_load_that_doubles_later_is_named_and_simulated(played, folder):
     """Checkpoints have left the forecast before, for no reason of the job; the load is told within two minutes all the same."""
     played.slower = lambda s: 1.9 if 100 <= s < 300 else 12.0 if s >= 300 else 1.0
     played.load = lambda s: 2.0 if s >= 300 else 1.0
@@ -123,6 +137,8 @@ def test_load_that_doubles_later_is_named(played, folder):
     assert left.time_ms < played.begun_ms + 300_000
     assert 300_000 < load.time_ms - played.begun_ms < 420_000
     assert load.text.startswith("load of 'orders' doubled (596/s -> 1.")
+    assert "; checkpoints had left the forecast before; now p50 " in load.text
+    assert ". Simulated with this load: p50 " in load.text
 
 
 def test_counters_that_are_late_make_no_other_load(play, tmp_path):
@@ -411,6 +427,7 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
     for options, why in (
         ({"every": "0 s"}, "1 s or more"),
         ({"limit": "0 s"}, "more than 0 s"),
+        ({"listen": "no"}, "HOST:PORT"),
     ):
         with pytest.raises(OptionError, match=why):
             played.watched(tmp_path / "new", "1 min", **options)
@@ -420,9 +437,37 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
 
 
 @pytest.mark.usefixtures("drawn")
-def test_metrics_and_page_are_written(played, folder):
-    """Metrics to the file that is asked for, as the textfile collector reads them."""
-    played.watched(folder, "30 s", metrics=folder / "own.prom")
+def test_metrics_and_page_are_served(played, folder):
+    """While it watches; nothing else is."""
+    answers = {}
 
-    assert (folder / "own.prom").read_text().endswith("# EOF\n")
-    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in (folder / "index.html").read_text()
+    class Scraping(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            address = heard.messages[-1].removeprefix("serves ").removesuffix("/metrics")
+            for path in ("/metrics", "/", "/watch.json"):
+                try:
+                    with urllib.request.urlopen(address + path, timeout=5) as answer:
+                        answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
+                except urllib.error.HTTPError as error:
+                    answers[path] = (error.code, "", "")
+
+    heard = Heard()
+    watch(
+        played.url,
+        folder=folder,
+        duration="30 s",
+        every="30 s",
+        sample="0 s",
+        listen="0",
+        listener=heard,
+        clock=Scraping(),
+    )
+
+    assert answers["/metrics"][:2] == (200, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+    assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
+    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in answers["/"][2]
+    assert answers["/watch.json"][0] == 404

@@ -1,11 +1,22 @@
-"""What a watch publishes: OpenMetrics text, and a page."""
+"""Serve a watch over HTTP: as OpenMetrics text, and as a page."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
+
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
 
 from sim.jobs.watch.look import mean_circumstances
 from sim.jobs.watch.watcher import (
@@ -165,6 +176,14 @@ _MAX_ROWS = 20
 _MAX_VERTICES = 4
 
 
+class Published:
+    """The published texts.  The server thread reads them; another thread replaces each attribute as a whole."""
+
+    def __init__(self) -> None:
+        self.metrics = "# EOF\n"
+        self.page = ""
+
+
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
     """Return the page of a watch.  `events` are the latest ones, oldest first."""
     look = watcher.course.look
@@ -282,3 +301,121 @@ def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
         if vertex in point.state
     ]
     return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])
+
+
+# ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.
+#
+# Tornado serves all clients from one thread without blocking on a slow one.  A connection serves one request, and is
+# closed after CONNECTION_LIMIT_S in any case.  On a loopback address only host names of this machine are accepted:
+# otherwise a web site could let its name resolve to this address, and read the page through the user's browser (DNS
+# rebinding).
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+CONNECTION_LIMIT_S = 5.0
+"""From the connection to the last byte of the answer."""
+_MAX_HEADER_BYTES = 16_384
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class PublishedHandler(RequestHandler):
+    """Handle GET and HEAD of one path."""
+
+    def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
+        """Set the handler up; `host_names` are the accepted values of the Host header, all if empty."""
+        self.published, self.attribute, self.content_type, self.host_names = (
+            published,
+            attribute,
+            content_type,
+            host_names,
+        )
+
+    def set_default_headers(self) -> None:
+        self.set_header("Server", "ckptsim")
+        for name, value in _SECURITY_HEADERS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> None:
+        if self.host_names and self.request.host_name.lower() not in self.host_names:
+            raise HTTPError(421)
+
+    def get(self) -> None:
+        text = getattr(self.published, self.attribute)
+        if not text:
+            raise HTTPError(404)
+        self.set_header("Content-Type", self.content_type)
+        self.write(text)
+
+    def head(self) -> None:
+        self.get()
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{status_code} {self._reason}\n")
+
+
+class _NotFoundHandler(PublishedHandler):
+    def get(self) -> None:
+        raise HTTPError(404)
+
+
+class _LimitedServer(HTTPServer):
+    """A server whose connections end after CONNECTION_LIMIT_S."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # no-op if it is already closed
+        super().handle_stream(stream, address)
+
+
+@contextmanager
+def serve(published: Published, host: str, port: int) -> Iterator[str]:
+    """Run the server in a thread, and yield its URL.  Raises `OSError` if the port is in use, or not permitted."""
+    sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
+    names = _host_names(host)
+    common = {"published": published, "host_names": names}
+    paths = {"/metrics": ("metrics", OPENMETRICS), "/": ("page", "text/html; charset=utf-8")}
+    routes = [
+        (path, PublishedHandler, common | {"attribute": name, "content_type": kind})
+        for path, (name, kind) in paths.items()
+    ]
+    application = Application(
+        routes,
+        default_handler_class=_NotFoundHandler,
+        default_handler_args=common | {"attribute": "", "content_type": ""},
+        log_function=lambda _handler: None,
+    )
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
+
+    def run_server() -> None:
+        asyncio.set_event_loop(loop)
+        server = _LimitedServer(application, no_keep_alive=True, max_header_size=_MAX_HEADER_BYTES, max_body_size=0)
+        server.add_sockets(sockets)
+        loop.call_soon(started.set)
+        loop.run_forever()
+        server.stop()
+        loop.run_until_complete(server.close_all_connections())
+        loop.close()
+
+    thread = threading.Thread(target=run_server, daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _host_names(host: str) -> frozenset[str]:
+    """Return the host names of a loopback address, or an empty set for other addresses, whose names are unknown."""
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    return frozenset({host, "localhost", "127.0.0.1", "[::1]", "::1"}) if is_loopback else frozenset()
