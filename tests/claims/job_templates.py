@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -130,13 +131,27 @@ def restored(told: ToldJob, match: re.Match[str]) -> bool:
     return told.history.restored == int(match["n"] or 1)
 
 
+def counted(told: ToldJob, match: re.Match[str]) -> bool:
+    """The checkpoints that are listed are known, and what Flink counted is more."""
+    known = Counter(point.status for point in told.history.checkpoints)
+    among = {None: 0, "none": 0}.get(match["among"], match["among"])
+    failed = {"none": 0}.get(match["failed"], match["failed"])
+    return int(match["of"]) == told.history.counted > int(match["n"]) <= known.total() and int(among) <= min(
+        known["FAILED"], int(failed)
+    )
+
+
 def subject(told: ToldJob, match: re.Match[str]) -> bool:
     """The checkpoint took, or has taken, so long, and its fate is as is said."""
     told.point = told.history.checkpoint(int(match["id"]))
     status = {"took": "COMPLETED", "was given up after": "FAILED", "has been under way for": "IN_PROGRESS"}[
         match["fate"]
     ]
-    size = match["size"] is None or match["size"] == bytes_text(told.point.state_size)
+    written = told.point.checkpointed_size
+    size = match["size"] is None or (match["size"], match["written"]) == (
+        bytes_text(told.point.state_size),
+        f"{bytes_text(written)} written" if written >= 0 else "bytes written unknown",
+    )
     return (
         told.point.status == status
         and same_ms(match["ms"], told.point.end_to_end_duration)
@@ -560,13 +575,19 @@ TEMPLATES = (
         r"(?P<size>SIZE): it is part of both sizes, and increments do not make it smaller",
         in_flight,
     ),
+    template(
+        "counted",
+        r"Of (?P<of>\d+) checkpoints that Flink has counted since the JobMaster of the job began (?P<failed>\w+) failed; "
+        r"the answer lists (?P<n>\d+)(?:, and (?P<among>\w+) of them failed)?",
+        counted,
+    ),
     template("under way", r"(?P<n>\d+) under way", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(
         "subject",
         r"(?:\w+ savepoint|Checkpoint) (?P<id>\d+) \((?P<barriers>[^)]*)\) (?P<fate>took|was given up after|has been "
         r"under way "
-        r"for) (?P<ms>MS)(?:, (?P<size>SIZE))?(?: \(.*?\))?(?=\. |\.$)",
+        r"for) (?P<ms>MS)(?:, with (?P<size>SIZE) of state \((?P<written>.*?)\))?(?: \(.*?\))?(?=\. |\.$)",
         subject,
     ),
     template(

@@ -370,7 +370,10 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
     """Nothing of its subtasks is known."""
     name = capitalised(title(explained))
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
-    size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
+    written = (
+        f"{bytes_text(point.checkpointed_size)} written" if point.checkpointed_size >= 0 else "bytes written unknown"
+    )
+    size = f", with {bytes_text(point.state_size)} of state ({written})" if point.state_size > 0 else ""
     if point.status == "FAILED":
         why = one_line(point.failure_message.rstrip(". "), 200) or "no reason is known"
         return f"{name} was given up after {took} ({why}). {_acknowledged_of(point)}"

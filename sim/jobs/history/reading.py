@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -46,13 +47,14 @@ from sim.jobs.source.saved import LoneAnswer
 from sim.jobs.source.secrets import masked_text
 from sim.model.randomness import slowdown
 from sim.model.series.tables import is_known
-from sim.model.text import capitalised, one_line
+from sim.model.text import capitalised, listed, one_line
 from sim.results.formats import bytes_text, ms_text
 
 # ---- Any source that `import` reads -> the history of its checkpoints.  Values that a source does not contain are empty.
 
 _HISTORY_SIZE_KEY = "web.checkpoints.history"
 _LISTED_CHECKPOINTS = "of the listed checkpoints"
+_OUTCOMES = "completed", "failed", "in_progress"
 _MIN_REPORTED_SLOWDOWN = 1.2
 """Slowdown by contention for cores that is reported."""
 
@@ -85,6 +87,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     listed = {point.id: point for point in _listed_checkpoints(snapshot) if point.id not in known}
     places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
+    counts, counted = checked_counts(job.statistics, tuple(_listed_checkpoints(snapshot)))
     now_ms = job.job.now
     points = tuple(  # Flink's duration of one under way is that of its last acknowledgement
         point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
@@ -112,27 +115,56 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         job.failures_ms,
         int(kept) if kept.isdecimal() else None,
-        job.counts.get("restored", 0),
-        job.counts.get("total", 0),
+        counts.get("restored", 0),
+        counts.get("total", 0),
         {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _silence(job, points),
+        _silence(job, points, counts),
         job.slowest_ms,
         (),
         (
-            *filter(None, [in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
+            *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )
 
 
-def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...]) -> Silence | None:
+def checked_counts(
+    statistics: CheckpointStatistics, points: Sequence[RecordedCheckpoint]
+) -> tuple[Mapping[str, int], str]:
+    """Return Flink's counts, without any if they contradict the listed checkpoints, and a sentence about them.
+
+    `total` includes triggers that were refused before they got an id.
+    """
+    counts = statistics.counts
+    shown = Counter(point.status.lower() for point in points) + Counter(restored=int(bool(statistics.latest.restored)))
+    ended = {name: counts[name] for name in _OUTCOMES if name in counts}
+    over = [
+        f"{counts[name]} {name.replace('_', ' ')} but shows {number}"
+        for name, number in [*shown.items(), ("total", len(points))]
+        if number > counts.get(name, number)
+    ]
+    if len(ended) == len(_OUTCOMES) and sum(ended.values()) != counts.get("total", sum(ended.values())):
+        numbers = listed([f"{number} {name.replace('_', ' ')}" for name, number in ended.items()])
+        over.append(f"{counts['total']} in total but {numbers}")
+    if over:
+        return {}, f"Flink's answer contradicts itself: it counts {'; '.join(over)}. Its counts are not used."
+    if "failed" not in counts or counts.get("total", 0) <= len(points):
+        return counts, ""
+    among = f", and {shown['failed'] or 'none'} of them failed" if counts["failed"] else ""
+    return counts, (
+        f"Of {counts['total']} checkpoints that Flink has counted since the JobMaster of the job began {counts['failed'] or 'none'} failed; "
+        f"the answer lists {len(points)}{among}."
+    )
+
+
+def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mapping[str, int]) -> Silence | None:
     if job.job.state != "RUNNING":
         return None
     interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
     known_ms = interval_ms if 0 < interval_ms < NEVER_MS else 0
-    return silence_of_job(points, job.job.now, known_ms, job.counts, "the time of the answers")
+    return silence_of_job(points, job.job.now, known_ms, counts, "the time of the answers")
 
 
 def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
@@ -214,6 +246,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
     config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if lone.path == _CONFIG else None
     is_list = lone.path == _CHECKPOINTS
     statistics = parsed(CheckpointStatistics, lone.document if is_list else {}, lone.name, lone.path)
+    counts, counted = checked_counts(statistics, points)
     last_ms = max((point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points), default=-1)
     return History(
         one_line(lone.document.get("name") or lone.name),
@@ -221,14 +254,13 @@ def history_of_answer(lone: LoneAnswer) -> History:
         (),
         points,
         config,
-        counted=statistics.counts.get("total", 0),
-        silence=silence_of_job(points, last_ms, 0, statistics.counts, "the last moment in the answer")
-        if is_list
-        else None,
+        restored=counts.get("restored", 0),
+        counted=counts.get("total", 0),
+        silence=silence_of_job(points, last_ms, 0, counts, "the last moment in the answer") if is_list else None,
         slowest_ms=statistics.slowest_ms,
         partial=tuple(_sentences(lone)),
         remarks=(
-            *filter(None, [in_flight_text(points), sharing(points)]),
+            *filter(None, [counted, in_flight_text(points), sharing(points)]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
     )

@@ -147,21 +147,21 @@ class RestJob:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        return self._statistics.counts
+        return self.statistics.counts
 
     @property
     def slowest_ms(self) -> int:
         """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
-        return self._statistics.slowest_ms
+        return self.statistics.slowest_ms
 
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:
         """The checkpoint that the tasks were last restored from, if there is one and its details are known."""
-        restored = self._statistics.latest.restored
+        restored = self.statistics.latest.restored
         return next((point for point in self.checkpoints if restored is not None and point.id == restored.id), None)
 
     @cached_property
-    def _statistics(self) -> CheckpointStatistics:
+    def statistics(self) -> CheckpointStatistics:
         return self._of_job(CheckpointStatistics, "/checkpoints", CheckpointStatistics())
 
     @cached_property

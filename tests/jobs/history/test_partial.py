@@ -48,7 +48,10 @@ def told(folder, text, name="pasted.json"):
         ),
         (
             DETAILS,
-            ["acknowledged last, 4.4 s after the trigger.", "Checkpoint 74 (barriers not known) took 4.4 s, 4.2 MB."],
+            [
+                "acknowledged last, 4.4 s after the trigger.",
+                "Checkpoint 74 (barriers not known) took 4.4 s, with 4.2 MB of state (4.2 MB written).",
+            ],
         ),
         (
             SUBTASKS,
@@ -165,6 +168,43 @@ def test_no_checkpoint_has_ever_completed(tmp_path):
     )
     assert "The slowest of all" not in text
     assert "nor before" not in told(tmp_path, listed(*failed, completed=3))
+
+
+@pytest.mark.parametrize(
+    ("counts", "says", "counted"),
+    [
+        (
+            {"total": 412, "completed": 409, "failed": 3, "in_progress": 0, "restored": 2},
+            "Of 412 checkpoints that Flink has counted since the JobMaster of the job began 3 failed; the answer lists 3, and 1 of them failed.",
+            (412, 2),
+        ),
+        ({"total": 412, "failed": 0}, "it counts 0 failed but shows 1.", (0, 0)),
+        ({"total": 20, "completed": 1, "failed": 18, "in_progress": 1}, "it counts 1 completed but shows 2.", (0, 0)),
+        (
+            {"total": 412, "completed": 2, "failed": 3, "in_progress": 0},
+            "it counts 412 in total but 2 completed, 3 failed and 0 in progress. Its counts are not used.",
+            (0, 0),
+        ),
+        ({"total": 2}, "it counts 2 total but shows 3.", (0, 0)),
+    ],
+)
+def test_counts_are_compared_with_the_history(tmp_path, counts, says, counted):
+    rows = [row(18, "COMPLETED", 350), row(19, "FAILED", 350, failure_message="expired"), row(20, "COMPLETED", 350)]
+    text = told(tmp_path, json.dumps(json.loads(listed(*rows)) | {"counts": counts}))
+    history = history_of_answer(read_lone_answer(tmp_path / "pasted.json"))
+
+    assert says in text
+    assert counted == (history.counted, history.restored)
+
+
+@pytest.mark.parametrize(
+    ("written", "says"), [({"checkpointed_size": 12_000_000}, "12 MB written"), ({}, "bytes written unknown")]
+)
+def test_the_size_of_all_state_is_not_told_as_written(tmp_path, written, says):
+    """Flink before 1.15 has no checkpointed_size."""
+    text = told(tmp_path, listed(row(20, "COMPLETED", 350, state_size=8_000_000_000, **written), completed=20))
+
+    assert f"took 350 ms, with 8 GB of state ({says})." in text
 
 
 def test_times_after_the_year_9999(tmp_path):
