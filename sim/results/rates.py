@@ -130,11 +130,13 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
     calm = series[(series["time"] <= fault_s).to_numpy()]
     waiting = calm["backlog"].groupby(calm["time"]).sum()
     waiting = waiting[waiting.index > warmup_s]
+    last = waiting.iloc[-len(waiting) // 4 :]
     if (
         len(waiting) < _MIN_BACKLOG_SECONDS
-        or waiting.iloc[-len(waiting) // 4 :].min() <= waiting.iloc[: len(waiting) // 2].max()
+        or last.min() <= waiting.iloc[: len(waiting) // 2].max()
+        or last.max() < waiting.max()
     ):
-        return None  # the backlog does not grow, or is worked off from time to time
+        return None  # the backlog does not grow, is worked off from time to time, or since a peak of the load
     sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
     emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
     due = emitted + backlog_per_second(calm, warmup_s)

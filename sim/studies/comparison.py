@@ -38,7 +38,7 @@ from sim.results.consequences import (
 )
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
-from sim.results.rates import KeepingUp, falls_behind, keeping_up
+from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, falls_behind, keeping_up
 from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,
@@ -849,6 +849,10 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     if files > 0:
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files"
     yield from _failure_sentences(result)
+    if result.recoveries.empty and any(
+        vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices
+    ):
+        yield from _peak_sentences(result.series)
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
 
@@ -868,6 +872,24 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
     if restart.strategy == "fixed-delay" and restart.attempts and used:
         yield f"The job uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
+
+
+def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the peak of the load whose backlog the job works off for longest, if records wait for a second and more."""
+    waiting = series.groupby("time")["backlog"].sum()
+    is_high = waiting > MAX_REMAINING_SHARE * waiting.max()
+    found = []
+    for _, own in waiting[is_high].groupby((~is_high).cumsum()[is_high]):
+        top_s = float(own.idxmax())
+        rest_s = waiting.index[(waiting.index > top_s) & (waiting <= MAX_REMAINING_SHARE * own.max())]
+        found.append(((rest_s[0] if len(rest_s) else waiting.index[-1]) - top_s, top_s, own.max(), len(rest_s) > 0))
+    if found and series["lag"].max() >= 1:
+        lasts_s, top_s, records, is_over = max(found)
+        after = f"a tenth of it is left {ms_text(1e3 * lasts_s)} later"
+        yield (
+            f"The backlog of the sources grows to {count_text(records)} records at {ms_text(1e3 * top_s)}, and "
+            f"{f'less than {after}' if is_over else f'more than {after}, when the run ends'}"
+        )
 
 
 def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:

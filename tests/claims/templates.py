@@ -619,6 +619,21 @@ def full_size_grows(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
+def worked_off_after(told: Printed, match: re.Match[str]) -> bool:
+    """So much waits then, and a tenth of it or less for the first time in the sample after that wait, or in none."""
+    for runs in told.about(match):
+        waits: dict[float, float] = {}
+        for row in runs[0].series.to_dict("records"):
+            waits[row["time"]] = waits.get(row["time"], 0.0) + row["backlog"]
+        tops = [time for time in waits if same_ms(match["at"], 1e3 * time) and same_count(match["most"], waits[time])]
+        ends = [time for top in tops for time, count in waits.items() if time > top and count <= waits[top] / 10]
+        if (match["how"] == "more") != (not ends) or (match["open"] is None) == (not ends) or not tops:
+            return False
+        if not same_ms(match["wait"], 1e3 * min(ends, default=max(waits)) - 1e3 * tops[0]):
+            return False
+    return True
+
+
 def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
     row = told.row(match)
     return (
@@ -1290,6 +1305,12 @@ TEMPLATES = (
         "within its timeout",
         rf"{ABOUT}The longest checkpoint or savepoint takes (?P<took>MS) of (?P<timeout>MS) \(checkpoint\.timeout\)",
         longest_of_timeout,
+    ),
+    template(
+        "after a peak of the load",
+        rf"{ABOUT}The backlog of the sources grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
+        r"is left (?P<wait>MS) later(?P<open>, when the run ends)?",
+        worked_off_after,
     ),
     template(
         "full size",

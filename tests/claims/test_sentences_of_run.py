@@ -245,6 +245,16 @@ SCENARIOS = {
         rate="[{at: 0 s, rate: 600/s}, {at: 18 s, rate: 5/s}]",
         duration="40 s",
     ),
+    "two peaks of the load": job(
+        rate="[{at: 0 s, rate: 100/s}, {at: 4 s, rate: 500/s}, {at: 7 s, rate: 50/s}, {at: 16 s, rate: 400/s}, {at: 20 s, rate: 180/s}]",
+        service="5 ms",
+        duration="60 s",
+    ),
+    "a peak until the end": job(
+        rate="[{at: 0 s, rate: 100/s}, {at: 4 s, rate: 500/s}, {at: 12 s, rate: 150/s}]",
+        service="5 ms",
+        duration="20 s",
+    ),
     "state that levels off": job(b=", state: {size: 0 B, growth: 20 kB, ttl: 4 s, value: 20 kB}", duration="30 s"),
     "a question about timeouts": "# Will it expire?\n"
     + job(b=", state: {size: 10 MB}", rest="storage: {bandwidth: 40 MB/s}"),
@@ -275,6 +285,7 @@ NAMED = {
     "requests at their limit",
     "within its timeout",
     "full size",
+    "after a peak of the load",
 }
 """Templates that these scenarios are there for."""
 WORDS = {
@@ -282,6 +293,8 @@ WORDS = {
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
     "state that grows little by little": "and still grows",
+    "two peaks of the load": "less than a tenth of it is left",
+    "a peak until the end": "when the run ends",
     "state that levels off": "and hardly grows in the second half of the run",
 }
 """Words of a sentence that its template does not need, and that a scenario is there for."""
