@@ -536,18 +536,16 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
 
     `runs`: replications by label of the strategy.
     """
-    found: list[tuple[float, str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]] = []
+    found: list[tuple[float, str, str, pd.Series[float], npt.NDArray[np.float64]]] = []
     for name, tables in runs.items():
         for rows in (distinct_failures(run["recoveries"]) for run in tables):
-            times = rows[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
-            causes, sizes = rows["cause"].tolist(), rows[["restored_bytes", "recovered_bytes"]].to_numpy(dtype=float)
-            begun = 0  # the first failure since the job last ran
-            for i, moments in enumerate(times):
-                spent = np.array([moments[0] - times[begun][0], *np.diff(moments)])
+            for _, attempts in rows.groupby(_begins_restart(rows).cumsum()):
+                first, last = attempts.iloc[0], attempts.iloc[-1]
+                moments = last[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
+                spent = np.array([moments[0] - first["failed"], *np.diff(moments)])
                 if (spent >= 0).all():
-                    cause = f"{causes[begun]}; then {causes[i]}" if begun < i else causes[i]
-                    found.append((spent.sum(), name, cause, sizes[i], spent))
-                begun = i + 1 if moments[-1] >= 0 else begun
+                    cause = f"{first['cause']}; then {last['cause']}" if len(attempts) > 1 else last["cause"]
+                    found.append((spent.sum(), name, cause, last[["restored_bytes", "recovered_bytes"]], spent))
     if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
     downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
@@ -591,7 +589,7 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
     """
     rows = _with_end_of_downtime(distinct_failures(recoveries))
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
-    begins = (rows["running"].shift(fill_value=0.0) >= 0) | (is_planned != is_planned.shift())
+    begins = _begins_restart(rows) | (is_planned != is_planned.shift())
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
     for _, attempts in rows.groupby(begins.cumsum()):
         first = attempts.iloc[0]
@@ -607,6 +605,11 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
             bool(attempts["running"].iloc[-1] >= 0),
             float(attempts["replayed_records"].sum()),
         )
+
+
+def _begins_restart(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether the job ran before each failure; else its attempt belongs to the restart that the failure interrupts."""
+    return rows["running"].shift(fill_value=0.0) >= 0
 
 
 def _attempts(restarts: Sequence[_Restart]) -> int:

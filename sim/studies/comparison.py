@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -354,8 +354,7 @@ class Comparison:
         if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
             return None
         runs = [len(results) for results in self.results.values()]
-        jobs = [results[0].scenario.job for results in self.results.values()]
-        at_once = [all(vertex.commit is None for vertex in job.vertices) for job in jobs]
+        at_once = [all(vertex.commit is None for vertex in job.vertices) for job in self._jobs]
         return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once, self._behind)
 
     @property
@@ -451,59 +450,6 @@ class Comparison:
         return [f"During {fault}: {'; '.join(ids)}." for fault, ids in found.items()]
 
     @cached_property
-    def during_backlog(self) -> list[str]:
-        """Return, for each strategy without checkpoints while sources report a backlog, the longest time without a trigger."""
-        found = []
-        for name, results in self.results.items():
-            options, triggers_ms = results[0].scenario.checkpoint, results[0].checkpoints["trigger_timestamp"].tolist()
-            begun_ms, ended_ms = max(
-                pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0)
-            )
-            if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
-                found.append(
-                    f"{name}: no checkpoint is triggered between {ms_text(begun_ms)} and {ms_text(ended_ms)}: sources report a backlog, "
-                    "and checkpoint.interval-during-backlog is off."
-                )
-        return found
-
-    @cached_property
-    def from_scratch(self) -> list[str]:
-        """Return, for each strategy whose job restarts before a checkpoint has completed, a sentence about its state."""
-        found = []
-        for name, results in self.results.items():
-            tables = [result.recoveries for result in results]
-            count = sum(
-                int(((rows["restored_checkpoint"] == 0) & ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
-                for rows in tables
-            )
-            if count and any(vertex.state is not None for vertex in results[0].scenario.job.vertices):
-                found.append(
-                    f"{name}: {count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
-                    "here state keeps the size that the scenario gives it, and nothing is read."
-                )
-        return found
-
-    @cached_property
-    def stops(self) -> list[str]:
-        """Return, for each strategy whose job stops with a savepoint and goes on, when all tasks run again at the latest."""
-        found = []
-        for name, results in self.results.items():
-            rows, restarts = results[0].checkpoints, results[0].recoveries
-            running_ms = restarts["running"][restarts["running"] >= 0]
-            stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
-            spans = [
-                (running_ms[running_ms > begun_ms].min() - begun_ms, took_ms)
-                for begun_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)
-                if (running_ms > begun_ms).any()
-            ]
-            if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
-                found.append(
-                    f"{name}: all tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops "
-                    f"with, which takes {ms_text(longest[1])}."
-                )
-        return found
-
-    @cached_property
     def commits_less(self) -> bool:
         """Whether some jobs that finish commit fewer records than others."""
         committed = [line.finish.committed for line in self.strategies if line.finish is not None]
@@ -525,23 +471,10 @@ class Comparison:
         ]
 
     @cached_property
-    def rescaled(self) -> list[str]:
-        """Return, for each strategy that rescales, a sentence on its busiest subtask before and after."""
-        found = []
-        for name, results in self.results.items():
-            if results[0].scenario.rescale and len(jobs := results[0].tasks.groupby("x_job")) > 1:
-                busiest = [
-                    f"{vertex}[{index}] {share_text(share)}"
-                    for vertex, index, share in (bottleneck(rows) for _, rows in jobs)
-                ]
-                found.append(f"{name}: the busiest subtask is {', after the rescale '.join(busiest)}.")
-        return found
-
-    @cached_property
     def aligned_inputs(self) -> list[str]:
         """Return, for each vertex with an input that keeps the barriers of all its inputs aligned, a sentence that says so."""
         found: dict[str, None] = {}
-        for scenario in (results[0].scenario for results in self.results.values()):
+        for scenario in self._scenarios:
             if not scenario.checkpoint.barriers.record.overtakes:
                 continue
             inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
@@ -572,9 +505,13 @@ class Comparison:
         }
 
     @property
-    def _jobs(self) -> Iterator[Job]:
+    def _scenarios(self) -> list[Scenario]:
+        return [results[0].scenario for results in self.results.values()]
+
+    @property
+    def _jobs(self) -> list[Job]:
         """Return the job of each strategy; their connectors may differ."""
-        return (results[0].scenario.job for results in self.results.values())
+        return [scenario.job for scenario in self._scenarios]
 
     @cached_property
     def replays(self) -> list[str]:
@@ -591,7 +528,7 @@ class Comparison:
     def long_transactions(self) -> list[str]:
         """Return sentences on sinks whose transactions are longer than a broker allows by default, or than their timeout."""
         found: dict[str, None] = {}  # a sentence each, in the order of the strategies
-        for scenario in (results[0].scenario for results in self.results.values()):
+        for scenario in self._scenarios:
             interval_ns = scenario.checkpoint.interval_ns or 0
             for name, (vertex, kind) in known_sinks(scenario.job).items():
                 asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
@@ -674,15 +611,16 @@ class Comparison:
     @cached_property
     def remarks(self) -> list[str]:
         """Return sentences on what decides in the first run of some strategies, beyond the duration of their checkpoints."""
-        found = defaultdict[str, list[str]](list)
-        for name, results in self.results.items():
-            for text in _sentences(results[0], self.consequences[name], self.warm_ups[name].ns / 1e9):
-                found[text].append(name)
-        said = [
-            f"{few_names(names)}: {text}." if len(names) < len(self.results) else f"{text}."
-            for text, names in found.items()
-        ]
-        return [*axis_sentences(self.strategies), *said]
+        said = {
+            name: _sentences(results[0], self.consequences[name], self.warm_ups[name].ns / 1e9)
+            for name, results in self.results.items()
+        }
+        return [*axis_sentences(self.strategies), *_with_names(said)]
+
+    @cached_property
+    def interruptions(self) -> list[str]:
+        """Return sentences on times without checkpoints or output, and on what restarts change, in the first run of some strategies."""
+        return _with_names({name: _interruptions(results[0]) for name, results in self.results.items()})
 
     @cached_property
     def axes_without_effect(self) -> list[str]:
@@ -855,6 +793,50 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
         yield from _peak_sentences(result.series)
     yield from _limit_sentences(result, done)
     yield from _size_sentences(result, done[is_periodic(done)])
+
+
+def _with_names(said: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return each distinct sentence once, after the names of the strategies that it is about unless it is about all of them."""
+    found = defaultdict[str, list[str]](list)
+    for name, sentences in said.items():
+        for text in sentences:
+            found[text].append(name)
+    return [f"{few_names(names)}: {text}." if len(names) < len(said) else f"{text}." for text, names in found.items()]
+
+
+def _interruptions(result: Result) -> Iterator[str]:
+    """Yield sentences on the longest time without a trigger in a backlog, a stop with a savepoint, restarts from nothing, and a rescale."""
+    scenario, rows, restarts = result.scenario, result.checkpoints, result.recoveries
+    options, triggers_ms = scenario.checkpoint, rows["trigger_timestamp"].tolist()
+    begun_ms, ended_ms = max(pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
+    if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
+        yield (
+            f"No checkpoint is triggered between {ms_text(begun_ms)} and {ms_text(ended_ms)}: sources report a backlog, and "
+            "checkpoint.interval-during-backlog is off"
+        )
+    running_ms = restarts["running"][restarts["running"] >= 0]
+    stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
+    spans = [
+        (running_ms[running_ms > stopped_ms].min() - stopped_ms, took_ms)
+        for stopped_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)
+        if (running_ms > stopped_ms).any()
+    ]
+    if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
+        yield (
+            f"All tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops with, which takes "
+            f"{ms_text(longest[1])}"
+        )
+    count = int(((restarts["restored_checkpoint"] == 0) & ~restarts["kind"].isin(PLANNED_RESTARTS)).sum())
+    if count and any(vertex.state is not None for vertex in scenario.job.vertices):
+        yield (
+            f"{count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
+            "here state keeps the size that the scenario gives it, and nothing is read"
+        )
+    if scenario.rescale and len(jobs := result.tasks.groupby("x_job")) > 1:
+        busiest = [
+            f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
+        ]
+        yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
 
 
 def _failure_sentences(result: Result) -> Iterator[str]:

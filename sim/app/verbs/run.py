@@ -108,9 +108,7 @@ class RunOutcome:
             *filter(None, [comparison.overload]),
             *scarce,
             *comparison.uneven,
-            *comparison.during_backlog,
             *comparison.during_faults,
-            *comparison.rescaled,
             *comparison.aligned_inputs,
             *map(str, comparison.deciding),
             *filter(None, [comparison.left_out, comparison.in_cold_start]),
@@ -130,8 +128,7 @@ class RunOutcome:
         ]
         lines += [
             *filter(None, [comparison.longest_downtime]),
-            *comparison.stops,
-            *comparison.from_scratch,
+            *comparison.interruptions,
             *comparison.lost_windows,
         ]
         if drained := comparison.continued_after_drain:

@@ -94,13 +94,11 @@ def test_the_busiest_subtask_is_named_before_and_after_a_rescale():
         "service: 8 ms, parallelism: 2}}\ncheckpoint: {interval: 1 s}\n"
         "rescale: {at: 4 s, parallelism: {b: 4}}\nrun: {duration: 12 s}\n"
     )
-    (sentence,) = compare(loads(text), jobs=1).rescaled
+    (sentence,) = compare(loads(text), jobs=1).interruptions
 
-    assert re.fullmatch(
-        r"aligned: the busiest subtask is b\[\d\] \d+ %, after the rescale b\[\d\] \d+ %\.", sentence
-    ), sentence
+    assert re.fullmatch(r"The busiest subtask is b\[\d\] \d+ %, after the rescale b\[\d\] \d+ %\.", sentence), sentence
     without = "\n".join(line for line in text.splitlines() if not line.startswith("rescale"))
-    assert compare(loads(without), jobs=1).rescaled == []
+    assert compare(loads(without), jobs=1).interruptions == []
 
 
 @pytest.mark.parametrize(("connector", "count"), [("file-sink-compaction", 1), ("file-sink", 0)])
@@ -143,8 +141,8 @@ def test_restarts_without_a_checkpoint_are_counted():
     """What they restore is nothing: a real job would have lost its state."""
     early, late = (compare(loads(FAULTY + f"[{{kill: 'b[0]', at: {at}}}]"), jobs=1) for at in ("1 ms", "3500 ms"))
 
-    assert early.from_scratch[0].startswith("aligned: 1 restart before a checkpoint had completed")
-    assert late.from_scratch == []
+    assert early.interruptions[0].startswith("1 restart before a checkpoint had completed")
+    assert late.interruptions == []
 
 
 def test_windows_in_processing_time_lose_their_last_records():
@@ -168,10 +166,13 @@ def test_a_job_that_stops_with_a_savepoint_is_away_from_its_trigger_on():
         "checkpoint: {interval: 1 min}\nstorage: {bandwidth: 20 MB/s}\nrun: {duration: 20 s}\n"
         "rescale: {at: 3 s, parallelism: {b: 2}, from: savepoint}\n"
     )
-    slow, quick = (compare(loads(text.replace("20 MB/s", rate)), jobs=1).stops for rate in ("20 MB/s", "1 GB/s"))
+    slow, quick = (
+        [said for said in compare(loads(text.replace("20 MB/s", rate)), jobs=1).interruptions if "tasks" in said]
+        for rate in ("20 MB/s", "1 GB/s")
+    )
 
     assert re.fullmatch(
-        r"aligned: all tasks run again [\d.]+ s after the trigger of the savepoint that the job stops with, which takes 2 s\.",
+        r"All tasks run again [\d.]+ s after the trigger of the savepoint that the job stops with, which takes 2 s\.",
         slow[0],
     )
     assert quick == []
@@ -183,9 +184,8 @@ def test_checkpoints_that_wait_for_the_end_of_a_backlog_are_told_of(during, coun
         "job: {a: {source: {rate: 100/s, record: 1 kB, backlog: {records: 500}}}, b: {input: {a: hash}, service: 1 ms}}\n"
         f"checkpoint: {{interval: 1 s, interval-during-backlog: {during}}}\nrun: {{duration: 12 s}}\n"
     )
-    found = compare(loads(text), jobs=1).during_backlog
+    found = compare(loads(text), jobs=1).interruptions
 
     assert [
-        bool(re.match(r"aligned: no checkpoint is triggered between .* s: sources report a backlog", line))
-        for line in found
+        bool(re.match(r"No checkpoint is triggered between .* s: sources report a backlog", line)) for line in found
     ] == [True] * count
