@@ -596,7 +596,7 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
         failed_ms, up_ms, caught_ms = float(first["failed"]), float(first["up"]), float(caught_up_ms[attempts.index[0]])
         lags = [series.loc[series["time"] * 1e3 <= ms, "lag"].max() for ms in (failed_ms, caught_ms)]
         level = series[series["time"] * 1e3 >= caught_ms].groupby("time")["lag"].max().head(1).max()
-        is_level = attempts["caught_up"].iloc[-1] >= 0 and max(lags[0], level) < lags[1] and level <= lags[0]
+        is_level = caught_ms < end_ms and max(lags[0], level) < lags[1] and level <= lags[0]
         yield _Restart(
             bool(is_planned[attempts.index[0]]),
             len(attempts),

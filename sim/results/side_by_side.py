@@ -13,6 +13,7 @@ import pandas as pd
 from sim.model.text import one_line
 from sim.results.columns import Population, ResultColumn
 from sim.results.consequences import Finish, LateTriggers, LongSavepoint, first_uploads, is_periodic
+from sim.results.estimates import is_noise
 from sim.results.formats import MISSING, ms_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
@@ -56,7 +57,9 @@ class Single:
 class Singles(NamedTuple):
     """Single checkpoints and failures of a strategy that sentences refer to.  None: there is no such checkpoint."""
 
-    median: Single | None  # of an even number, the faster one of the two in the middle
+    median: (
+        Single | None
+    )  # of an even number, the faster one of the two in the middle, or the slower one if they differ
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason
@@ -97,10 +100,11 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     is_by_failures = recoveries["cause"].astype(str).str.startswith(TOO_MANY_FAILED)
     restored = recoveries.loc[is_by_failures, "restored_checkpoint"]
     counted.sort()
+    middle = counted[(len(counted) - 1) // 2 : len(counted) // 2 + 1]  # one or two
     in_a_row = max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0)
     reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))
     return Singles(
-        median=_single(runs, *counted[(len(counted) - 1) // 2][1:]) if counted else None,
+        median=_single(runs, *middle[0 if is_noise(middle[-1][0], middle[0][0]) else -1][1:]) if counted else None,
         slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
         first_upload=_single(runs, *firsts[0]) if firsts else None,
         failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,

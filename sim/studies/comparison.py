@@ -832,7 +832,8 @@ def _interruptions(result: Result) -> Iterator[str]:
             f"{count} restart{'s' * (count > 1)} before a checkpoint had completed: a real job begins with empty state then; "
             "here state keeps the size that the scenario gives it, and nothing is read"
         )
-    if scenario.rescale and len(jobs := result.tasks.groupby("x_job")) > 1:
+    rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
+    if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
         busiest = [
             f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
         ]

@@ -101,6 +101,20 @@ def test_the_busiest_subtask_is_named_before_and_after_a_rescale():
     assert compare(loads(without), jobs=1).interruptions == []
 
 
+def test_the_busiest_subtask_is_named_before_and_after_the_adaptive_scheduler_rescales():
+    """The default scheduler waits with as many slots."""
+    text = (
+        "job: {a: {source: {rate: 300/s, record: 1 kB}, parallelism: 2}, b: {input: {a: hash}, service: 2 ms, parallelism: 2}}\n"
+        "checkpoint: {interval: 5 s}\nfaults: [{task-manager: 0, at: 6 s}]\nrun: {duration: 60 s}\n"
+        "restart: {scheduler: [default, adaptive], replacement: 40 s}\n"
+    )
+    (sentence,) = [text for text in compare(loads(text), jobs=1).interruptions if "busiest" in text]
+
+    assert re.match(
+        r"scheduler adaptive: The busiest subtask is b\[\d\] \d+ %, after the rescale b\[0\] \d+ %", sentence
+    )
+
+
 @pytest.mark.parametrize(("connector", "count"), [("file-sink-compaction", 1), ("file-sink", 0)])
 def test_a_sink_that_commits_later_than_simulated_is_named(connector, count):
     text = (

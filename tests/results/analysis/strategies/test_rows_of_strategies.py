@@ -194,7 +194,7 @@ def test_failures_in_a_row_end_with_a_completed_checkpoint(made):
 def test_single_checkpoints_are_those_that_exist(made):
     """The median of four is the second quickest; of two runs the replication is named; an interrupted one is nobody's failure."""
     first, second = made(), made()
-    for ms in (100, 400, 300):
+    for ms in (100, 400, 210):
         first.checkpoint(1000, ms, size=ms, persisted=7).part("sync", "sink", ms - 10)
     second.checkpoint(1000, 200).part("sync", "sink", 150)
     second.checkpoint(2000, 900, status="FAILED", failure="JOB_FAILOVER_REGION")
@@ -243,6 +243,16 @@ def test_a_checkpoint_of_a_chain_names_its_job(made):
 
     assert (str(found), found.path.sync_ms) == ("checkpoint 1 of job 1", 1.0)
     assert str(Single(7, None, None, 1.0, 1.0, 1.0, found.path)) == "checkpoint 7"
+
+
+@pytest.mark.parametrize(("slower", "number"), [(1100, 2), (3000, 3)])
+def test_the_slower_one_of_the_two_in_the_middle_if_they_differ(made, slower, number):
+    """Its cause explains a median that is above the faster one."""
+    run = made()
+    for duration in (100, 1000, slower, 5000):
+        run.checkpoint(0, duration)
+
+    assert singles([run.tables()]).median.number == number
 
 
 def test_summaries_have_each_quantile_in_its_place(made, edges):
