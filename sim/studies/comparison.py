@@ -783,6 +783,7 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
                 f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, at "
                 f"{count_text(len(done) / hours)} checkpoints and {bytes_text(done['checkpointed_size'].sum() / hours)} written per hour"
             )
+        yield from _replayed_sentences(result, own)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files"
@@ -838,6 +839,25 @@ def _interruptions(result: Result) -> Iterator[str]:
             f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
         ]
         yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
+
+
+def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
+    """Yield a sentence on output that is replayed after a failure, if it waits longer than its last transaction does."""
+    started_ms = result.checkpoints.groupby("id")["trigger_timestamp"].max()
+    commits = result.commits[result.commits["commit_latency"] >= 0]
+    triggered_ms = commits["commit_timestamp"] - commits["commit_latency"]
+    failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
+    waits_ms = [
+        (commits.loc[triggered_ms > failed, "commit_timestamp"].min() - started_ms[number], number)
+        for failed, number in zip(failures["failed"].tolist(), failures["restored_checkpoint"].tolist(), strict=True)
+        if number in started_ms.index
+    ]
+    longest_ms, number = max((wait for wait in waits_ms if wait[0] > own.visible_max_ms), default=(0.0, 0))
+    if number:
+        yield (
+            f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
+            "replayed: its wait is counted from the transaction after the restart"
+        )
 
 
 def _failure_sentences(result: Result) -> Iterator[str]:

@@ -547,6 +547,24 @@ def loses_a_task_manager(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
+def waits_since_its_checkpoint(told: Printed, match: re.Match[str]) -> bool:
+    """Some failure went back to that checkpoint, and the first commit of a checkpoint triggered after it came so long after its trigger."""
+    for run in (runs[0] for runs in told.about(match)):
+        began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
+        failed_ms = run.recoveries.loc[run.recoveries["restored_checkpoint"] == int(match["number"]), "failed"]
+        done = [
+            [
+                row["commit_timestamp"] - began_ms
+                for _, row in run.commits.iterrows()
+                if row["commit_latency"] >= 0 and row["commit_timestamp"] - row["commit_latency"] > at_ms
+            ]
+            for at_ms in failed_ms
+        ]
+        if not any(waits and same_ms(match["ms"], min(waits)) for waits in done):
+            return False
+    return True
+
+
 def goes_back(told: Printed, match: re.Match[str]) -> bool:
     """Each restart restores that checkpoint, and none completes between the first and the last failure."""
     for runs in told.about(match):
@@ -1288,6 +1306,12 @@ TEMPLATES = (
         "restarts go back",
         rf"{ABOUT}All (?P<count>\d+) restarts go back to (?:the beginning|checkpoint (?P<checkpoint>\d+)): no checkpoint completes in between",
         goes_back,
+    ),
+    template(
+        "replayed output",
+        rf"{ABOUT}What is replayed after a failure becomes visible up to (?P<ms>MS) after checkpoint (?P<number>\d+), from which it is "
+        r"replayed: its wait is counted from the transaction after the restart",
+        waits_since_its_checkpoint,
     ),
     template(
         "attempts",
