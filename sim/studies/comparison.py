@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +20,7 @@ from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START
 from sim.model.text import capitalised, listed
-from sim.model.units import format_duration
+from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.recovery import outages
 from sim.results.consequences import (
     Consequences,
@@ -908,6 +909,21 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
                 f"'{vertex.name}' has {own.capacity} requests of {ms_text(own.latency.mean / 1e6)} under way per subtask, and more are "
                 f"not allowed: {per_second_text(most)} in all, whatever its threads could do (async-io.capacity)"
             )
+    in_memory = {
+        vertex.name
+        for vertex in scenario.job.vertices
+        if vertex.state and vertex.state.changelog and vertex.state.changelog.in_memory
+    }
+    keys, frame_bytes = dict(scenario.written_keys), _FRAME_BYTES
+    with suppress(UnitError):  # the key has no effect here, so its value was not looked at
+        frame_bytes = parse_flink_size(keys.get("pekko.framesize", keys.get("akka.framesize", _FRAME_BYTES)))
+    rows = result.subtasks[result.subtasks["vertex"].isin(in_memory) & result.subtasks["id"].isin(done["id"])]
+    largest = rows.groupby("id")["checkpointed_size"].max()
+    if beyond := int((largest > frame_bytes).sum()):
+        yield (
+            f"{beyond} of {len(done)} completed checkpoints have an acknowledgement of more than pekko.framesize ({bytes_text(frame_bytes)}), up to "
+            f"{bytes_text(largest.max())}, as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated"
+        )
     longest_ms = done["end_to_end_duration"].max()
     least_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _NOTABLE * timeout_ms
     if longest_ms > least_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
@@ -934,6 +950,8 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
         )
 
 
+_FRAME_BYTES = 10 * 1024**2
+"""Default of pekko.framesize."""
 _FULL = 0.95
 """Share of the possible requests from which a vertex is at its capacity."""
 _NOTABLE = 0.05

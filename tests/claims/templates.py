@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean, median
@@ -561,6 +562,27 @@ def waits_since_its_checkpoint(told: Printed, match: re.Match[str]) -> bool:
             for at_ms in failed_ms
         ]
         if not any(waits and same_ms(match["ms"], min(waits)) for waits in done):
+            return False
+    return True
+
+
+def are_beyond_the_frame(told: Printed, match: re.Match[str]) -> bool:
+    """So many completed checkpoints have a subtask with so large a part of an in-memory log."""
+    for run in (runs[0] for runs in told.about(match)):
+        frame = int(dict(run.scenario.written_keys).get("pekko.framesize", "10485760b").removesuffix("b"))
+        logs = {
+            own.name
+            for own in run.scenario.job.vertices
+            if own.state and own.state.changelog and own.state.changelog.in_memory
+        }
+        done = {row["id"] for _, row in run.checkpoints.iterrows() if row["status"] == "COMPLETED"}
+        sizes = Counter[int]()
+        for _, row in run.subtasks.iterrows():
+            if row["vertex"] in logs and row["id"] in done:
+                sizes[row["id"]] = max(sizes[row["id"]], row["checkpointed_size"])
+        beyond = [size for size in sizes.values() if size > frame]
+        told_so = (int(match["beyond"]), int(match["of"]), match["frame"], match["largest"])
+        if told_so != (len(beyond), len(done), bytes_text(frame), bytes_text(max(beyond, default=0))):
             return False
     return True
 
@@ -1312,6 +1334,12 @@ TEMPLATES = (
         rf"{ABOUT}What is replayed after a failure becomes visible up to (?P<ms>MS) after checkpoint (?P<number>\d+), from which it is "
         r"replayed: its wait is counted from the transaction after the restart",
         waits_since_its_checkpoint,
+    ),
+    template(
+        "acknowledgements beyond the frame",
+        rf"{ABOUT}(?P<beyond>\d+) of (?P<of>\d+) completed checkpoints have an acknowledgement of more than pekko\.framesize \((?P<frame>SIZE)\), "
+        r"up to (?P<largest>SIZE), as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated",
+        are_beyond_the_frame,
     ),
     template(
         "attempts",

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from sim.model.schema.study import loads
+from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
 from sim.studies.compare import compare
 from sim.studies.comparison import label
@@ -203,3 +204,40 @@ def test_checkpoints_that_wait_for_the_end_of_a_backlog_are_told_of(during, coun
     assert [
         bool(re.match(r"No checkpoint is triggered between .* s: sources report a backlog", line)) for line in found
     ] == [True] * count
+
+
+@pytest.mark.parametrize(("frame", "beyond"), [("2 mb", "3 of 6"), ("10 mb", ""), ("rubbish", "")])
+def test_acknowledgements_that_flink_drops_are_counted(frame, beyond):
+    """A log in memory grows by 1 MB a second.  A value that the simulation does not use is not looked at."""
+    found = compare(
+        loads(
+            f"version: 1\nflink: {{pekko.framesize: {frame}}}\njob:\n  src: {{source: {{rate: 2k/s, record: 500 B}}}}\n"
+            "  op: {input: {src: hash}, service: 10 us, state: {size: 1 MB, backend: hashmap, update: 100 %, value: 500 B, "
+            "changelog: {storage: memory, materialize: 1 min}}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 6 s}\n"
+        ),
+        jobs=1,
+        check=False,
+    )
+
+    said = [text for text in found.remarks if "pekko.framesize" in text]
+    assert [text.partition(" completed")[0] for text in said] == ([beyond] if beyond else [])
+
+
+def test_output_that_is_replayed_waits_since_its_checkpoint():
+    """Records of the checkpoint before the failure until the first commit after it; its transaction was opened at the restart."""
+    text = (
+        "version: 1\njob: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, connector: kafka-exactly-once, "
+        "commit: as-connector}}\ncheckpoint: {interval: 2 s}\nfaults: [{kill: 'out[0]', at: 7900 ms}]\nrun: {duration: 14 s}\n"
+    )
+    found = compare(loads(text), jobs=1, check=False)
+    (run,) = next(iter(found.results.values()))
+    (restored,) = run.recoveries["restored_checkpoint"]
+
+    (failed_ms,) = run.recoveries["failed"]
+    first_ms = run.commits.loc[
+        run.commits["commit_timestamp"] - run.commits["commit_latency"] > failed_ms, "commit_timestamp"
+    ].min()
+    wait_ms = first_ms - run.checkpoints.set_index("id")["trigger_timestamp"][restored]
+
+    (said,) = [text for text in found.remarks if text.startswith("What is replayed")]
+    assert f" up to {ms_text(wait_ms)} after checkpoint {restored}, from which it is replayed" in said
