@@ -1,4 +1,4 @@
-"""The sides of a `diff`: scenarios, folders of runs, and folders of watches."""
+"""The sides of a `diff`: scenarios, and folders of runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from sim.jobs.watch.memory import STATE, row_logs
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import apply
 from sim.model.schema.flink_block import apply_flink
@@ -17,37 +14,9 @@ from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError, compose
 from sim.model.schema.text import Mapping as Plain
 from sim.model.schema.writer import write
-from sim.results.formats import ms_text
 from sim.runtime.manifest import code_version
 from sim.studies.comparison import label
 from sim.studies.run_folder import kept_in
-
-# ---- Folders of watches.
-
-JOB = "job.yaml"
-
-
-def scenario_in(place: Path) -> Path | None:
-    """Return the scenario of a watch's forecast in a folder, or None if it is not the folder of a watch."""
-    return place / JOB if (place / STATE).is_file() and (place / JOB).is_file() else None
-
-
-def observed_text(a: Path, b: Path) -> str:
-    """Return a sentence on checkpoint durations observed by two watches, or ""."""
-    seen = [_durations_ms(place) for place in (a, b)]
-    if any(own is None or own.empty for own in seen):
-        return ""
-    sides = [f"{ms_text(float(own.median()))} (n = {len(own)})" for own in seen if own is not None]
-    return f"Observed by the watches: median checkpoint, without the first, {sides[0]} -> {sides[1]}."
-
-
-def _durations_ms(folder: Path) -> pd.Series | None:
-    if scenario_in(folder) is None:
-        return None
-    rows = row_logs(folder)[0].read()
-    usual = [row for row in rows if row["status"] == "COMPLETED" and not row["is_savepoint"] and row["checkpoint"] != 1]
-    return pd.Series([row["duration_ms"] for row in usual if row["duration_ms"] >= 0], dtype=float) if rows else None
-
 
 # ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario
 # keys and paths are absolute, so that values can be copied to the other side.
@@ -138,7 +107,7 @@ def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) ->
         node = plain
         for step in axis.path:
             node = node[step]
-        found.append((axis.path, node[axis.values.index(values[axis.name])]))  # noqa: PD011
+        found.append((axis.path, node[axis.values.index(values[axis.name])]))
     return found
 
 

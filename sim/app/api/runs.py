@@ -171,7 +171,7 @@ def diff(
 ) -> Diff:
     """Compare the inputs of `a` and `b`, and their results.
 
-    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run` or `watch`.
+    `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`.
     `folder`: output folder for the answer and all rows.
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.

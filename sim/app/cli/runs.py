@@ -160,7 +160,7 @@ VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and lo
 
 # ---- ``ckptsim diff``
 
-_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run or watch."
+_DIFF_HELP = "A scenario, a source accepted by import, or a folder written by run."
 
 
 def diff_of(

@@ -32,8 +32,6 @@ from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
     Side,
     kept_side,
-    observed_text,
-    scenario_in,
     side_of,
 )
 
@@ -146,10 +144,9 @@ def _result(
 ) -> Diff:
     trouble = effects.trouble(rows) if len(rows) else []
     place_a, place_b = request.side("a")[0], request.side("b")[0]
-    observed = observed_text(place_a, place_b)
     verdict = effects.verdict(found, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
     screen = effects.screen(found, answer, verdict, runs)
-    others = [*notes, *trouble, effects.same_quantities(answer), observed]
+    others = [*notes, *trouble, effects.same_quantities(answer)]
     parts: tuple[str | TextTable, ...] = (screen, *effects.tables(found, answer), *filter(None, others))
     inputs = [
         {
@@ -175,7 +172,6 @@ def _result(
         "quantities": [own.plain() for own in answer],
         "notes": [*filter(None, [runs]), *notes],
         "trouble": trouble,
-        "observed": observed,
     }
     return Diff(verdict, parts, data, tuple(trouble), rows)
 
@@ -187,8 +183,6 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     changes = (*lines_of(request.options["changes"]), *own)
     if isinstance(given, StudySource):
         return side_of(portable(place), given.text, given.folder, changes, strategy)
-    if (kept := scenario_in(place)) is not None:
-        return side_of(portable(place), read_text(kept), kept.parent, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():
         return kept_side(place, changes, strategy)
     if any((place / name).is_file() for name in (ADVICE, ANSWER, DIFF)):
