@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from sim.advice.settings import protocols
-from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
+from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
 from sim.results.sweep_answers import Limit
@@ -167,22 +167,14 @@ class Choice:
     others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
 
 
-def _observed_s(name: _Name) -> float:
-    return observed_s(name[0])
-
-
-def _period_s(name: _Name, p50_ms: float) -> float:
-    return max(parse_duration(name[0]) / 1e9, p50_ms / 1e3)
-
-
 def measured(
     results: pd.DataFrame,
     *,
     now: str,
     unlimited: bool,
     prices: Prices = S3_STANDARD,
-    observed: Callable[[_Name], float] = _observed_s,
-    period: Callable[[_Name, float], float] = _period_s,
+    observed: Callable[[_Name], float],
+    period: Callable[[_Name, float], float],
 ) -> Trials:
     """Return the values of every setting that ran.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sim.model.faults import TaskManagerLost, kind_of_fault
 from sim.model.job import Job, Vertex, key_groups
@@ -248,6 +248,9 @@ CONTINUES_DRAINED = "continues a drained job"
 """Status of a job that still runs and was started from the savepoint of a drained job."""
 
 
+_Row = TypeVar("_Row")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Results of a study by strategy."""
@@ -408,11 +411,7 @@ class Comparison:
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
         """Return descriptions of violated invariants by label of the strategy."""
-        found = {
-            name: [violation for result in results for violation in result.violations]
-            for name, results in self.results.items()
-        }
-        return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
+        return {name: tuple(map(str, rows)) for name, rows in self._of_runs(lambda result: result.violations)}
 
     @cached_property
     def scarce(self) -> dict[str, str]:
@@ -498,11 +497,9 @@ class Comparison:
     @cached_property
     def repetitions(self) -> dict[str, str]:
         """Return, by label of the strategy, records processed twice under at-least-once guarantees."""
-        found = {
-            name: [row for result in results for row in result.repetitions] for name, results in self.results.items()
-        }
         return {
-            name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows
+            name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1)
+            for name, rows in self._of_runs(lambda result: result.repetitions)
         }
 
     @property
@@ -652,8 +649,13 @@ class Comparison:
     @cached_property
     def refusals(self) -> dict[str, str]:
         """Return rejected requests of users, such as savepoints, by label of the strategy."""
-        found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
-        return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
+        return {name: rows[0] + _others(len(rows) - 1) for name, rows in self._of_runs(lambda result: result.refused)}
+
+    def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
+        """Yield (label of the strategy, the rows of all its runs) for each strategy that has some."""
+        for name, results in self.results.items():
+            if rows := [row for result in results for row in rows_of(result)]:
+                yield name, rows
 
     @cached_property
     def table(self) -> pd.DataFrame:

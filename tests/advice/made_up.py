@@ -2,6 +2,8 @@
 
 import math
 
+from sim.advice import judgement
+from sim.advice.trials import observed_s
 from sim.model.units import parse_duration
 
 JOB = """\
@@ -14,6 +16,15 @@ checkpoint: {interval: 30 s}
 run: {duration: 3 s}
 """
 DAY_S = 86_400.0
+
+
+def measured(rows, **options):
+    """Trials that are observed as long as usual, with a checkpoint each interval, or as long as one takes."""
+    usual = {
+        "observed": lambda name: observed_s(name[0]),
+        "period": lambda name, p50_ms: max(parse_duration(name[0]) / 1e9, p50_ms / 1e3),
+    }
+    return judgement.measured(rows, **usual | options)
 
 
 def row(axes, k, ms, **others):

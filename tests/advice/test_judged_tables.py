@@ -20,10 +20,10 @@ from sim.advice.judgement import (
     _drawn,
     choose,
     judged,
-    measured,
     redrawn,
 )
 from sim.model.quantities import S3_STANDARD, USE
+from tests.advice.made_up import measured
 
 DAY_S = 86_400.0
 NAME = ("30 s", "aligned")

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from sim.advice.configuration import differences
-from sim.advice.judgement import Limits, choose, judged, measured
+from sim.advice.judgement import Limits, choose, judged
+from tests.advice.made_up import measured
 
 DAY_S = 86_400.0
 DURATION = {"aligned": 6000.0, "aligned, debloating": 2500.0, "unaligned": 60.0}
