@@ -179,10 +179,6 @@ class ResultColumn:
         return 1 if self.quantile is None else smallest_sample(self.quantile)
 
     @property
-    def may_be_bound(self) -> bool:
-        return bool(self.ends or self.follows)
-
-    @property
     def description(self) -> str:
         """Return meaning and population."""
         return "; of ".join(filter(None, (self.meaning, self.population)))

@@ -101,37 +101,16 @@ def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def compare(
-    study: str | Path | ScenarioFile | Sequence[Result],
+    study: ScenarioFile,
     *,
-    overrides: Sequence[str] = (),
     engine: Engine = "compiled",
     jobs: int | None = None,
     folder: Path | None = None,
     watch: Watch = no_watch,
     check: bool = True,
 ) -> Comparison:
-    """Run a study (a scenario file, or what `sim.load` gives) or take results as they are.  `folder` keeps every run as it ends."""
-    if isinstance(study, (str, Path)):
-        from sim.model.schema.study import load
-
-        study = load(study, overrides)
-    if isinstance(study, Sequence):
-        return _of_results(study)
+    """Run the cells of a study, including baselines.  `folder` keeps every run as it ends."""
     planned = with_baselines(cells(study.scenarios))
-    return compare_cells(study, planned, engine=engine, jobs=jobs, folder=folder, watch=watch, check=check)
-
-
-def compare_cells(
-    study: ScenarioFile,
-    planned: Sequence[Cell],
-    *,
-    engine: Engine,
-    jobs: int | None,
-    folder: Path | None,
-    watch: Watch,
-    check: bool,
-) -> Comparison:
-    """Run the cells of a study, including baselines."""
     runs, names, ended = distinct(planned), folder_names(planned), {}
     warm(engine)
     outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs, watch=watch)
@@ -144,7 +123,8 @@ def compare_cells(
     return _gather(study.question, study.name, [(cell, ended[cell.id]) for cell in planned])
 
 
-def _of_results(results: Sequence[Any]) -> Comparison:
+def comparison_of(results: Sequence[Any]) -> Comparison:
+    """Return the comparison of runs that have ended."""
     first: Scenario = results[0].scenario
     return _gather(
         first.question, first.name, [(Cell(result.scenario, identity(result.scenario)), result) for result in results]

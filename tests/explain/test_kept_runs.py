@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from sim.model.schema.study import load
 from sim.studies.compare import compare, keep
 from sim.studies.run_folder import FolderError, runs_of
 
@@ -23,7 +24,7 @@ run: {duration: 2 s}
 def folder(tmp_path):
     (tmp_path / "asked.yaml").write_text(TEXT)
     place = tmp_path / "results"
-    comparison = compare(tmp_path / "asked.yaml", overrides=["run.duration=3 s"], folder=place, jobs=1)
+    comparison = compare(load(tmp_path / "asked.yaml", ["run.duration=3 s"]), folder=place, jobs=1)
     keep(comparison, place, TEXT, {"source": "../asked.yaml", "overrides": ["run.duration=3 s"]})
     return place
 

@@ -49,7 +49,7 @@ from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
 from sim.results.summary import PRINTED, in_words
 from sim.runtime.result import Result
-from sim.studies.compare import compare
+from sim.studies.compare import comparison_of
 from sim.studies.comparison import Comparison, DecidingAssumption, assumptions_table
 from sim.studies.plan import cells, with_baselines
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, kept_in
@@ -201,7 +201,7 @@ def read_results(folder: Path) -> ReportedResults:
     command = str(kept.summary.get("command", ""))
     deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
     comparison = replace(
-        compare(found),
+        comparison_of(found),
         question=kept.study.question,
         name=kept.study.name,
         deciding=deciding,

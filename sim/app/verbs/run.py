@@ -35,7 +35,7 @@ from sim.model.text import listed
 from sim.results.consequences import longest_lag_after_stop
 from sim.results.formats import ms_text
 from sim.runtime.manifest import identity
-from sim.studies.compare import compare_cells, folder_names, keep, plain
+from sim.studies.compare import compare, folder_names, keep, plain
 from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
@@ -274,9 +274,8 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
     planned = with_baselines(cells(study.scenarios))
     with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
-            return compare_cells(
+            return compare(
                 study,
-                planned,
                 engine=given["engine"],
                 jobs=given["jobs"],
                 folder=place,

@@ -8,7 +8,7 @@ import pytest
 from sim.model.schema.study import loads
 from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
-from sim.studies.compare import compare
+from sim.studies.compare import compare, comparison_of
 from sim.studies.comparison import label
 
 
@@ -24,7 +24,7 @@ def test_a_study_compares_itself_with_no_checkpoints(study):
 
 def test_results_compare_without_a_baseline(study):
     """As they are; nothing is run."""
-    comparison = compare([simulate(scenario) for scenario in study.scenarios])
+    comparison = comparison_of([simulate(scenario) for scenario in study.scenarios])
 
     assert list(comparison.table["strategy"]) == ["aligned", "unaligned"]
     assert all(math.isnan(change) for change in comparison.table["throughput_change"])
