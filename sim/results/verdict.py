@@ -329,8 +329,8 @@ def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:
 def _none_ended(lines: Sequence[StrategyRow]) -> str:
     """What the checkpoint that is under way for longest waits for, as none was completed or failed."""
     text = "No checkpoint was completed or failed after the warm-up"
-    if all(line.without_interval for line in lines):
-        return f"{text}: set checkpoint.interval"
+    if all(line.is_off for line in lines):
+        return "No checkpoint is due: set checkpoint.interval"
     found = [
         (single.duration_ms, line, single)
         for line in lines

@@ -713,6 +713,7 @@ class Comparison:
             savepoint=long_savepoint(runs[0], interval_ms=(interval_ns or 0) / 1e6),
             has_savepoints=any(has_savepoints(run) for run in runs),
             committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
+            is_off=not interval_ns,
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
             hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
@@ -868,12 +869,14 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
     was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
     if was_lost and (outage := outage_sentence(scenario)):
-        yield outage
+        grows = restart.strategy == "exponential-delay" and (~rows["kind"].isin(PLANNED_RESTARTS)).sum() > 1
+        yield outage + "; after other failures it can take longer, as the restart delay grows" * bool(grows)
     restored = {*rows["restored_checkpoint"]} - {-1}
     if len(restored) == 1 and rows["failed"].diff().min() >= (scenario.checkpoint.interval_ns or math.inf) / 1e6:
+        count = int((rows["restored_checkpoint"] >= 0).sum())
         yield (
-            f"All {len(rows)} restarts go back to {f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: "
-            "no checkpoint completes in between"
+            f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
+            f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
         )
     used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
     if restart.strategy == "fixed-delay" and restart.attempts and used:

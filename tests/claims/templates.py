@@ -593,7 +593,10 @@ def goes_back(told: Printed, match: re.Match[str]) -> bool:
         restored = [entry.checkpoint or 0 for entry in runs[0].journal if entry.happening is Happening.JOB_RESTORED]
         failed = runs[0].recoveries["failed"]
         between = [at for at in moments_ms(runs[0], Happening.COMPLETED) if failed.min() < at < failed.max()]
-        if between or len(failed) != int(match["count"]) or {*restored} != {int(match["checkpoint"] or 0)}:
+        is_all = len(failed) == len(restored)
+        if between or len(restored) != int(match["count"]) or is_all != (match["which"] == "All"):
+            return False
+        if {*restored} != {int(match["checkpoint"] or 0)}:
             return False
     return True
 
@@ -1045,8 +1048,13 @@ TEMPLATES = (
     ),
     template(
         "none completed or failed",
-        r"No checkpoint was completed or failed after the warm-up: (?:run longer|set checkpoint.interval)",
+        r"No checkpoint was completed or failed after the warm-up: run longer",
         nothing_ended,
+    ),
+    template(
+        "none is due",
+        r"No checkpoint is due: set checkpoint\.interval",
+        lambda told, match: not any(told.periodic(runs) for runs in told.all_runs),
     ),
     template(
         "under way at the end",
@@ -1326,7 +1334,8 @@ TEMPLATES = (
     ),
     template(
         "restarts go back",
-        rf"{ABOUT}All (?P<count>\d+) restarts go back to (?:the beginning|checkpoint (?P<checkpoint>\d+)): no checkpoint completes in between",
+        rf"{ABOUT}(?P<which>All|The first) (?P<count>\d+) restarts go back to (?:the beginning|checkpoint (?P<checkpoint>\d+)): "
+        r"no checkpoint completes in between",
         goes_back,
     ),
     template(

@@ -6,7 +6,9 @@ import pytest
 
 from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Distribution
+from sim.model.schema.study import loads
 from sim.protocol.recovery import outages
+from sim.studies.compare import compare
 from sim.studies.comparison import outage_sentence
 from tests.laws.small_jobs import SECOND, chain, scenario
 
@@ -38,6 +40,23 @@ def test_a_sentence_for_every_strategy(restart, sentence):
     lost = (Fault(TaskManagerLost(0), When((SECOND,))),)
 
     assert sentence == outage_sentence(replace(scenario(chain()), faults=lost, restart=restart))
+
+
+@pytest.mark.parametrize(("strategy", "grows"), [("exponential-delay", True), ("fixed-delay", False)])
+def test_other_failures_let_the_delay_grow(strategy, grows):
+    """The range is that of a first failure."""
+    text = (
+        "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms}}\ncheckpoint: {interval: 5 s}\n"
+        "faults: [{kill: b, at: 4 s}, {task-manager: 0, at: 20 s}]\nrun: {duration: 60 s}\n"
+        f"restart: {{strategy: {strategy}}}\n"
+    )
+    alone, after = (
+        "as the restart delay grows"
+        in " ".join(compare(loads(own), jobs=1).interruptions + compare(loads(own), jobs=1).remarks)
+        for own in (text.replace("{kill: b, at: 4 s}, ", ""), text)
+    )
+
+    assert (alone, after) == (False, grows)
 
 
 def test_a_fixed_delay_gives_up_before_the_task_manager_is_missed():
