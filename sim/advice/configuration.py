@@ -255,7 +255,5 @@ def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
 
 def _value(text: str, conf: FlinkFile) -> str:
     """Quote the value if YAML would read it as another type."""
-    needs_quotes = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (
-        conf.kind and conf.kind != "ConfigMap" and _NOT_TEXT.fullmatch(text)
-    )
+    needs_quotes = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (conf.kind and _NOT_TEXT.fullmatch(text))
     return json.dumps(text) if needs_quotes else text

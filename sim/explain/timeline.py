@@ -429,26 +429,18 @@ _LOOKS = 1000
 
 
 class WindowError(PrintableError, ValueError):
-    """An invalid time window; `part` is the invalid value: begin or step."""
-
-    def __init__(self, part: str, reason: str) -> None:
-        super().__init__(f"{part}: {reason}")
-        self.part = part
-        self.reason = reason
+    """Nothing lies in a time window."""
 
 
-def samples_in(run_ns: int, begin_ns: int, end_ns: int | None, step_ns: int | None) -> Samples:
+def samples_in(run_ns: int, begin_ns: int, end_ns: int | None) -> Samples:
     """Return the samples for a window of a run: by default to its end, in a thousand steps of at least 1 ms.
 
     Raises `WindowError`.
     """
     end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
     if begin_ns >= end_ns:
-        raise WindowError("begin", f"the window ends at {format_duration(end_ns)}: nothing lies in it")
-    step_ns = max(MS, (end_ns - begin_ns) // _LOOKS) if step_ns is None else step_ns
-    if step_ns < 1:
-        raise WindowError("step", "of 0 never comes to an end: write at least '1 ms'")
-    return Samples(step_ns, begin_ns, end_ns)
+        raise WindowError(f"the window ends at {format_duration(end_ns)}: nothing lies in it")
+    return Samples(max(MS, (end_ns - begin_ns) // _LOOKS), begin_ns, end_ns)
 
 
 def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timeline) -> str:

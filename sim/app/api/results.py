@@ -18,7 +18,6 @@ from sim.app.report.figures import (
     curves_of,
     failures_s,
     lines,
-    median_phases,
     one_checkpoint,
     phases,
     triggers_s,
@@ -169,10 +168,6 @@ class Plots:
             raise KeyError(f"{name}: no checkpoint {number}: there are {known[0]} to {known[-1]}")
         drawn = one_checkpoint(subtasks[subtasks["id"] == number], f"checkpoint {number} ({name})")
         return Picture(still(drawn), f"checkpoint {number}")
-
-    def parts(self) -> Picture:
-        """Plot a bar per strategy with the parts of its median checkpoint."""
-        return _drawn(median_phases(self._comparison.strategies), "parts of the median checkpoint")
 
     def throughput(self) -> Picture:
         """Plot records per second at the sinks over time."""

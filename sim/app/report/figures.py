@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sim.explain.explanation import Account
     from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
-    from sim.results.side_by_side import StrategyRow
     from sim.studies.comparison import Comparison
 
 
@@ -40,8 +39,6 @@ PHASES: dict[str, tuple[str, ...]] = {
     "messages": ("messages",),
 }
 """Phase -> the kinds of wait that it includes."""
-_MEDIANS = ("queue_ms", "timeout_ms", "alignment_ms", "pre_barrier_ms", "sync_ms", "async_ms", "messages_ms")
-"""Fields of `sim.results.not_completed.BarrierPath` with the median of each phase."""
 PHASE_COLOURS = {phase: number for number, phase in enumerate(PHASES)}
 TIME = "time"
 """Name under which charts over the time of a run are linked: they are zoomed together."""
@@ -208,22 +205,6 @@ def _first_upload(tables: Tables) -> str:
     rows = tables["checkpoints"]
     durations = rows.loc[first_uploads(rows), "end_to_end_duration"]
     return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
-
-
-def median_phases(strategies: Sequence[StrategyRow]) -> Chart | None:
-    """Chart a bar per strategy: medians of the phases of its checkpoints.  Returns None if none has completed."""
-    rows = [row for row in strategies if row.summary.completed]
-    marks: list[dict[str, Any]] = []
-    for place, row in enumerate(rows):
-        end_s = 0.0
-        for phase, column in zip(PHASES, _MEDIANS, strict=True):
-            length_ms = float(getattr(row.summary.path, column))
-            at = {"series": phase, "shape": "box", "y": place - 0.3, "y2": place + 0.3, "x": end_s}
-            end_s += length_ms / 1e3
-            marks.append(at | {"x2": end_s, "text": f"{row.label}, {phase}: {ms_text(length_ms)}"})
-    names = tuple(row.label for row in rows)
-    axes = ChartAxis("median checkpoint [s]", low=0.0), ChartAxis(names=names)
-    return chart(marks, [Panel("", *axes)], colours=PHASE_COLOURS) if rows else None
 
 
 # ---- The critical path of one checkpoint: a bar per part, from the trigger to the last acknowledgement.

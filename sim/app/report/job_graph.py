@@ -103,7 +103,7 @@ def graph_panel(graph: JobGraph, title: str) -> Panel:
     )
 
 
-def graph_marks(graph: JobGraph, panel: int = 0) -> Iterator[dict[str, Any]]:
+def graph_marks(graph: JobGraph) -> Iterator[dict[str, Any]]:
     """Yield the marks of a job graph; edges first, so that boxes cover their ends."""
     boxes = places(graph)
     number = {vertex.name: place for place, vertex in enumerate(graph.vertices)}
@@ -111,7 +111,7 @@ def graph_marks(graph: JobGraph, panel: int = 0) -> Iterator[dict[str, Any]]:
         if edge.upstream in number and edge.downstream in number:
             start, end = boxes[number[edge.upstream]], boxes[number[edge.downstream]]
             yield {
-                "panel": panel,
+                "panel": 0,
                 "series": EDGES,
                 "shape": "edge",
                 "x": start["x"] + start["width"] / 2,
@@ -122,7 +122,7 @@ def graph_marks(graph: JobGraph, panel: int = 0) -> Iterator[dict[str, Any]]:
     for vertex, box in zip(graph.vertices, boxes, strict=True):
         head = f"{vertex.name}, {vertex.parallelism} subtask{'s' if vertex.parallelism > 1 else ''}"
         yield {
-            "panel": panel,
+            "panel": 0,
             "series": NODES,
             "shape": "node",
             "x": box["x"],

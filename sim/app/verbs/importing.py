@@ -61,7 +61,6 @@ class JobPlace:
         sample: str,
         save: Path | None = None,
         *,
-        keep_secrets: bool = False,
         under_way: bool = False,
         listener: Listener,
     ) -> RecordingSource:
@@ -80,10 +79,6 @@ class JobPlace:
         for option, is_given in live_only:
             if is_given and not self.is_live:
                 raise OptionError(option, "is for live jobs (http://HOST:8081)")
-        if keep_secrets and save is None:
-            raise OptionError(
-                "keep_secrets", "is for saved REST responses; scenarios are always written from masked ones"
-            )
         if self.is_live and len(self.sources) > 1:
             raise OptionError("sources", "expected one address; several sources must be parts of one log")
         if not self.is_live:
@@ -93,9 +88,9 @@ class JobPlace:
         try:
             snapshot = self._fetched(sample, save, listener, under_way=under_way)
         except NoJobError as error:  # nothing to import, but the responses of the cluster are saved
-            _keep(error.snapshot, save, listener, keep_secrets=keep_secrets)
+            _keep(error.snapshot, save, listener)
             raise
-        _keep(snapshot, save, listener, keep_secrets=keep_secrets)
+        _keep(snapshot, save, listener)
         return snapshot
 
     def lone_answer(self) -> LoneAnswer | None:
@@ -173,14 +168,14 @@ def _create_empty_folder(folder: Path) -> None:
         raise OptionError("save", f"{folder}: is not empty")
 
 
-def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener, *, keep_secrets: bool) -> None:
+def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> None:
     from sim.jobs.source.rest_answers import first_names
     from sim.jobs.source.saved import save
 
     if folder is None:
         return
-    count = save(snapshot, folder, keep_secrets=keep_secrets)
-    secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
+    count = save(snapshot, folder)
+    secrets = f"{count} secret{'' if count == 1 else 's'} masked"
     but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
     advice = "review them before you send them: they contain the configuration of the cluster"
     listener.message(f"{folder}: all answers{but}, {secrets}; {advice}")
@@ -236,7 +231,7 @@ def import_job(
     place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
-    source = place.read(given["sample"], path_of(given["save"]), keep_secrets=given["keep_secrets"], listener=listener)
+    source = place.read(given["sample"], path_of(given["save"]), listener=listener)
     draft = draft_of(source, compare=compare)
     name = _name(place.sources[0], source)
     seen = _checkpoints(source, listener)

@@ -322,7 +322,6 @@ class ImportOptions(TypedDict, total=False):
     save: Annotated[
         FilePath | None, Option("Live jobs: save all REST responses, for a later import.", metavar="FOLDER")
     ]
-    keep_secrets: Annotated[bool, Option("Do not mask passwords, keys and tokens in --save.", False)]
     deadline: DeadlineOption
     headers: HeadersOption
     compare: Annotated[bool, Option("Compare three barrier modes instead of the job's own.", False)]
@@ -433,9 +432,6 @@ class WindowOptions(TypedDict, total=False):
     strategy: StrategyOption
     begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
     end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
-    step: Annotated[
-        str | None, Option("Sampling interval for threads and queues. (Default: 1/1000 of the window.)", metavar="TIME")
-    ]
     limit: Annotated[int, Option("Maximum events; viewers open about a million.", 300_000, min=1)]
     engine: EngineOption
 
@@ -545,16 +541,5 @@ class ValidateOptions(TypedDict, total=False):
     everything: Annotated[
         bool,
         Option("Include recordings with features that are not modelled in the totals.", False, "--all"),
-    ]
-    time_limit_s: Annotated[
-        float,
-        Option(
-            "Maximum time per recording; a slower one is skipped.",
-            600,
-            "--time-limit",
-            "SECONDS",
-            min=1,
-            is_stored=False,
-        ),
     ]
     jobs: JobsOption

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
@@ -84,29 +83,22 @@ def write_timeline(
 ) -> WrittenTimeline:
     """Write the timeline of a strategy (default: the first) between `begin` and `end`.
 
-    Threads and queues are sampled every `step` (default: a thousandth of the window).
+    Threads and queues are sampled at every thousandth of the window.
 
     OptionError: no such strategy, or an empty window.  NoCheckpointError: no strategy takes checkpoints.
     """
     listener, given = listener or Listener(), with_defaults(WindowOptions, options)
     (name, scenario), *others = chosen_of(runs, given["strategy"], listener).items()
-    with _window(given) as (begin_ns, end_ns):
-        step_ns = None if given["step"] is None else parsed("step", given["step"], parse_duration)
-        samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns, step_ns)
+    begin, end = given["begin"], given["end"]
+    begin_ns = parsed("begin", begin, parse_duration)
+    end_ns = None if end is None else parsed("end", end, parse_duration)
+    try:
+        samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns)
+    except WindowError as error:
+        raise OptionError("begin", f"{begin}: {error}") from None
     close_up = watched(name, scenario, given["engine"], listener, samples.attach)
     drawn = timeline(close_up.instances, samples, given["limit"])
     return _written(file, document(name, scenario, samples, drawn), name, [own for own, _ in others], drawn, listener)
-
-
-@contextmanager
-def _window(given: WindowOptions) -> Iterator[tuple[int, int | None]]:
-    """Yield begin and end of the window [ns].  OptionError: not durations, or the block finds that the window is empty."""
-    begin, end = given["begin"], given["end"]
-    begin_ns = parsed("begin", begin, parse_duration)
-    try:
-        yield begin_ns, None if end is None else parsed("end", end, parse_duration)
-    except WindowError as error:
-        raise OptionError(error.part, f"{begin}: {error.reason}" if error.part == "begin" else error.reason) from None
 
 
 def _written(

@@ -48,12 +48,11 @@ def judge_all(
     *,
     seeds: int,
     jobs: int | None,
-    time_limit_s: float,
     overheads: Overheads | None = None,
     watch: Watch = no_watch,
 ) -> list[Judgement]:
     """Judge recordings in parallel processes.  Judgements are in the order of `paths`."""
-    work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
+    work = partial(judge, seeds=seeds, overheads=overheads)
     done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
@@ -145,7 +144,6 @@ def validate(
                 paths,
                 seeds=given["seeds"],
                 jobs=given["jobs"],
-                time_limit_s=given["time_limit_s"],
                 overheads=overheads,
                 watch=watch,
             )

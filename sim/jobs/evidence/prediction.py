@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -173,7 +172,6 @@ def truth(
     seeds: Iterable[int] = (1, 2, 3),
     engine: Engine = "compiled",
     overheads: Overheads | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:
     """Return the truth table of a recording.
 
@@ -183,7 +181,6 @@ def truth(
         seeds: A simulation is run for each seed.
         engine: See `simulate`.
         overheads: Replace those of the scenario.
-        progress: Called with the simulated time [ns] of each run.
 
     Raises:
         RecordingError: The file is not a recording.
@@ -197,7 +194,7 @@ def truth(
             raise
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
-    results = (simulate(seed_scenario, engine=engine, check=False, progress=progress) for seed_scenario in seeded)
+    results = (simulate(seed_scenario, engine=engine, check=False) for seed_scenario in seeded)
     runs = [
         run for result in results for run in (predicted(result), run_values_table(_configured_values(recorded, result)))
     ]
@@ -239,44 +236,22 @@ class Judgement(NamedTuple):
     error: str = ""  # why there is no table
 
 
-def judge(
-    path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None
-) -> Judgement:
+def judge(path: Path, progress: Callable[[int], None], *, seeds: int, overheads: Overheads | None = None) -> Judgement:
     """Return the truth table of one file.  All errors are returned, so that other files can still be judged."""
     progress(0)
     try:
         recording = read_any(path)
         document = to_document(recording)
-        seeded, watch = range(1, seeds + 1), _time_limit(time_limit_s)
-        table = truth(recording, document=document, seeds=seeded, overheads=overheads, progress=watch)
+        table = truth(recording, document=document, seeds=range(1, seeds + 1), overheads=overheads)
         return Judgement(table, recording.name, path, document.not_modelled)
     except RecordingError as error:
         return Judgement(None, error=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
         return Judgement(None, error=f"{path}: is a recording of a job that cannot be simulated: {error}")
-    except _OutOfTimeError as error:
-        return Judgement(None, error=f"{path}: {error}")
     except MemoryError:
         return Judgement(None, error=f"{path}: is a recording of a job too large for the memory of this machine")
     except Exception as error:  # noqa: BLE001 - a defect of the simulator
         return Judgement(None, error=f"{path}: the simulation broke: {type(error).__name__}: {error}")
-
-
-class _OutOfTimeError(Exception):
-    """Judging a recording took longer than `--time-limit`."""
-
-
-def _time_limit(limit_s: float) -> Callable[[int], None]:
-    """Return a progress callback that raises `_OutOfTimeError` after `limit_s` seconds."""
-    end_s = time.monotonic() + limit_s
-
-    def progress(simulated_ns: int) -> None:
-        if time.monotonic() > end_s:
-            raise _OutOfTimeError(
-                f"took longer than {limit_s:g} s ({simulated_ns / 1e9:.0f} s simulated); --time-limit allows more"
-            )
-
-    return progress
 
 
 # ---- Summaries of truth tables: errors and coverage, per quantity and per family of recordings.

@@ -37,11 +37,6 @@ COUNTERS = {
 MIN_SAMPLE_DISTANCE_MS = 500  # samples that are closer were cached by Flink
 # TimerGauge adds a long wait to a subtask's times only every 5 s, so a shorter period is not a measurement.
 MIN_MEASURED_MS = 5000
-AVERAGES = {
-    "busy_ms": "busyTimeMsPerSecond",
-    "idle_ms": "idleTimeMsPerSecond",
-    "backpressured_ms": "backPressuredTimeMsPerSecond",
-}
 
 _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> value of each subtask
 
@@ -191,12 +186,8 @@ def _flows_from_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
     if len(samples) < 2 or samples[-1][0] - samples[0][0] < MIN_MEASURED_MS:
         return None
     (begun_ms, first), (ended_ms, last) = samples[0], samples[-1]
-    averages = {} if "busy_ms" in counters else _averages(sampled, ended_ms - begun_ms)
     subtasks = tuple(
-        _flow(
-            {key: last[key][i] - first[key][i] for key in first.keys() & last.keys()} | averages.get(i, {}),
-            ended_ms - begun_ms,
-        )
+        _flow({key: last[key][i] - first[key][i] for key in first.keys() & last.keys()}, ended_ms - begun_ms)
         for i in range(vertex.parallelism)
     )
     return Flows(
@@ -218,18 +209,6 @@ def _samples_since_restart(samples: list[_Sample]) -> list[_Sample]:
         )
         begin = i + 1 if any(new < old for old, new in pairs) else begin
     return samples[begin:]
-
-
-def _averages(sampled: Series, elapsed_ms: int) -> dict[int, dict[str, float]]:
-    """Return times estimated from averages, for Flink versions before 1.16, which have no accumulated times."""
-    shares: dict[int, dict[str, float]] = {}
-    for quantity, name in AVERAGES.items():
-        samples = [values for _, values in sampled.get(name, ())]
-        for i in range(len(samples[0]) if samples else 0):
-            known = [values[i] for values in samples if not math.isnan(values[i])]
-            if known:
-                shares.setdefault(i, {})[quantity] = sum(known) / len(known) / 1000 * elapsed_ms
-    return shares
 
 
 def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:

@@ -39,7 +39,7 @@ Reader = Callable[[int], bytes]
 """Function from the maximum number of bytes to the content."""
 
 
-def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) -> int:
+def save(snapshot: RestSnapshot, folder: Path) -> int:
     """Save a snapshot atomically to a new or empty folder.  Returns the number of masked secrets.
 
     Raises `OSError` if the folder cannot be written, `FileExistsError` if it contains other files, and `RecordingError`
@@ -47,7 +47,7 @@ def save(snapshot: RestSnapshot, folder: Path, *, keep_secrets: bool = False) ->
     """
     if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
-    snapshot, secrets = (snapshot, 0) if keep_secrets else masked(snapshot)
+    snapshot, secrets = masked(snapshot)
     source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
     files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
     for time_ms, sample in snapshot.samples.items():

@@ -159,11 +159,6 @@ def forecast_of(backtest: Backtest | None, made_ms: int, job: str, usual: Circum
     )
 
 
-def interval_ms(scenario: Scenario) -> float | None:
-    """Return the checkpoint interval, or None without periodic checkpoints."""
-    return None if scenario.checkpoint.interval_ns is None else scenario.checkpoint.interval_ns / 1e6
-
-
 # ---- Detect that checkpoints have left a forecast: Page's test (CUSUM; Biometrika 41, 1954).
 #
 # A forecast allows a share of checkpoints beyond each bound: 10 % beyond p90, 50 % beyond p50.  Each checkpoint multiplies

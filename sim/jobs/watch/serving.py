@@ -184,7 +184,7 @@ class Published:
         self.page = ""
 
 
-def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
+def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "") -> Page:
     """Return the page of a watch.  `events` are the latest ones, oldest first."""
     look = watcher.course.look
     name = "a job" if look is None else look.name
@@ -196,7 +196,6 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
         (),
         command,
         [f"Drawn at {time_text(now_ms)} UTC."],
-        made,
     )
 
 

@@ -2,7 +2,6 @@
 
     FlinkDeployment, FlinkSessionJob   spec.flinkConfiguration, flat or nested; version, parallelism and resources of the spec
     a patch of one                     the same without apiVersion and kind, as `kubectl patch` takes it
-    ConfigMap                          data."flink-conf.yaml" or data."config.yaml"
     a scenario                         flink:
 
 `sim.model.schema.flink_block` moves what it says into a scenario, and an advice patches it in its own spelling.
@@ -34,9 +33,8 @@ from sim.model.schema.text import (
 
 FILE = "flink-file"
 """The key of a scenario that names such a file."""
-_KINDS = ("FlinkSessionJob", "FlinkBlueGreenDeployment", "FlinkDeployment", "ConfigMap")
+_KINDS = ("FlinkSessionJob", "FlinkBlueGreenDeployment", "FlinkDeployment")
 """The kinds that hold a configuration.  The first of them in a file is read: a session's jobs add to its deployment."""
-_FILES = ("config.yaml", "flink-conf.yaml")
 _CONFIGURATION = "flinkConfiguration"
 _NOT_MODELLED = (
     "job.upgradeMode",
@@ -222,12 +220,14 @@ def _by_line(text: str, reading: Reading) -> Mapping:
 
 def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]], name: str) -> FlinkFile:
     """The resource of this name, or the only one of its kind."""
-    kinds = [kind for kind in _KINDS if any(plain["kind"] == kind and _holds_keys(plain) for plain, _ in manifests)]
+    kinds = [kind for kind in _KINDS if any(plain["kind"] == kind for plain, _ in manifests)]
     if not kinds:
         there = ", ".join(dict.fromkeys(str(plain["kind"]) for plain, _ in manifests))
-        expected = f"expected a FlinkDeployment, a FlinkSessionJob, or a ConfigMap with {' or '.join(_FILES)}"
+        expected = (
+            "expected a FlinkDeployment or a FlinkSessionJob; of a ConfigMap write the file in it to a file of its own"
+        )
         raise ScenarioError.of(file, f"holds {there}: {expected}")
-    chosen = [(plain, reading) for plain, reading in manifests if plain["kind"] == kinds[0] and _holds_keys(plain)]
+    chosen = [(plain, reading) for plain, reading in manifests if plain["kind"] == kinds[0]]
     names = [str(value_at(plain, ("metadata", "name")) or "") for plain, _ in chosen]
     if name or len(chosen) > 1:
         chosen = [own for own, called in zip(chosen, names, strict=True) if called == name]
@@ -236,8 +236,6 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
                 file, f"holds the {kinds[0]}s {', '.join(names)}: name one of them, {file}#{names[0]}"
             )
     ((plain, reading),) = chosen
-    if plain["kind"] == "ConfigMap":
-        return _of_config_map(file, text, plain, reading)
     session = value_at(plain, ("spec", "deploymentName"))
     around = [
         own
@@ -250,22 +248,6 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
     for own, its in (*around, chosen[0]):
         _add_spec(found, own, its)
     return found
-
-
-def _holds_keys(plain: Mapping) -> bool:
-    return plain["kind"] != "ConfigMap" or _file_in(plain) is not None
-
-
-def _file_in(plain: Mapping) -> str | None:
-    data = plain.get("data")
-    return next(
-        (
-            name
-            for name in ("config.yaml", "flink-conf.yaml")
-            if isinstance(data, Mapping) and isinstance(data.get(name), str)
-        ),
-        None,
-    )
 
 
 def _spec_of(plain: Mapping) -> DocumentPath:
@@ -298,24 +280,3 @@ def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
     for name in (*_NOT_MODELLED, *(() if ("cluster", "cores") in found.beside else ("taskManager.resource.cpu",))):
         if (given := value(name))[0] is not None:
             found.keys[f"spec.{name}"] = given
-
-
-def _of_config_map(file: str, text: str, plain: Mapping, reading: Reading) -> FlinkFile:
-    """The file in a ConfigMap: the lines of its text, which is a block of YAML."""
-    name = _file_in(plain) or ""
-    lines, first = text.splitlines(keepends=True), reading.marks["data", name].line
-    inner = next((line for line in lines[first:] if line.strip()), "")
-    column = len(inner) - len(inner.lstrip(" "))
-    body = "".join(line[column:] if line.strip() else "\n" for line in lines[first : end_of(lines, first, column)])
-    if body.split() != plain["data"][name].split():
-        raise ScenarioError(
-            [
-                Problem(
-                    file, first, 1, f"data.{name}", f"is not a block of lines: write '{name}: |' and the lines below it"
-                )
-            ]
-        )
-    ((found, places),) = _document("\n" * first + body, file, by_line=name == "flink-conf.yaml")
-    marks = {path: Mark(file, mark.line, mark.column + column) for path, mark in places.marks.items()}
-    keys = {key: (value, marks[place]) for key, place, value in flat(found, ())}
-    return FlinkFile(file, text, "ConfigMap", str(value_at(plain, ("metadata", "name"))), keys, marks=marks)

@@ -100,21 +100,8 @@ state:
     type: rocksdb
 # the end
 """
-CONFIG_MAP = """\
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: conf}
-data:
-  config.yaml: |
-    execution:
-      checkpointing:
-        interval: 10 s
-    state.backend.type: rocksdb
-  log4j.properties: |
-    a = b
-"""
 WITHOUT = MANIFEST[: MANIFEST.index("  flinkConf")] + MANIFEST[MANIFEST.index("  job:") :]
-FORMS = [CONF, CONF.replace("\n", "\r\n"), MANIFEST, NESTED, CONFIG, CONFIG_MAP, WITHOUT]
+FORMS = [CONF, CONF.replace("\n", "\r\n"), MANIFEST, NESTED, CONFIG, WITHOUT]
 
 
 def applied(text, patch, tmp_path):
@@ -125,7 +112,7 @@ def applied(text, patch, tmp_path):
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="needs the tool patch")
 @pytest.mark.parametrize(
-    "text", FORMS, ids=["flat", "windows", "manifest", "nested manifest", "nested", "config map", "without keys"]
+    "text", FORMS, ids=["flat", "windows", "manifest", "nested manifest", "nested", "without keys"]
 )
 def test_each_form_is_patched_in_its_own_spelling(tmp_path, text):
     """Every key has its new value where it is read, once; lines of others stay, and the way back restores each byte."""

@@ -68,7 +68,6 @@ def test_a_bad_address_and_bad_options(ckptsim, fake_flink, tmp_path):
     assert "--deadline" in one_line(ckptsim("import", url, "--deadline", "soon"), 2)
     assert "--deadline: expected more than 0 s" in one_line(ckptsim("import", url, "--deadline", "0 s"), 2)
     assert "--deadline" in one_line(ckptsim("import", REST / "pressed.zip", "--deadline", "1 s"), 2)
-    assert "--keep-secrets: is for saved REST responses" in one_line(ckptsim("import", url, "--keep-secrets"), 2)
     assert "expected one address" in one_line(ckptsim("import", url, url), 2)
     assert "--save" in one_line(ckptsim("import", REST / "pressed.zip", "--save", tmp_path / "new"), 2)
     assert "--out" in one_line(ckptsim("import", url, "-o", tmp_path), 2)

@@ -1,11 +1,9 @@
 """Figures of a comparison: phases stacked on scales on which they are seen, identical curves said to be identical."""
 
-from types import SimpleNamespace
-
 import pandas as pd
 import pytest
 
-from sim.app.report.figures import PHASES, group_identical_curves, lines, median_phases, phases
+from sim.app.report.figures import PHASES, group_identical_curves, lines, phases
 from sim.results.charts import still
 from sim.results.not_completed import PARTS
 
@@ -95,25 +93,6 @@ def test_thousands_of_checkpoints_are_drawn_as_means():
 
 def test_without_a_checkpoint_there_is_no_figure():
     assert phases({"it": run()}) is None
-    assert median_phases([SimpleNamespace(summary=SimpleNamespace(completed=0))]) is None
-
-
-def test_phases_of_the_median_checkpoint_follow_each_other():
-    """A row per strategy that completes checkpoints; its boxes end at the sum of its phases."""
-
-    def strategy(label, completed, **ms):
-        names = ("queue", "timeout", "alignment", "pre_barrier", "sync", "async", "messages")
-        path = SimpleNamespace(**{f"{name}_ms": ms.get(name, 0.0) for name in names})
-        return SimpleNamespace(label=label, summary=SimpleNamespace(completed=completed, path=path))
-
-    drawn = median_phases(
-        [strategy("aligned", 3, queue=3000.0, messages=8.0), strategy("never", 0), strategy("b", 1, sync=5.0)]
-    )
-    boxes = drawn.of(0, "box")
-
-    assert drawn.panels[0].y.names == ("aligned", "b")
-    assert list(boxes.groupby("y")["x2"].max().round(6)) == [3.008, 0.005]
-    assert list(boxes["series"].unique()) == list(PHASES)
 
 
 def test_many_lines_differ_in_colour_or_dash():

@@ -20,7 +20,7 @@ def test_a_damaged_file_is_a_trouble_with_its_path(tmp_path):
     path = tmp_path / "damaged.json"
     path.write_text("{")
 
-    judgement = judge(path, lambda _: None, seeds=1, time_limit_s=60)
+    judgement = judge(path, lambda _: None, seeds=1)
 
     assert judgement.table is None
     assert judgement.error.startswith(str(path))
@@ -35,7 +35,7 @@ def test_an_error_of_ours_is_a_trouble_of_its_file(monkeypatch, error):
 
     monkeypatch.setattr(prediction, "truth", broken)
 
-    assert str(RECORDING) in judge(RECORDING, lambda _: None, seeds=1, time_limit_s=60).error
+    assert str(RECORDING) in judge(RECORDING, lambda _: None, seeds=1).error
 
 
 def test_the_document_of_a_recording_is_made_once(monkeypatch):
@@ -43,7 +43,7 @@ def test_the_document_of_a_recording_is_made_once(monkeypatch):
     documents = []
     monkeypatch.setattr(prediction, "truth", lambda _, document, **__: documents.append(document) or pd.DataFrame())
 
-    judgement = judge(RECORDING, lambda _: None, seeds=1, time_limit_s=60)
+    judgement = judge(RECORDING, lambda _: None, seeds=1)
 
     (document,) = documents
     assert to_document(read(RECORDING)) == document

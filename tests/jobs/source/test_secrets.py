@@ -98,13 +98,11 @@ def test_a_secret_is_counted_once_and_hidden_once():
     assert (left, 0) == hidden(left)
 
 
-def test_what_is_saved_is_masked_unless_somebody_says_otherwise(tmp_path):
+def test_what_is_saved_is_masked(tmp_path):
     snapshot = RestSnapshot("x", JOB, {f"/jobs/{JOB}": {"password": "hunter2"}})
 
     assert save(snapshot, tmp_path / "masked") == 1
     assert read_saved(tmp_path / "masked").of_job() == {"password": HIDDEN}
-    assert save(snapshot, tmp_path / "whole", keep_secrets=True) == 0
-    assert snapshot.answers == read_saved(tmp_path / "whole").answers
 
 
 def test_what_is_cut_off_ends_before_a_word():

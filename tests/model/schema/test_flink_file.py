@@ -55,26 +55,6 @@ NESTED = DEPLOYMENT[: DEPLOYMENT.index("    taskmanager.number")].replace("v1_20
 """
     + DEPLOYMENT[DEPLOYMENT.index("  serviceAccount") :]
 )
-CONFIG_MAP = """\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: flink-config
-data:
-  flink-conf.yaml: |+
-    # ours
-    taskmanager.numberOfTaskSlots: 2
-    execution.checkpointing.interval: 5000
-    parallelism.default: 4
-    state.backend: rocksdb
-    env.java.opts: -XX:+UseG1GC -Da="b: c"
-  log4j-console.properties: |+
-    rootLogger.level = INFO
----
-apiVersion: v1
-kind: Service
-metadata: {name: jm}
-"""
 CONF = """\
 taskmanager.numberOfTaskSlots: 2
 execution.checkpointing.interval: 5000
@@ -123,7 +103,6 @@ def refusal(tmp_path, text, name="deployment.yaml", **given):
     [
         (DEPLOYMENT, "deployment.yaml"),
         (NESTED, "nested.yaml"),
-        (CONFIG_MAP, "configmap.yaml"),
         (CONF, "flink-conf.yaml"),
         (CONFIG, "config.yaml"),
         (SESSION, "session.yaml"),
@@ -132,7 +111,6 @@ def refusal(tmp_path, text, name="deployment.yaml", **given):
     ids=[
         "deployment",
         "nested deployment",
-        "config map",
         "flink-conf",
         "nested config",
         "session job",
@@ -338,10 +316,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
             "(did you mean 'execution.checkpointing.interval'?)",
         ),
         (
-            DEPLOYMENT.replace("FlinkDeployment", "Deployment"),
-            "d.yaml: holds Deployment: expected a FlinkDeployment, a FlinkSessionJob,",
+            DEPLOYMENT.replace("FlinkDeployment", "ConfigMap"),
+            "d.yaml: holds ConfigMap: expected a FlinkDeployment or a FlinkSessionJob; of a ConfigMap",
         ),
-        (CONFIG_MAP.replace("|+\n    # ours", '"a: b\\nc: d" # ', 1), "d.yaml"),
     ],
 )
 def test_a_broken_file_has_one_message(tmp_path, text, message):
