@@ -107,6 +107,7 @@ class LongSavepoint(NamedTuple):
     followed_ms: float = 0.0  # from the end of the savepoint to the end of the last of them
     decide_median: bool = False  # they are more than half of the checkpoints that percentiles are computed from
     lag_ms: float = 0.0  # largest lag during that time, if it is larger than before
+    failed: bool = False
 
 
 def late_triggers(
@@ -161,9 +162,9 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
 
 
 def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
-    """Return the longest savepoint of a run, or None if there is none, or checkpoints take nearly as long."""
+    """Return the longest savepoint of a run that completed or failed, or None if there is none, or checkpoints take nearly as long."""
     rows = run["checkpoints"]
-    done = rows[(rows["status"] == "COMPLETED").to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
+    done = rows[rows["status"].isin(["COMPLETED", "FAILED"]).to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
     if done.empty:
         return None
     row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
@@ -183,6 +184,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
         float(row["checkpointed_size"]),
         float(rows.loc[is_usual & (rows["status"] == "COMPLETED").to_numpy(), "checkpointed_size"].median()),
         is_alone,
+        failed=row["status"] == "FAILED",
     )
     if not is_alone:
         return found
@@ -214,12 +216,12 @@ def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, sever
         return ""
     name, savepoint = max(found, key=lambda item: item[1].duration_ms)
     of = f" ({name})" if several else ""
-    text = (
-        f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} writes {bytes_text(savepoint.written_bytes)}"
-    )
-    if not math.isnan(savepoint.usual_bytes):
-        text += f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
-    text += f" and takes {ms_text(savepoint.duration_ms)}"
+    text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} "
+    if savepoint.failed:
+        text += f"fails after {ms_text(savepoint.duration_ms)}"
+    else:
+        usual = "" if math.isnan(savepoint.usual_bytes) else f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
+        text += f"writes {bytes_text(savepoint.written_bytes)}{usual} and takes {ms_text(savepoint.duration_ms)}"
     if savepoint.is_alone:
         text += ", and no checkpoint is triggered meanwhile"
     if savepoint.following:

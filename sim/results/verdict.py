@@ -255,7 +255,9 @@ def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
     duration_ms, line, single = max(found, key=lambda item: item[0])
     several, way = len(strategies) > 1, single.path
     fails = (
-        f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}." if single.cut_off else ""
+        f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}."
+        if single.cut_off and line.savepoint is None
+        else ""
     )
     barriers, snapshot = max(way.queue_ms, way.alignment_ms), max(way.async_work_ms, way.upload_ms)
     if not 2 * max(barriers, snapshot) >= duration_ms:  # NaN: nothing was recorded

@@ -820,7 +820,10 @@ def _interruptions(result: Result) -> Iterator[str]:
             "checkpoint.interval-during-backlog is off"
         )
     running_ms = restarts["running"][restarts["running"] >= 0]
-    stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
+    stops = rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"]
+    for row in stops[stops["status"] == "FAILED"].to_dict("records"):
+        yield f"Savepoint {row['id']}, which the job was to stop with, fails ({row['failure_message']}): the job does not stop then"
+    stops = stops[stops["status"] == "COMPLETED"]
     spans = [
         (running_ms[running_ms > stopped_ms].min() - stopped_ms, took_ms)
         for stopped_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)

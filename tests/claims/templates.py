@@ -13,6 +13,7 @@ import numpy as np
 from sim.model.checkpoint import Barriers
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.sinks import SINKS
+from sim.model.units import parse_flink_size
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
 from sim.runtime.result import Result
@@ -569,7 +570,7 @@ def waits_since_its_checkpoint(told: Printed, match: re.Match[str]) -> bool:
 def are_beyond_the_frame(told: Printed, match: re.Match[str]) -> bool:
     """So many completed checkpoints have a subtask with so large a part of an in-memory log."""
     for run in (runs[0] for runs in told.about(match)):
-        frame = int(dict(run.scenario.written_keys).get("pekko.framesize", "10485760b").removesuffix("b"))
+        frame = parse_flink_size(dict(run.scenario.written_keys).get("pekko.framesize", "10 mb"))
         logs = {
             own.name
             for own in run.scenario.job.vertices
@@ -583,6 +584,19 @@ def are_beyond_the_frame(told: Printed, match: re.Match[str]) -> bool:
         beyond = [size for size in sizes.values() if size > frame]
         told_so = (int(match["beyond"]), int(match["of"]), match["frame"], match["largest"])
         if told_so != (len(beyond), len(done), bytes_text(frame), bytes_text(max(beyond, default=0))):
+            return False
+    return True
+
+
+def stop_fails(told: Printed, match: re.Match[str]) -> bool:
+    """Of each strategy a synchronous savepoint of that number fails so, and tasks run after it or the job has failed."""
+    for run in (runs[0] for runs in told.about(match)):
+        (row,) = (
+            row
+            for _, row in run.checkpoints.iterrows()
+            if row["id"] == int(match["number"]) and row["checkpoint_type"] == "SYNC_SAVEPOINT"
+        )
+        if (row["status"], row["failure_message"]) != ("FAILED", match["why"]):
             return False
     return True
 
@@ -942,12 +956,13 @@ def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
         rows = run.checkpoints[(run.checkpoints["id"] == int(match["id"])) & (run.checkpoints["savepointFormat"] != "")]
         others = told.periodic([run], "COMPLETED")
         usual = median([row["checkpointed_size"] for row in others] or [0])
+        rows = rows[(rows["status"] == "FAILED") == (match["failed"] is not None)]
         for began, took, written in zip(
             rows["trigger_timestamp"], rows["end_to_end_duration"], rows["checkpointed_size"], strict=True
         ):
             is_alone = not any(began < at < began + took for at in triggers_ms(run))
-            sizes = match["size"] == bytes_text(written), match["usual"] in {None, bytes_text(usual)}
-            if same_ms(match["took"], took) and all(sizes) and (is_alone or not match["alone"]):
+            sizes = match["size"] in {None, bytes_text(written)}, match["usual"] in {None, bytes_text(usual)}
+            if same_ms(match["took"] or match["failed"], took) and all(sizes) and (is_alone or not match["alone"]):
                 return follow_savepoint(run, match, began, began + took)
     return False
 
@@ -1099,8 +1114,8 @@ TEMPLATES = (
     ),
     template(
         "long savepoint",
-        r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? writes (?P<size>SIZE)(?: \(a checkpoint: (?P<usual>SIZE)\))? "
-        r"and takes (?P<took>MS)"
+        r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? (?:writes (?P<size>SIZE)(?: \(a checkpoint: (?P<usual>SIZE)\))? "
+        r"and takes (?P<took>MS)|fails after (?P<failed>MS))"
         r"(?P<alone>, and no checkpoint is triggered meanwhile)?"
         r"(?:; (?P<following>\d+) checkpoints that were due follow it one after another, within (?P<within>MS)"
         r"(?P<decide>, and decide the median)?)?(?:; records wait up to (?P<lag>MS))?",
@@ -1349,6 +1364,11 @@ TEMPLATES = (
         rf"{ABOUT}(?P<beyond>\d+) of (?P<of>\d+) completed checkpoints have an acknowledgement of more than pekko\.framesize \((?P<frame>SIZE)\), "
         r"up to (?P<largest>SIZE), as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated",
         are_beyond_the_frame,
+    ),
+    template(
+        "stop that fails",
+        rf"{ABOUT}Savepoint (?P<number>\d+), which the job was to stop with, fails \((?P<why>[A-Z_]+)\): the job does not stop then",
+        stop_fails,
     ),
     template(
         "attempts",

@@ -54,6 +54,25 @@ FULL = {"rate": "unlimited", "service": "5 ms", "b": ", snapshot: {sync: 300 ms}
 SLOW_FILES = "storage: {bandwidth: 30 MB/s, retry: {timeout: 600 ms, attempts: 1}}\n"
 CIRCLE = (WORLDS / "standstill-behind-event-time-windows.yaml").read_text()
 SCENARIOS = {
+    "a stop that fails": """version: 1
+job: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, state: {size: 300 MB}}}
+checkpoint: {interval: 6 s}
+storage: {bandwidth: 100 MB/s}
+actions: [{stop: no-drain, at: 10 s}]
+faults: [{kill: 'out[0]', at: 11 s}]
+run: {duration: 20 s}
+""",
+    "a log in acknowledgements": """version: 1
+flink: {pekko.framesize: 2 mb}
+job:
+  a: {source: {rate: 2k/s, record: 500 B}}
+  op:
+    input: {a: hash}
+    service: 10 us
+    state: {size: 1 MB, backend: hashmap, update: 100 %, value: 500 B, changelog: {storage: memory, materialize: 1 min}}
+checkpoint: {interval: 1 s}
+run: {duration: 6 s}
+""",
     "a trigger that is not answered": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 5 s}]\nrestart: {ask-timeout: 1 s}\ncluster: {placement: single}\n"
     ),

@@ -241,3 +241,28 @@ def test_output_that_is_replayed_waits_since_its_checkpoint():
 
     (said,) = [text for text in found.remarks if text.startswith("What is replayed")]
     assert f" up to {ms_text(wait_ms)} after checkpoint {restored}, from which it is replayed" in said
+
+
+def test_a_stop_whose_savepoint_fails_is_told():
+    """The task that writes it is killed meanwhile, and the job runs on."""
+    text = (
+        "version: 1\njob: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, state: {size: 300 MB}}}\n"
+        "checkpoint: {interval: 6 s}\nstorage: {bandwidth: 100 MB/s}\nactions: [{stop: no-drain, at: 10 s}]\n"
+        "faults: [{kill: 'out[0]', at: 11 s}]\nrun: {duration: 20 s}\n"
+    )
+    found = compare(loads(text), jobs=1, check=False)
+
+    assert found.interruptions == [
+        "Savepoint 3, which the job was to stop with, fails (CHECKPOINT_COORDINATOR_SUSPEND): the job does not stop then."
+    ]
+
+
+def test_a_savepoint_that_expires_keeps_checkpoints_waiting():
+    text = (
+        "version: 1\njob: {a: {source: {rate: 100/s, record: 1 kB}}, out: {input: {a: hash}, service: 1 ms, state: {size: 300 MB}}}\n"
+        "checkpoint: {interval: 2 s, timeout: 8 s}\nactions: [{savepoint: canonical, at: 5 s}]\nrun: {duration: 30 s}\n"
+    )
+
+    verdict = compare(loads(text), jobs=1, check=False).verdict
+
+    assert "Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; " in verdict
