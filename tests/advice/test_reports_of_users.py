@@ -1,13 +1,12 @@
 """What users asked about their jobs, as far as one key of Flink decides it: the whole command, on jobs that are simulated."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.app.verbs.advise import advise
 from tests.app.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
+from tests.places import DATA
 
-REPORTS = Path(__file__).parents[1] / "data" / "reports"
+REPORTS = DATA / "reports"
 
 
 def advised(folder, file, *changes, **options):

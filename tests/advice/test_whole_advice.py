@@ -20,8 +20,9 @@ from tests.advice.levers.test_lever_search import Uploading
 from tests.advice.made_up import JOB
 from tests.advice.test_horizon import JOB as GROWING
 from tests.advice.test_race import MadeUp
+from tests.places import DATA
 
-TEXTS = Path(__file__).parents[1] / "data" / "advice"
+TEXTS = DATA / "advice"
 HISTORY = """\
 backtest:
   runs: 3

@@ -1,7 +1,6 @@
 """What the comparison with a real Flink counts, prints, and says where there is none."""
 
 import importlib.metadata
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,7 @@ from benchmarks.flink.protocols import INTERRUPTIBLE, PROTOCOLS, UNALIGNED
 from benchmarks.flink.switch import imported, predict
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
-
-REST = Path(__file__).parent.parent / "data" / "rest"
+from tests.places import REST
 
 
 @pytest.fixture(scope="module")

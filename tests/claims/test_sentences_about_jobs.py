@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,15 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from tests.claims.job_templates import TEMPLATES, ToldJob, ToldLog, sentences
 from tests.claims.printed import false_sentences
+from tests.places import DATA, USERS
 
-DATA = Path(__file__).parents[1] / "data"
 JOBS = [
     *DATA.glob("planted/*.zip"),
     *DATA.glob("rest/*.zip"),
     *DATA.glob("recordings/*savepoint*.gz"),
     *DATA.glob("recordings/*syncflush2*"),
     *(
-        DATA / "users-jobs" / f"{name}.zip"
+        USERS / f"{name}.zip"
         for name in ("R2-burst11-aligned", "R6-grow-aligned", "R7-cores-aligned", "R10-q12-unaligned")
     ),
 ]

@@ -7,7 +7,6 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,7 @@ from sim.model.schema.study import loads
 from sim.studies.compare import compare
 from tests.claims.printed import Printed, false_sentences, split
 from tests.claims.templates import TEMPLATES
+from tests.places import DATA
 from tests.studies.comparison.sentence_numbers import compared, sentences
 
 QUICK_SEEDS = (
@@ -24,7 +24,7 @@ QUICK_SEEDS = (
     1046,
 )  # 1010: checkpoints are under way when the job ends; 1046: its first final one fails
 SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)
-WORLDS = Path(__file__).parents[1] / "data" / "worlds"
+WORLDS = DATA / "worlds"
 # of pandas, about replications without a failure
 pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")
 

@@ -1,7 +1,5 @@
 """Whatever a user points at is told apart by what it is, not by its name."""
 
-from pathlib import Path
-
 import pytest
 
 import benchmarks.lab  # noqa: F401 - a recording is the lab's
@@ -12,9 +10,9 @@ from sim.jobs.reading import read_any, read_source, to_document
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
+from tests.places import RECORDINGS, REST
 
-DATA = Path(__file__).parent.parent / "data"
-LOG = DATA / "rest" / "jobmanager.log"
+LOG = REST / "jobmanager.log"
 
 
 def test_a_folder_of_logs(tmp_path):
@@ -65,8 +63,8 @@ def test_nothing_there(tmp_path):
 def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_inferred():
     """Under one name for whoever compares."""
     recording, job = (
-        read_any(DATA / "recordings" / "p2-severe-aligned.json.gz"),
-        read_any(DATA / "rest" / "pressed.zip"),
+        read_any(RECORDINGS / "p2-severe-aligned.json.gz"),
+        read_any(REST / "pressed.zip"),
     )
 
     assert to_document(recording).document["job"]["sink"]["service"] == "3 ms"

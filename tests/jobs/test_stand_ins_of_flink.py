@@ -6,7 +6,6 @@ number came from a stand-in, the texts would differ.
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,8 @@ from sim.jobs.observations import observed
 from sim.jobs.reading import infer, read_source, recorded_job
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
+from tests.places import DATA, REST
 
-DATA = Path(__file__).parents[1] / "data"
 FIELDS = (
     ("latest_ack_timestamp", "end_to_end_duration", "state_size"),
     ("checkpointed_size", "processed_data", "persisted_data", "alignment_buffered", "processed", "persisted"),
@@ -59,7 +58,7 @@ def printed(snapshot):
 
 @pytest.fixture(scope="module")
 def snapshot():
-    return read_saved(DATA / "rest" / "pressed.zip")
+    return read_saved(REST / "pressed.zip")
 
 
 @pytest.mark.parametrize("fields", FIELDS, ids=lambda fields: fields[0])

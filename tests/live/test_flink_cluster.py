@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.flink.cluster import Cluster, FlinkError
 from benchmarks.flink.job import PacedJob
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
-ROOT = Path(__file__).parent.parent.parent
 
 HOLD = """
 import time

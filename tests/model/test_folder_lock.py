@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from sim.model.files import LOCK, FolderInUseError, locked
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 ENTERING = """
 import sys
 from pathlib import Path

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from sim.model.files import remove_partials, replace_file, replace_text
-
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ runs take milliseconds.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sim.model.schema.writer import write
+from tests.places import DATA
 from tests.worlds.broken import suit
 from tests.worlds.draw import Document, Draw, rescales
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
@@ -45,7 +44,7 @@ from tests.worlds.wrong import WRONG
 
 __all__ = ["FOLDER", "document", "text"]
 
-FOLDER = Path(__file__).parent.parent / "data" / "worlds"
+FOLDER = DATA / "worlds"
 """Where the traces of worlds lie, and the worlds that once failed."""
 
 

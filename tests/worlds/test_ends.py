@@ -1,7 +1,6 @@
 """Jobs that stop, end and are rescaled with output under way commit each record once; what is truly lost or written twice is told."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,9 @@ from sim.runtime.task.parts import TaskParts
 from sim.runtime.task.sink import SinkWriter
 from tests.laws.small_jobs import MS
 from tests.oracle import ENGINES
+from tests.places import DATA
 
-WORLDS = Path(__file__).parents[1] / "data" / "worlds"
+WORLDS = DATA / "worlds"
 COMMITTED = {
     "cascade-behind-a-rescaled-broadcast": {"k0": 333, "kk": 330},
     "cascade-with-a-rescaled-stage": {"a": 2742, "b": 2242},

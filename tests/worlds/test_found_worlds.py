@@ -1,15 +1,15 @@
 """Worlds that once broke a run, shrunk: each asks a question, and its run is sound."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sim.model.schema.study import load
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-WORLDS = Path(__file__).parents[1] / "data" / "worlds"
+WORLDS = DATA / "worlds"
 
 
 def ran(world):

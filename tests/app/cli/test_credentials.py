@@ -1,13 +1,12 @@
 """Credentials in an address stay out of all that is printed or kept, since reports are made to be sent."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.conftest import FakeFlink
+from tests.places import REST
 
 SECRET = "s3cret-word"
-SAVED = Path(__file__).parents[2] / "data" / "rest" / "keeping-up.zip"
+SAVED = REST / "keeping-up.zip"
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 """Defaults that decide are named: one slot per task manager, union list state that is cleared, and lists that make axes."""
 
-from pathlib import Path
-
 import pytest
 
-REPORTS = Path(__file__).parents[2] / "data" / "reports"
+from tests.places import DATA
+
+REPORTS = DATA / "reports"
 PRESSED = """\
 # How much data is in flight?
 version: 1

@@ -1,10 +1,9 @@
 """Golden: what `ckptsim run` says about a committed scenario holds the excerpt that is kept of it, word for word."""
 
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 EXCERPTS = sorted((ROOT / "tests" / "data" / "excerpts").glob("*.txt"))
 DEAR = ("flink-37375-slow-dfs-nodes", "flip-76-vicious-circle", "flink-37375-number-of-writers")
 """They take as long as all others together: the slow half reads them."""

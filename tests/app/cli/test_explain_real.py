@@ -3,14 +3,12 @@
 import gzip
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.source.saved import read_saved
 from tests.app.cli.conftest import without_axes
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST
 
 
 def one_line(done, code=3):

@@ -1,15 +1,13 @@
 """`ckptsim import` and `ckptsim schema`."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.evidence.backtest import TooLargeError
 from sim.model.schema.study import load, loads
 from sim.model.schema.writer import SCHEMA_LINE
-
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+from tests.places import ROOT, USERS
 
 
 def without_history(file):
@@ -187,6 +185,6 @@ def test_the_columns_of_the_results(ckptsim):
 
 def test_what_schema_prints_is_what_is_committed(ckptsim):
     """docs/adding.md writes the file from it."""
-    committed = Path(__file__).parents[3] / "scenarios" / "ckptsim.schema.json"
+    committed = ROOT / "scenarios" / "ckptsim.schema.json"
 
     assert committed.read_text() == ckptsim("schema").stdout

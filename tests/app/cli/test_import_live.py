@@ -6,14 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.source.saved import read_saved, save
 from sim.model.schema.study import load, loads
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST, ROOT
 
 
 def one_line(done, code=3):
@@ -123,9 +121,8 @@ def test_ctrl_c_while_watching(fake_flink, tmp_path):
         "--save",
         str(tmp_path / "kept"),
     ]
-    root = Path(__file__).parents[3]
     running = subprocess.Popen(
-        command, cwd=root, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(root)}
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
     )
     deadline = time.monotonic() + 30
     while not (tmp_path / "kept").exists() and time.monotonic() < deadline:

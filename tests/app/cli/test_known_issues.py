@@ -1,14 +1,13 @@
 """`ckptsim known-issues`, and what other commands say of known defects."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.evidence.known_issues import known_issues
 from sim.model.schema.study import loads
+from tests.places import DATA, USERS
 
-DATA = Path(__file__).parents[2] / "data"
 REPORT = DATA / "reports" / "br11" / "scenario.yaml"
 """apache/hudi#19215 and #19357: a job restarts while Hudi's coordinator commits."""
 JOB = """\
@@ -197,7 +196,7 @@ def test_real_answers_of_a_job(ckptsim, source, applies, may):
 
 
 def test_an_explanation_of_a_real_job_says_it(ckptsim):
-    done = ckptsim("explain", DATA / "users-jobs" / "R10-q12-aligned.zip", "--json")
+    done = ckptsim("explain", USERS / "R10-q12-aligned.zip", "--json")
 
     assert "known defect FLINK-27789" in done.stderr
     assert "FLINK-27789" in {row["id"] for row in json.loads(done.stdout)["known_issues"]}

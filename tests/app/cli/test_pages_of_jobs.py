@@ -1,16 +1,15 @@
 """`ckptsim report` of a job that really ran, and `timeline`, which refuses it."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 import sim
 from tests.browser import Sight, browser, needs_browser
+from tests.places import REST, USERS
 
-DATA = Path(__file__).parents[2] / "data"
-PRESSED = DATA / "rest" / "pressed.zip"
-J4 = DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"
+PRESSED = REST / "pressed.zip"
+J4 = USERS / "J4-pressed-aligned-r1.zip"
 
 
 def test_a_page_says_what_explain_says(ckptsim, tmp_path):
@@ -43,7 +42,7 @@ def test_a_live_job_and_one_checkpoint(ckptsim, fake_flink, tmp_path):
 
 def test_a_log_has_no_subtasks(ckptsim, tmp_path):
     """A page of what there is."""
-    log = DATA / "rest" / "jobmanager.log"
+    log = REST / "jobmanager.log"
 
     assert ckptsim("report", log, "-o", tmp_path / "page.html").exit_code == 0
     assert "Nothing tells of its subtasks" in (tmp_path / "page.html").read_text()
@@ -73,7 +72,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tmp_path, tiny):
 
 def test_timelines_are_of_simulated_runs(ckptsim, tmp_path):
     """A real job is refused before anything is read, and the password of its address is not printed."""
-    log = DATA / "rest" / "jobmanager.log"
+    log = REST / "jobmanager.log"
     for source in (PRESSED, log, "http://user:s3cret@jobmanager:8081"):
         done = ckptsim("timeline", source, "-o", tmp_path / "t.json")
         assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
@@ -86,7 +85,7 @@ def test_timelines_are_of_simulated_runs(ckptsim, tmp_path):
 @needs_browser
 def test_the_page_in_a_browser(ckptsim, tmp_path):
     """Nothing is wider than the screen, cut, or lies upon another; nothing is fetched."""
-    ckptsim("report", DATA / "users-jobs" / "R3-firing-timeout500.zip", "-o", tmp_path / "page.html")
+    ckptsim("report", USERS / "R3-firing-timeout500.zip", "-o", tmp_path / "page.html")
     with browser() as opened:
         for width, dark, printed in ((1280, False, False), (390, True, False), (794, False, True)):
             assert Sight("", [], [], [], "") == opened.look(

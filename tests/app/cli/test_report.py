@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +9,7 @@ from typer.testing import CliRunner
 from sim.app.cli import app
 from tests.app.cli.conftest import TINY
 from tests.browser import Sight, browser, needs_browser
-
-DATA = Path(__file__).parents[2] / "data"
-REST = DATA / "rest"
+from tests.places import REST
 
 SWEEP = """\
 # Which interval is best?

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from sim.model.files import LOCK, locked
 from sim.runtime.result import Result
 from tests.app.cli.conftest import without_axes
+from tests.places import DATA
 
 
 def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
@@ -295,7 +295,7 @@ def test_wrong_options_are_usage(ckptsim, tiny, options):
 
 def test_a_job_that_restarts_for_ever_is_told(ckptsim, tmp_path):
     """In the sentence and in the table; it is an answer, not a mistake."""
-    world = Path(__file__).parents[2] / "data" / "worlds" / "flush-never-ends.yaml"
+    world = DATA / "worlds" / "flush-never-ends.yaml"
     done = ckptsim("run", world, "--jobs", 1, "--out", tmp_path / "out")
 
     assert done.exit_code == 0

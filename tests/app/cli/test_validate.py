@@ -2,11 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 from sim.jobs import reading
+from tests.places import USERS
 
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 OF_THE_LAB = USERS.parent / "recordings" / "p2-severe-aligned.json.gz"
 
 

@@ -1,14 +1,13 @@
 """Examples of `ckptsim init` are files that run as they are."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.app.examples import EXAMPLES, contents, main_file, question
 from sim.model.schema.study import load
 from sim.studies.sweeps.sweep_file import define
+from tests.places import ROOT
 
-FOLDER = Path(__file__).parents[3] / "sim" / "app" / "examples"
+FOLDER = ROOT / "sim" / "app" / "examples"
 MAX_LINE = 140
 
 

@@ -2,7 +2,6 @@
 
 from html.parser import HTMLParser
 from importlib.resources import files
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,8 +10,8 @@ from sim.app.report.figures import lines
 from sim.app.verbs.pictures import report
 from sim.results.formats import TextTable
 from sim.results.page import Block, Page, html
+from tests.places import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 HOSTILE = '$x$ <script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" \x1b[31m'
 EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +10,7 @@ from typer.testing import CliRunner
 from benchmarks.lab.__main__ import app
 from benchmarks.lab.calibrate import calibrate as calibration_of
 from sim.model.schema.study import load_environment
-
-RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
+from tests.places import RECORDINGS
 
 
 @pytest.fixture

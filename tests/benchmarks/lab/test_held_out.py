@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from benchmarks.lab import read
 from sim.jobs.evidence.prediction import judged, truth, unmodelled
+from tests.places import DATA
 
-HELD_OUT = Path(__file__).parents[2] / "data" / "held-out"
+HELD_OUT = DATA / "held-out"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in HELD_OUT.glob("*.json.gz"))
 QUICK = {"cascade-chain3-bounded", "async-bottleneck-aligned", "killtm-single-unaligned"}
 RECORDINGS_AND_MARKS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 
-RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
+from tests.places import RECORDINGS
+
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,9 @@ from benchmarks.lab import Recording
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
+from tests.places import RECORDINGS
 
-PATH = Path(__file__).parents[2] / "data" / "recordings" / "p4-severe-unaligned.json.gz"
+PATH = RECORDINGS / "p4-severe-unaligned.json.gz"
 
 
 def imported(*actions, placement="isolated"):

@@ -2,16 +2,15 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
 from benchmarks.lab import Recording, read
 from sim.jobs.observations import observed
 from sim.model.quantities import QUANTITIES
+from tests.places import RECORDINGS
 
-DATA = Path(__file__).parents[2] / "data" / "recordings"
-FILES = sorted(DATA.glob("*.json.gz"))
+FILES = sorted(RECORDINGS.glob("*.json.gz"))
 OF_SERIES = {
     "numRecordsInPerSecond",
     "numRecordsOutPerSecond",
@@ -27,7 +26,7 @@ OF_SERIES = {
 
 
 def document():
-    return json.loads(gzip.decompress((DATA / "p4-severe-unaligned.json.gz").read_bytes()))
+    return json.loads(gzip.decompress((RECORDINGS / "p4-severe-unaligned.json.gz").read_bytes()))
 
 
 def values(table, quantity, vertex="", checkpoint=None):
@@ -39,7 +38,7 @@ def values(table, quantity, vertex="", checkpoint=None):
 
 def test_durations_are_those_of_completed_checkpoints():
     """One row per completed checkpoint, the first one marked; the one still in progress is not judged."""
-    recording = read(DATA / "p4-severe-unaligned.json.gz")
+    recording = read(RECORDINGS / "p4-severe-unaligned.json.gz")
     table = observed(recording)
     rows = table[table["quantity"] == "end_to_end_duration"]
     done = [row for row in recording.checkpoints.list if row.status == "COMPLETED"]
@@ -51,7 +50,7 @@ def test_durations_are_those_of_completed_checkpoints():
 
 def test_a_vertex_is_the_median_of_its_subtasks():
     """Even number of subtasks: the mean of the middle two."""
-    table = observed(read(DATA / "p4-severe-unaligned.json.gz"))
+    table = observed(read(RECORDINGS / "p4-severe-unaligned.json.gz"))
 
     persisted = [518044, 513812, 514116, 523276]
     assert [sum(sorted(persisted)[1:3]) / 2] == values(table, "alignment_persisted", "sink", 4)
@@ -61,7 +60,7 @@ def test_a_vertex_is_the_median_of_its_subtasks():
 def test_throughput_is_the_pace_of_the_slowest_stage():
     """Four sinks of 3 ms per record serve 4 / 3 ms = 1333 records/s, whatever the barriers; they are busy and nobody holds them back."""
     for name in ("p4-severe-aligned", "p4-severe-unaligned", "p4-severe-timeout-1s"):
-        table = observed(read(DATA / f"{name}.json.gz"))
+        table = observed(read(RECORDINGS / f"{name}.json.gz"))
 
         assert [pytest.approx(4 / 0.003, rel=0.03)] == values(table, "numRecordsInPerSecond", "sink")
         assert [pytest.approx(1000, abs=20)] == values(table, "busyTimeMsPerSecond", "sink")

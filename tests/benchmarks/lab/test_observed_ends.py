@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 
 from benchmarks.lab import Recording
 from benchmarks.lab.ends import of_the_end
 from sim.model.quantities import QUANTITIES
-
-DATA = Path(__file__).parents[2] / "data" / "recordings"
+from tests.places import RECORDINGS
 
 
 def recorded(**changes):
-    document = json.loads(gzip.decompress((DATA / "p2-severe-aligned.json.gz").read_bytes()))
+    document = json.loads(gzip.decompress((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()))
     for node in document["config"]["nodes"]:
         node["commit"] = "independent" if node["id"] == "sink" else "none"
     for point in document["checkpoints"]["list"]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.lab import Recording
 from benchmarks.lab.failures import caught_up_ms, of_failures
-
-DATA = Path(__file__).parents[2] / "data" / "recordings"
+from tests.places import RECORDINGS
 
 
 def recorded(events, metrics=None):
-    document = json.loads(gzip.decompress((DATA / "p2-severe-aligned.json.gz").read_bytes()))
+    document = json.loads(gzip.decompress((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()))
     return Recording.model_validate(document | {"events": events, "metrics": metrics or {}})
 
 

@@ -1,15 +1,14 @@
 """Recordings are read as they are, and whatever is none is refused with one clear message."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from benchmarks.lab import read
 from sim.jobs.source.recorded_job import RecordingError
+from tests.places import RECORDINGS
 
-DATA = Path(__file__).parents[2] / "data" / "recordings"
-FILES = sorted(DATA.glob("*.json.gz"))
+FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
 
 def refusal(tmp_path, content, name="recording.json", **options):
@@ -40,7 +39,7 @@ def test_every_recording_of_ours_is_read(path):
 
 def test_the_recordings_are_part_of_the_project():
     """The table of the README names each of them."""
-    named = (DATA / "README.md").read_text()
+    named = (RECORDINGS / "README.md").read_text()
 
     assert len(FILES) == 29
     assert [path.name for path in FILES if f"`{path.name.removesuffix('.json.gz')}`" not in named] == []

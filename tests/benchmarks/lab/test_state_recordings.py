@@ -12,8 +12,8 @@ from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
+from tests.places import RECORDINGS
 
-RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"
 
 

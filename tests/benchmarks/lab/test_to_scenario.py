@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,13 +9,13 @@ from benchmarks.lab import Recording, read
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
+from tests.places import RECORDINGS
 
-DATA = Path(__file__).parents[2] / "data" / "recordings"
-FILES = sorted(DATA.glob("*.json.gz"))
+FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
 
 def document(name="p4-severe-unaligned"):
-    return json.loads(gzip.decompress((DATA / f"{name}.json.gz").read_bytes()))
+    return json.loads(gzip.decompress((RECORDINGS / f"{name}.json.gz").read_bytes()))
 
 
 def imported(recorded, **options):
@@ -32,7 +31,7 @@ def with_node(index, **changes):
 
 def test_a_chain_reads_like_its_configuration():
     """Source, map, sink: what a person would have written."""
-    scenario, question, comments, lost = to_document(read(DATA / "p4-severe-unaligned.json.gz"))
+    scenario, question, comments, lost = to_document(read(RECORDINGS / "p4-severe-unaligned.json.gz"))
 
     assert scenario["job"] == {
         "src": {
@@ -87,7 +86,7 @@ def test_nothing_observed_goes_in(path):
 
 def test_three_kinds_of_barriers_are_compared_on_request():
     """`compare` asks the other question: an axis instead of the recorded setting, with the recorded timeout if there is one."""
-    scenario, question, _, _ = to_document(read(DATA / "p4-severe-timeout-1s.json.gz"), compare=True)
+    scenario, question, _, _ = to_document(read(RECORDINGS / "p4-severe-timeout-1s.json.gz"), compare=True)
     recorded = document("p4-severe-timeout-1s")
     recorded["config"]["flink"]["execution.checkpointing.aligned-checkpoint-timeout"] = "500ms"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -21,8 +20,8 @@ from sim.jobs.evidence.prediction import (
 from sim.jobs.observations import observation_table, observed
 from sim.model.scenario import Scenario
 from sim.runtime.simulate import simulate
+from tests.places import RECORDINGS
 
-RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAN = float("nan")
 
 

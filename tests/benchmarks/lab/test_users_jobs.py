@@ -1,7 +1,5 @@
 """Recordings of jobs that nobody configured for them: which bars predictions meet, and in which order they put the runs of one job."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -9,8 +7,8 @@ from benchmarks.lab.orderings import MEASURED_BARS, bars, orderings
 from benchmarks.lab.settings import settings_of_job
 from sim.jobs.evidence.prediction import judge
 from sim.jobs.reading import read_any
+from tests.places import USERS
 
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 MET = {bar.what for bar in MEASURED_BARS}
 
 

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,9 @@ from sim.model.schema.study import load
 from sim.protocol.recovery import Heartbeats
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-RUNS = Path(__file__).parents[2] / "data" / "lost-task-managers"
+RUNS = DATA / "lost-task-managers"
 KILLED = {
     "L1-lost-calm-aligned": datetime.fromisoformat("2026-11-23 13:07:19.103"),
     "L2-lost-pressed-aligned": datetime.fromisoformat("2026-11-23 13:12:20.373"),

@@ -1,7 +1,5 @@
 """A file that cannot be judged says why; the others are judged all the same."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -9,10 +7,9 @@ from benchmarks.lab import read
 from sim.jobs.evidence import prediction
 from sim.jobs.evidence.prediction import judge, scenario_of
 from sim.jobs.reading import to_document
+from tests.places import RECORDINGS
 
-RECORDING = min(
-    (Path(__file__).parents[2] / "data" / "recordings").glob("*.json.gz"), key=lambda path: path.stat().st_size
-)
+RECORDING = min(RECORDINGS.glob("*.json.gz"), key=lambda path: path.stat().st_size)
 
 
 def test_a_damaged_file_is_a_trouble_with_its_path(tmp_path):

@@ -2,14 +2,14 @@
 
 import re
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
 from sim.model.schema.study import load
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-RUN = Path(__file__).parents[2] / "data" / "lost-task-managers" / "C1-limit-on-recovery"
+RUN = DATA / "lost-task-managers" / "C1-limit-on-recovery"
 KILLED = {
     "today": datetime.fromisoformat("2026-11-23 23:08:51.600"),
     "advised": datetime.fromisoformat("2026-11-23 23:14:48.723"),

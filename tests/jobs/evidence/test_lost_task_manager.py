@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,9 @@ from sim.model.schema.study import load
 from sim.protocol.recovery import Heartbeats
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-RUN = Path(__file__).parents[2] / "data" / "lost-task-managers" / "K7-lost-pressed-aligned"
+RUN = DATA / "lost-task-managers" / "K7-lost-pressed-aligned"
 KILLED = datetime.fromisoformat("2026-11-23 02:08:53.217")
 SECOND = 1_000_000_000
 

@@ -1,7 +1,6 @@
 """What a job does at another parallelism on the same cores, predicted from a recording of the one and held to that of the other."""
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,9 @@ from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.results.summary import cold_start, summarize
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-SCALING = Path(__file__).parents[2] / "data" / "scaling"
+SCALING = DATA / "scaling"
 TWO, FOUR = "K3-scale-p2-aligned", "K1-contended-aligned"
 VERTICES = ("events", "parse", "profile+out-writer")
 

@@ -1,7 +1,5 @@
 """Histories of checkpoints: recorded ones, and small ones made by hand."""
 
-from pathlib import Path
-
 import pytest
 
 import benchmarks.lab  # noqa: F401 - some recordings are the lab's
@@ -11,8 +9,8 @@ from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.jobs.source.rest_job import RestInput, RestVertex
+from tests.places import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 TWO_VERTICES = (
     RestVertex("a", "src", ("src",), 1, 128, ()),
     RestVertex("b", "sink", ("sink",), 2, 128, (RestInput("src", "HASH"),)),

@@ -1,13 +1,12 @@
 """Causes planted afresh on a real Flink, and whether they are named (`tests/data/planted-afresh/README.md`)."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.flink.causes import RUNS
 from benchmarks.flink.planted import is_met, verdicts
+from tests.places import DATA
 
-KEPT = Path(__file__).parents[2] / "data" / "planted-afresh"
+KEPT = DATA / "planted-afresh"
 CAUSES = {cause.name: cause for run in RUNS for cause in run.causes}
 TOO_SHORT = {"window"}
 """Timers that fire for 400 ms every 11 s: three of forty checkpoints meet them, which shows no rhythm."""

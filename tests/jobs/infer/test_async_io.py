@@ -2,7 +2,6 @@
 
 import copy
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,7 @@ from sim.model.schema.writer import write
 from sim.model.units import parse_duration
 from sim.results.summary import summarize
 from sim.runtime.simulate import simulate
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.places import DATA, USERS
 
 
 @cache
@@ -57,7 +55,7 @@ def test_other_barriers_are_predicted_from_a_full_queue():
 
 def test_an_operator_that_says_async_is_asked_for_its_latency():
     """Its snapshots hold no request, but its name says that it makes some."""
-    snapshot = read_saved(DATA / "users-jobs" / "J2-count-aligned.zip")
+    snapshot = read_saved(USERS / "J2-count-aligned.zip")
     answers = copy.deepcopy(dict(snapshot.answers))
     for vertex in answers[f"/jobs/{snapshot.job}"]["vertices"]:
         vertex["name"] = vertex["name"].replace("Parse", "async wait operator")

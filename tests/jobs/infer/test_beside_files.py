@@ -1,14 +1,11 @@
 """What asynchronous phases tell where operators upload themselves, and where channel state is written beside state."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.lab.as_answers import as_answers
 from sim.jobs.infer.scenario import infer_scenario
 from sim.model.units import parse_duration
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.places import DATA
 
 
 def document(recording):

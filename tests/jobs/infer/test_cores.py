@@ -1,15 +1,12 @@
 """The cores of a real job's hosts: how many there are, and what its records take on idle ones."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.units import parse_duration
-
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+from tests.places import USERS
 
 
 def with_processor_time(name, cores):

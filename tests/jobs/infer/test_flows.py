@@ -2,7 +2,6 @@
 
 import copy
 import math
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,7 @@ from sim.jobs.infer.flows import flows
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """What snapshots of RocksDB cost beside their bytes, in histories made by hand and in a recorded one."""
 
-from pathlib import Path
-
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.file_history import Point, files_of
 from sim.jobs.infer.flows import infer_flushes
 from sim.jobs.source.recorded_job import Phases, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.model.units import parse_byte_rate
+from tests.places import USERS
 
-J3 = Path(__file__).parents[2] / "data" / "users-jobs" / "J3-rocksdb-aligned.zip"
+J3 = USERS / "J3-rocksdb-aligned.zip"
 MB = 10**6
 
 

@@ -1,14 +1,13 @@
 """How fast state is read into the heap: held to what the TaskManagers' logs say of it (`tests/data/heap-restores/README.md`)."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.saved import read_saved
 from sim.model.units import parse_byte_rate
+from tests.places import DATA
 
-FOLDER = Path(__file__).parents[2] / "data" / "heap-restores"
+FOLDER = DATA / "heap-restores"
 LOGGED = {
     "values-100": (41.73e6, 1.084, 0.885),
     "values-1000": (96.79e6, 0.396, 0.481),

@@ -1,7 +1,5 @@
 """What an import says of unaligned checkpoints that its job has never taken, and of the start that a short history shows."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.infer.draft import Draft
@@ -9,12 +7,11 @@ from sim.jobs.infer.heap import infer_cold_start
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
-
-JOBS = Path(__file__).parents[2] / "data" / "users-jobs"
+from tests.places import USERS
 
 
 def inferred(name, change=lambda answers: None):
-    snapshot = read_saved(JOBS / f"{name}.zip")
+    snapshot = read_saved(USERS / f"{name}.zip")
     change(snapshot.answers)
     return infer_scenario(snapshot)
 
@@ -67,7 +64,7 @@ def test_a_long_history_or_one_that_lacks_the_start_shows_a_job_that_is_warm(cha
 @pytest.mark.parametrize(("on_core", "factor"), [(None, 2.0), ("25 %", 1.25)])
 def test_only_the_time_on_a_core_is_longer_in_cold_code(on_core, factor):
     """Calls and sleeps take as long in code that is not compiled yet."""
-    job = RestJob(read_saved(JOBS / "J2-count-unaligned.zip"))
+    job = RestJob(read_saved(USERS / "J2-count-unaligned.zip"))
     draft = Draft()
     draft.document |= {"cluster": {"profile": "2.x"} | ({"on-core": on_core} if on_core else {})}
     infer_cold_start(draft, job)

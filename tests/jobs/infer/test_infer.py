@@ -2,7 +2,6 @@
 
 import copy
 import math
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,7 @@ from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.model.units import parse_duration, parse_rate
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST
 
 
 def text(inference):

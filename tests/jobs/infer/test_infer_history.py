@@ -2,7 +2,6 @@
 
 import copy
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,7 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.writer import write
 from sim.model.units import parse_duration, parse_size
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 import copy
 import re
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
-
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+from tests.places import USERS
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """A changelog in memory is told by its sizes, and what it costs by its synchronous part."""
 
-from pathlib import Path
-
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.saved import read_saved
 from sim.model.units import parse_duration
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.places import DATA
 
 
 def state(recording):

@@ -1,7 +1,5 @@
 """What an import of a job says of other state backends, held to the same job on those."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
@@ -9,13 +7,14 @@ from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
+from tests.places import DATA
 
-DATA = Path(__file__).parents[2] / "data" / "backends"
+BACKENDS = DATA / "backends"
 PROFILE = 'job."profile+out-writer"'
 
 
 def inferred(name):
-    return infer_scenario(read_saved(DATA / f"{name}.zip"))
+    return infer_scenario(read_saved(BACKENDS / f"{name}.zip"))
 
 
 def predicted(name, *overrides):

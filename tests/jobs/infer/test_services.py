@@ -2,7 +2,6 @@
 
 import copy
 import math
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,7 @@ from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.units import parse_duration, parse_number
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.places import REST
 
 
 @pytest.fixture
@@ -22,7 +20,7 @@ def inferred():
     """
 
     def infer(records=(1, 1), idle=(0, 0), samples=math.inf):
-        snapshot = read_saved(DATA / "rest" / "pressed.zip")
+        snapshot = read_saved(REST / "pressed.zip")
         kept = list(snapshot.samples)[:: max(1, len(snapshot.samples) // samples) if samples < math.inf else 1]
         answers = {time_ms: copy.deepcopy(dict(snapshot.samples[time_ms])) for time_ms in kept}
         sink = next(

@@ -1,7 +1,5 @@
 """Whether a lost task manager leaves the job slots: free ones in Flink's answers, or a question."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
@@ -9,8 +7,7 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-
-USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+from tests.places import USERS
 
 
 @pytest.mark.parametrize(

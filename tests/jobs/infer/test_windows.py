@@ -2,7 +2,6 @@
 
 import copy
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from sim.jobs.infer.windows import (
 )
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
+from tests.places import REST
 
-REST = Path(__file__).parents[2] / "data" / "rest"
 SECOND = 10**9
 PERIOD_MS = 7000
 FALLS_MS = -500  # before each whole multiple of 7 s

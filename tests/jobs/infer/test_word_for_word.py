@@ -12,8 +12,8 @@ import pytest
 from benchmarks.lab import Recording
 from sim.jobs.reading import infer, read_source, to_document
 from sim.model.schema.writer import write
+from tests.places import DATA
 
-DATA = Path(__file__).parents[2] / "data"
 KEPT = DATA / "imports"
 JOBS = [
     f"{folder}/{name}"

@@ -2,15 +2,15 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
+from tests.places import REST
 
-ARCHIVE = Path(__file__).parents[2] / "data" / "rest" / "archive.json.gz"
+ARCHIVE = REST / "archive.json.gz"
 
 
 def refusal(tmp_path, document, job=None):

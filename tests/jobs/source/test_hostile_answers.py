@@ -2,7 +2,6 @@
 
 import copy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -18,8 +17,8 @@ from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.writer import write
+from tests.places import REST
 
-REST = Path(__file__).parents[2] / "data" / "rest"
 SNAPSHOTS = [read_saved(REST / f"{name}.zip") for name in ("pressed", "keeping-up")]
 ODD = st.sampled_from(
     [

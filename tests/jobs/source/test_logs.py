@@ -1,15 +1,15 @@
 """Logs of a JobManager, in the words of every version, however they were rotated."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.source.job_log import read_logs
 from sim.jobs.source.recorded_job import RecordingError
+from tests.places import REST
 
 JOB, OTHER = "0123456789abcdef" * 2, "f" * 32
-LOG = Path(__file__).parents[2] / "data" / "rest" / "jobmanager.log"
+LOG = REST / "jobmanager.log"
 
 
 def line(

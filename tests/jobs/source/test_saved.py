@@ -15,8 +15,7 @@ from sim.jobs.source import saved
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved, save
-
-REST = Path(__file__).parents[2] / "data" / "rest"
+from tests.places import REST
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.9 to 2.3."""
 
-from pathlib import Path
-
 import pytest
 
 from sim.jobs.history.explanation import answer, answer_text
@@ -9,8 +7,9 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
 from sim.jobs.source.recorded_job import RecordedCheckpoint
+from tests.places import DATA
 
-REPORTS = Path(__file__).parents[2] / "data" / "reports" / "br10a"
+REPORTS = DATA / "reports" / "br10a"
 JOB = "0123456789abcdef0123456789abcdef"
 TASK = "Source: orders -> Map (2/3)"
 STATE = f"Job Orders ({JOB}) switched from state CREATED to RUNNING."

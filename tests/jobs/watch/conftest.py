@@ -1,7 +1,6 @@
 """A JobManager that plays a script: checkpoints, load and state through time, by a clock that does not wait."""
 
 import copy
-from pathlib import Path
 
 import pytest
 
@@ -9,8 +8,8 @@ from sim.app.verbs.common import Listener
 from sim.app.verbs.watch import WatchClock, watch
 from sim.jobs.source.rest_answers import is_id
 from tests.conftest import FakeFlink
+from tests.places import REST
 
-SAVED = Path(__file__).parents[2] / "data" / "rest"
 S = 1000  # ms
 
 
@@ -35,7 +34,7 @@ class PlayedFlink(FakeFlink):
     """
 
     def __init__(self, name="keeping-up"):
-        super().__init__(SAVED / f"{name}.zip")
+        super().__init__(REST / f"{name}.zip")
         self.first = f"/jobs/{self.job}"
         self.about = self.answers[self.first]
         self.begun_ms = self.about["now"]

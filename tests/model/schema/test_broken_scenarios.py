@@ -1,6 +1,5 @@
 """Every mistake is told with its place, all of them in one go, and never with a traceback."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -10,10 +9,7 @@ from hypothesis import strategies as st
 
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
-
-_spec = importlib.util.spec_from_file_location("broken", Path(__file__).with_name("broken.py"))
-broken = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(broken)
+from tests.model.schema import broken
 
 
 def outcome(text, *overrides):
@@ -33,8 +29,8 @@ def problems(text):
 @pytest.mark.parametrize("name", broken.BROKEN)
 def test_a_broken_scenario_says_what_and_where(name):
     """The named mistakes are told, and nothing else."""
-    text, expected = broken.BROKEN[name]
-    lines = str(problems(text)).splitlines()
+    wrong, *expected = broken.BROKEN[name]
+    lines = str(problems(broken.scenario(wrong))).splitlines()
 
     assert len(expected) == len(lines), lines
     for fragment in expected:

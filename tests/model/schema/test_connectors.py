@@ -1,7 +1,5 @@
 """What a vertex writes to decides what its commit is, and when its output is visible."""
 
-from pathlib import Path
-
 import pytest
 
 import sim
@@ -10,8 +8,9 @@ from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS, commit_of
 from sim.protocol.options import forced_aligned_edges
 from sim.runtime.simulate import simulate
+from tests.places import ROOT
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = ROOT / "scenarios"
 JOB = """\
 # A job with a sink.
 version: 1

@@ -7,6 +7,7 @@ import pytest
 from sim.model.schema.flink_file import about_file, read_flink_file
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
+from tests.places import DATA
 
 SCENARIO = """\
 job:
@@ -342,7 +343,7 @@ def test_a_key_without_a_value_is_not_set(tmp_path):
 
 def test_a_manifest_that_was_pasted_runs():
     """The report br08: a RocksDB option that is not modelled stopped it, and slots were said to have no effect."""
-    given = load(Path(__file__).parents[2] / "data/reports/br08/scenario.yaml")
+    given = load(DATA / "reports/br08/scenario.yaml")
     (left,) = [warning.message for warning in given.warnings if "not modelled" in warning.message]
 
     assert (given.scenarios[0].cluster.placement, given.scenarios[0].cluster.slots) == ("spread", 10)

@@ -1,15 +1,15 @@
 """The committed scenarios and their schema."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from sim.model.schema.reference import json_schema, schema_text
 from sim.model.schema.study import load
 from sim.model.schema.writer import SCHEMA_LINE
+from tests.places import ROOT
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = ROOT / "scenarios"
 FILES = sorted(SCENARIOS.glob("*.yaml"))
 
 

@@ -2,9 +2,10 @@
 
 import gzip
 import shutil
-from pathlib import Path
 
-LOG = Path(__file__).parents[2] / "data" / "rest" / "jobmanager.log"
+from tests.places import REST
+
+LOG = REST / "jobmanager.log"
 
 
 def write_traces(folder):

@@ -6,7 +6,6 @@ import json
 import shutil
 import tempfile
 import zipfile
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -16,10 +15,10 @@ from sim.jobs.reading import read_any
 from sim.studies.traces import files
 from sim.studies.traces.files import rows_of
 from sim.studies.traces.listing import TraceFile, list_files
+from tests.places import DATA, REST
 
-DATA = Path(__file__).parents[2] / "data"
 ANSWER = f"jobs/{'a' * 32}/checkpoints.json"
-LOG = DATA / "rest" / "jobmanager.log"
+LOG = REST / "jobmanager.log"
 
 
 def read(folder):
@@ -78,14 +77,14 @@ def test_reasons_say_nothing_that_a_terminal_obeys(tmp_path):
 
 
 def test_folders_of_answers(tmp_path):
-    with zipfile.ZipFile(DATA / "rest" / "pressed.zip") as archive:
+    with zipfile.ZipFile(REST / "pressed.zip") as archive:
         archive.extractall(tmp_path / "saved")
     (tmp_path / "saved" / "kills.csv").write_text("kill_epoch_s\n7\n")
     found = read(tmp_path)
 
     assert {("checkpoints", "saved"), ("failures", "saved/kills")} == set(found)
     assert (
-        read_any(DATA / "rest" / "pressed.zip").checkpoints_table()["id"].tolist()
+        read_any(REST / "pressed.zip").checkpoints_table()["id"].tolist()
         == found["checkpoints", "saved"]["id"].tolist()
     )
 
@@ -214,7 +213,7 @@ def test_names_in_a_zip_that_lead_elsewhere(tmp_path):
 
 def test_large_documents_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_JSON", 100)
-    shutil.copy(DATA / "rest" / "archive.json.gz", tmp_path)
+    shutil.copy(REST / "archive.json.gz", tmp_path)
 
     assert reasons(tmp_path) == ["holds more than 0 MB: not read any further"]
 

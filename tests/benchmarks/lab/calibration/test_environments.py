@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app
 from sim.model.scenario import Overheads
 from sim.model.schema.study import DEFAULT, load_environment
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[4]
 PACKAGED = ROOT / "sim" / "model" / "schema" / "environments" / f"{DEFAULT}.yaml"
 
 

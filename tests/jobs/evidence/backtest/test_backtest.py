@@ -1,7 +1,6 @@
 """Recordings of jobs like users' jobs: what their own history says of the simulation."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,7 @@ from sim.model.schema.history_file import contradiction, section_of, verdict
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from tests.jobs.infer.test_infer_log import restarting_log
-
-DATA = Path(__file__).parents[3] / "data"
-USERS = DATA / "users-jobs"
+from tests.places import RECORDINGS, REST, USERS
 
 
 def off(name):
@@ -42,7 +39,7 @@ def test_the_tail_of_the_history_is_simulated(name):
 
 def test_state_with_a_changelog_is_about_as_large_as_observed():
     """A materialisation holds what RocksDB has not merged, and the first half of this history fills the state: a fifth too large."""
-    found = backtest(read_any(DATA / "users-jobs" / "R5-changelog-aligned.zip"))
+    found = backtest(read_any(USERS / "R5-changelog-aligned.zip"))
     size, written = found.of("full-size"), found.of("checkpointed")
 
     assert size.observed.p50 == pytest.approx(size.predicted.p50, rel=0.25)
@@ -51,7 +48,7 @@ def test_state_with_a_changelog_is_about_as_large_as_observed():
 
 def test_a_job_of_paced_work_agrees_with_its_history():
     """Work that sleeps, storage in memory: nothing is off."""
-    found = backtest(read(DATA / "recordings" / "p4-severe-aligned.json.gz"))
+    found = backtest(read(RECORDINGS / "p4-severe-aligned.json.gz"))
 
     assert found.off == ()
     lines = backtest_lines(found)
@@ -97,7 +94,7 @@ def test_the_section_reads_back():
 
 def test_nothing_to_compare_with():
     """A history without a completed checkpoint."""
-    job = read_any(DATA / "rest" / "pressed.zip")
+    job = read_any(REST / "pressed.zip")
     empty = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
 
     with pytest.raises(NoHistoryError):
@@ -105,7 +102,7 @@ def test_nothing_to_compare_with():
 
 
 def test_only_a_first_checkpoint_that_completed_is_named():
-    job = read_any(DATA / "rest" / "pressed.zip")
+    job = read_any(REST / "pressed.zip")
     first = job.checkpoints.list[0].model_copy(update={"id": 1})
     one = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": (first,)})})
     none = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})

@@ -1,7 +1,6 @@
 """How long and how often the job as it is is simulated."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,8 +8,9 @@ from sim.jobs.evidence import backtest
 from sim.jobs.evidence.backtest import TooLargeError, runs_within
 from sim.jobs.evidence.prediction import scenario_of
 from sim.jobs.reading import read_any
+from tests.places import REST
 
-PRESSED = Path(__file__).parents[3] / "data" / "rest" / "pressed.zip"
+PRESSED = REST / "pressed.zip"
 S = 10**9
 
 

@@ -1,14 +1,13 @@
 """A scenario unlike all recordings says so, in one line that names what nobody recorded; one like them says nothing."""
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from sim.jobs.evidence.envelope import envelope, warning
 from sim.model.schema.study import load, loads
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[4]
 SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 

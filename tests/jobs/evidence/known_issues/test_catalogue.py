@@ -1,7 +1,6 @@
 """The catalogue of known defects: each entry has a source, a job that it matches, and one that it does not."""
 
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,9 @@ from sim.jobs.evidence.known_issues import KnownIssue, issues_of, known_issues, 
 from sim.model.cluster import version_span
 from sim.model.schema.study import loads
 from sim.runtime.manifest import identity
+from tests.places import DATA
 
-JOBS = tomllib.loads((Path(__file__).parents[3] / "data" / "known-issues.toml").read_text())
+JOBS = tomllib.loads((DATA / "known-issues.toml").read_text())
 ISSUES = {issue.id: issue for issue in known_issues()}
 SMALLEST = """# What is known of this job?
 version: 1

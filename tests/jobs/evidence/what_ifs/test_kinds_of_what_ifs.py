@@ -1,7 +1,6 @@
 """What a scenario changes of the job that was imported."""
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,10 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.job import Vertex
 from sim.model.schema.study import loads
+from tests.places import DATA
 
 JOB = (
-    (Path(__file__).parents[3] / "data" / "tiny.yaml").read_text().replace("[aligned, unaligned]", "aligned")
+    (DATA / "tiny.yaml").read_text().replace("[aligned, unaligned]", "aligned")
     + """
 backtest:
   runs: 3

@@ -1,14 +1,13 @@
 """The schema of sweep files, for editors: what it allows is what is read."""
 
-from pathlib import Path
-
 import pytest
 from ruamel.yaml import YAML
 
 from sim.model.schema.reference import json_schema, schema_text
 from sim.studies.sweeps.design import SweepDocument
+from tests.places import ROOT
 
-SWEEPS = Path(__file__).parents[4] / "scenarios" / "sweeps"
+SWEEPS = ROOT / "scenarios" / "sweeps"
 FILES = sorted(SWEEPS.glob("*.yaml"))
 
 
