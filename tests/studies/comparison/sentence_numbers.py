@@ -8,7 +8,7 @@ from functools import lru_cache
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.runtime.simulate import simulate
-from sim.studies.compare import compare
+from sim.studies.compare import comparison_of
 from tests.worlds.generator import FOLDER, text
 
 NUMBER = re.compile(
@@ -39,7 +39,7 @@ def compared(seed):
             run = replace(scenario.run, seed=scenario.run.seed + k)
             axes = (("checkpoint.barriers", barriers or "own"),)
             results.append(simulate(replace(scenario, run=run, axes=axes), check=False))
-    return compare(results) if results else None
+    return comparison_of(results) if results else None
 
 
 def sentences(comparison):
