@@ -4,8 +4,6 @@ Whatever an input says, the program ends with one of its exit codes and a messag
 memory. A case that breaks this is told by its kind and seed, and kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import shutil
@@ -15,17 +13,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.fuzz.child import Ended, preload, run
+from tests.fuzz.child import preload, run
 from tests.fuzz.inputs import KINDS, make
-
-__all__ = ["finding", "main", "try_case"]
 
 CODES = {0, 1, 2, 3, 4, 5, 130}
 MOST_CPU_S, MOST_MB = 30, 1024
 CONTROL = [chr(n) for n in range(32) if chr(n) not in "\t\n\r"] + ["\x7f", "\u202e"]
 
 
-def finding(ended: Ended) -> str:
+def finding(ended):
     """What is wrong with how a command ended; nothing: the empty string."""
     if "Traceback (most recent call last)" in ended.output:
         return "a traceback: " + ended.output.strip().rpartition("\n")[2][:120]
@@ -42,7 +38,7 @@ def finding(ended: Ended) -> str:
     return ""
 
 
-def try_case(kind: str, seed: int, keep: Path | None = None) -> tuple[Ended, str]:
+def try_case(kind, seed, keep=None):
     """Run one case; a case with a finding is copied below `keep`."""
     with tempfile.TemporaryDirectory(prefix="ckptsim-fuzz-") as name:
         folder = Path(name)
@@ -56,7 +52,7 @@ def try_case(kind: str, seed: int, keep: Path | None = None) -> tuple[Ended, str
     return ended, found
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="cases (default: %(default)s)")
     parser.add_argument(

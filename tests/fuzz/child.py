@@ -11,11 +11,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-__all__ = ["Ended", "preload", "run"]
 
 CPU_LIMIT_S = 60
 """The kernel ends a child that takes more."""
@@ -29,7 +26,7 @@ class Ended(NamedTuple):
     interrupted: bool  # it simulated for longer than it was given, and was asked to stop
 
 
-def preload() -> None:
+def preload():
     """Import the whole program and load the kernel, once, so that no child has to."""
     import matplotlib.pyplot  # noqa: F401, ICN001
 
@@ -43,7 +40,7 @@ def preload() -> None:
     warm()
 
 
-def run(arguments: Sequence[str], folder: Path, patience_s: float = 6) -> Ended:
+def run(arguments, folder, patience_s=6):
     """Fork, run the command line in `folder`, wait.  After `patience_s` of processor time it gets one interrupt, as Ctrl-C sends."""
     log = folder / "output.txt"
     child = os.fork()
@@ -63,7 +60,7 @@ def run(arguments: Sequence[str], folder: Path, patience_s: float = 6) -> Ended:
     return Ended(os.waitstatus_to_exitcode(status), output, cpu_s, usage.ru_maxrss / 1024, interrupted)
 
 
-def _run(arguments: Sequence[str], folder: Path, log: Path) -> None:
+def _run(arguments, folder, log):
     """In the child; never returns."""
     code = 70
     try:
@@ -90,7 +87,7 @@ def _run(arguments: Sequence[str], folder: Path, log: Path) -> None:
         os._exit(code)
 
 
-def _call(arguments: Sequence[str]) -> int:
+def _call(arguments):
     """The exit code, as a shell sees it."""
     from benchmarks.lab.__main__ import app
     from sim.app.cli import main
@@ -103,7 +100,7 @@ def _call(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _cpu_s(child: int) -> float:
+def _cpu_s(child):
     """CPU seconds of a running child."""
     try:
         fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()

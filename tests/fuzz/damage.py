@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from ruamel.yaml import YAML
-
-__all__ = ["HOSTILE", "damaged_bytes", "damaged_lines", "damaged_tree", "damaged_yaml"]
 
 HOSTILE: tuple[Any, ...] = (
     None,
@@ -80,7 +78,7 @@ HOSTILE: tuple[Any, ...] = (
 """Values that mean something else than the one that stood there, or nothing at all."""
 
 
-def damaged_bytes(content: bytes, rng: Random) -> bytes:
+def damaged_bytes(content, rng):
     """Some of it flipped, cut, doubled, overwritten or inserted."""
     data = bytearray(content)
     for _ in range(rng.choice([1, 1, 2, 8])):
@@ -102,7 +100,7 @@ def damaged_bytes(content: bytes, rng: Random) -> bytes:
     return bytes(data)
 
 
-def damaged_lines(content: bytes, rng: Random) -> bytes:
+def damaged_lines(content, rng):
     """Lines left out, doubled, exchanged, indented, joined, with another value behind the colon or comma."""
     lines = content.split(b"\n")
     for _ in range(rng.choice([1, 1, 2, 5])):
@@ -125,11 +123,11 @@ def damaged_lines(content: bytes, rng: Random) -> bytes:
     return b"\n".join(lines)
 
 
-def _text(value: Any) -> bytes:
+def _text(value):
     return (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
 
 
-def damaged_tree(tree: Any, rng: Random) -> Any:
+def damaged_tree(tree, rng):
     """The same JSON-like tree with some nodes replaced, left out, doubled, renamed, nested or exchanged.  `tree` is changed."""
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         places = list(_places(tree))
@@ -140,7 +138,7 @@ def damaged_tree(tree: Any, rng: Random) -> Any:
     return tree
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+def _places(tree):
     """(container, key or index) of all nodes."""
     stack = [tree]
     while stack:
@@ -151,26 +149,26 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
                 stack.append(node[key])
 
 
-def _replace(parent: Any, key: Any, _places: list[tuple[Any, Any]], rng: Random) -> None:
+def _replace(parent, key, _places, rng):
     parent[key] = rng.choice(HOSTILE)
 
 
-def _remove(parent: Any, key: Any, _places: list[tuple[Any, Any]], _rng: Random) -> None:
+def _remove(parent, key, _places, _rng):
     del parent[key]
 
 
-def _double(parent: Any, key: Any, _places: list[tuple[Any, Any]], rng: Random) -> None:
+def _double(parent, key, _places, rng):
     if isinstance(parent, list):
         parent[key:key] = [parent[key]] * rng.choice([1, 2, 50])
     else:
         parent[f"{key}{rng.choice(['', '2', ' ', 'é'])}x"] = parent[key]
 
 
-def _nest(parent: Any, key: Any, _places: list[tuple[Any, Any]], rng: Random) -> None:
+def _nest(parent, key, _places, rng):
     parent[key] = [parent[key]] if rng.random() < 0.5 else {"x": parent[key]}
 
 
-def _scale(parent: Any, key: Any, places: list[tuple[Any, Any]], rng: Random) -> None:
+def _scale(parent, key, places, rng):
     """A number grows, shrinks or changes its sign; a quantity changes its unit."""
     value = parent[key]
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -181,7 +179,7 @@ def _scale(parent: Any, key: Any, places: list[tuple[Any, Any]], rng: Random) ->
         _exchange(parent, key, places, rng)
 
 
-def _exchange(parent: Any, key: Any, places: list[tuple[Any, Any]], rng: Random) -> None:
+def _exchange(parent, key, places, rng):
     other, there = rng.choice(places)
     if (other is not parent or there != key) and there in (other if isinstance(other, dict) else range(len(other))):
         parent[key] = json.loads(json.dumps(other[there], default=str))
@@ -191,7 +189,7 @@ _Change = Callable[[Any, Any, list[tuple[Any, Any]], Random], None]
 _CHANGES: tuple[_Change, ...] = (_replace, _replace, _remove, _double, _nest, _scale, _exchange)
 
 
-def damaged_yaml(content: bytes, rng: Random) -> bytes:
+def damaged_yaml(content, rng):
     """A YAML file whose tree is damaged, written anew; or one with what only YAML has: anchors, tags, several documents."""
     if rng.random() < 0.1:
         return content + rng.choice(_YAML_ONLY)

@@ -14,8 +14,6 @@ from random import Random
 
 from tests.fuzz.damage import HOSTILE, damaged_bytes, damaged_lines, damaged_tree, damaged_yaml
 
-__all__ = ["KINDS", "make"]
-
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 Arguments = list[str]
@@ -66,35 +64,35 @@ RATES = b"t,rate\n" + b"".join(b"%d,%d\n" % (t, 100 + 37 * t % 200) for t in ran
 
 
 @cache
-def _content(path: str) -> bytes:
+def _content(path):
     content = (DATA / path).read_bytes()
     return gzip.decompress(content) if path.endswith(".gz") else content
 
 
-def _write(folder: Path, name: str, content: bytes) -> str:
+def _write(folder, name, content):
     (folder / name).write_bytes(content)
     return name
 
 
-def _any(content: bytes, rng: Random) -> bytes:
+def _any(content, rng):
     return rng.choice([damaged_bytes, damaged_lines])(content, rng)
 
 
-def _yaml(content: bytes, rng: Random) -> bytes:
+def _yaml(content, rng):
     return rng.choice([damaged_bytes, damaged_lines, damaged_yaml, damaged_yaml, damaged_yaml])(content, rng)
 
 
-def _json(content: bytes, rng: Random) -> bytes:
+def _json(content, rng):
     if rng.random() < 0.3:
         return _any(content, rng)
     return json.dumps(damaged_tree(json.loads(content), rng)).encode("utf-8", "surrogatepass")
 
 
-def scenario(folder: Path, rng: Random) -> Arguments:
+def scenario(folder, rng):
     return ["run", _write(folder, "job.yaml", _yaml(SCENARIO, rng)), "--jobs", "1", "--out", "kept"]
 
 
-def settings(folder: Path, rng: Random) -> Arguments:
+def settings(folder, rng):
     """Good scenario, arbitrary `--set KEY=VALUE`."""
     keys = re.findall(rb"[a-z-]+(?=:)", SCENARIO)
     arguments = ["run", _write(folder, "job.yaml", SCENARIO), "--jobs", "1", "--out", "kept"]
@@ -130,7 +128,7 @@ _PATHS = (
 )
 
 
-def sweep(folder: Path, rng: Random) -> Arguments:
+def sweep(folder, rng):
     _write(folder, "job.yaml", SCENARIO.replace(b"4 s", b"2 s"))
     return [
         "sweep",
@@ -144,7 +142,7 @@ def sweep(folder: Path, rng: Random) -> Arguments:
     ]
 
 
-def recording(folder: Path, rng: Random) -> Arguments:
+def recording(folder, rng):
     """What the lab records: JSON, also compressed, damaged before or after compression."""
     name = rng.choice(["recordings/p2-severe-aligned.json.gz", "recordings/chain3-none-asyncflush500-aligned.json.gz"])
     content = _json(_content(name), rng)
@@ -155,7 +153,7 @@ def recording(folder: Path, rng: Random) -> Arguments:
     return [*verb, _write(folder, "recording.json", content), "-o", "job.yaml"]
 
 
-def saved(folder: Path, rng: Random) -> Arguments:
+def saved(folder, rng):
     """What `import --save` keeps, as a folder or a zip: one answer of it damaged."""
     with zipfile.ZipFile(io.BytesIO(_content(f"rest/{rng.choice(['pressed', 'keeping-up'])}.zip"))) as file:
         members = {info.filename: file.read(info) for info in file.infolist() if not info.is_dir()}
@@ -182,21 +180,21 @@ def saved(folder: Path, rng: Random) -> Arguments:
     return ["import", _write(folder, "saved.zip", content), "-o", "job.yaml"]
 
 
-def archive(folder: Path, rng: Random) -> Arguments:
+def archive(folder, rng):
     return ["import", _write(folder, "archive.json", _json(_content("rest/archive.json.gz"), rng)), "-o", "job.yaml"]
 
 
-def log(folder: Path, rng: Random) -> Arguments:
+def log(folder, rng):
     return ["import", _write(folder, "jobmanager.log", _any(_content("rest/jobmanager.log"), rng)), "-o", "job.yaml"]
 
 
-def table(folder: Path, rng: Random) -> Arguments:
+def table(folder, rng):
     """A trace of rates."""
     _write(folder, "rates.csv", _any(RATES, rng))
     return ["run", _write(folder, "job.yaml", TRACED), "--jobs", "1", "--out", "kept"]
 
 
-def environment(folder: Path, rng: Random) -> Arguments:
+def environment(folder, rng):
     content = (ROOT / "sim" / "model" / "schema" / "environments" / "flink-2-loopback.yaml").read_bytes()
     _write(folder, "mine.yaml", _yaml(content, rng))
     return ["run", _write(folder, "job.yaml", SCENARIO), "--jobs", "1", "--out", "kept", "--environment", "mine.yaml"]
@@ -215,6 +213,6 @@ KINDS: dict[str, Callable[[Path, Random], Arguments]] = {
 }
 
 
-def make(kind: str, seed: int, folder: Path) -> Arguments:
+def make(kind, seed, folder):
     """Write the damaged input of a seed into a folder; the command that reads it."""
     return KINDS[kind](folder, Random(f"{kind}/{seed}"))

@@ -3,20 +3,16 @@
 A bug that changes nothing in a run says nothing, so its rate is told of those random worlds where it acts.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Iterable
 
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
-from tests.injections.injection import Injection, Verdict
-from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
+from tests.injections.random_worlds import Rate, Trial, noticed_in, sums, table
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(prog="python -m tests.injections", description=__doc__)
     parser.add_argument(
         "only", nargs="*", default=[""], help="bugs whose part or name holds one of these texts (default: all)"
@@ -44,11 +40,11 @@ def main() -> int:
     return report(((bug, bug.verdict(bug.world)) for bug in bugs), rates if trials else None)
 
 
-def _noticed_in(trial: Trial, _progress: object) -> list[Noticed]:
+def _noticed_in(trial, _progress):
     return noticed_in(trial)
 
 
-def report(rows: Iterable[tuple[Injection, Verdict]], rates: dict[str, Rate] | None = None) -> int:
+def report(rows, rates=None):
     """Print the table.  Returns 1 if a bug is not noticed that was noticed before."""
     missed, again, total = [], [], 0
     for bug, verdict in rows:
@@ -70,7 +66,7 @@ def report(rows: Iterable[tuple[Injection, Verdict]], rates: dict[str, Rate] | N
     return 1 if lost else 0
 
 
-def print_line(line: str) -> None:
+def print_line(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.injections import channels, coordinator, ends, event_time, files, in_flight, recovery, sinks, state
 from tests.injections.injection import Injection
 
-__all__ = ["INJECTIONS", "UNNOTICED"]
-
 INJECTIONS: dict[str, Injection] = {
     injection.name: injection
     for part in (channels, in_flight, event_time, coordinator, recovery, ends, state, files, sinks)

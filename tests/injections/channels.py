@@ -1,7 +1,5 @@
 """Bugs of the data plane: channels, captures, restarts.  They break the plane that can be read."""
 
-from __future__ import annotations
-
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
 from tests.oracle.captures import Captures

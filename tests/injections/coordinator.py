@@ -1,7 +1,5 @@
 """Bugs of the checkpoint coordinator and of a job without a JobManager."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol.checkpoint_requests import PendingCheckpoint, PendingState, WaitingRequests

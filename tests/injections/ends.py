@@ -1,7 +1,5 @@
 """Bugs of the end of a job: final checkpoints, stops with a savepoint, drained or not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol.options import Ending

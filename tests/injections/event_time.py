@@ -1,7 +1,5 @@
 """Bugs of watermarks, windows and their timers, and of sources that are idle."""
 
-from __future__ import annotations
-
 from sim.protocol.event_time import (
     Idleness,
     Slices,

@@ -1,7 +1,5 @@
 """Bugs of files: what is deleted too soon, too late or never, and what savepoints and later jobs own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol import snapshot_store

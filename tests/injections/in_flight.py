@@ -1,7 +1,5 @@
 """Bugs of barriers, alignment and in-flight data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol import barrier_states

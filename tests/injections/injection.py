@@ -5,7 +5,7 @@ The checkers are not read for these records: what they look at must not decide w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +14,11 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.oracle import oracle
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.trial import limited_cpu
-
-__all__ = ["Injection", "Injections", "Verdict", "judged", "ran", "verdict"]
 
 Function = Callable[..., Any]
 MOST_CPU_S = 30
@@ -49,14 +46,14 @@ class Injection:
     reference: bool = False  # it breaks the plane that can be read, not the compiled one
 
     @contextmanager
-    def applied(self, *, broken: bool = True) -> Iterator[Called]:
+    def applied(self, *, broken=True):
         """Inside, the function is broken; otherwise it is only watched whether it is called."""
         called, original = Called(), self.owner.__dict__[self.attribute]
         kind = type(original) if isinstance(original, property | classmethod) else None
         function = original.fget if isinstance(original, property) else original.__func__ if kind else original
         new = self.change(function) if broken else function
 
-        def replacement(*args: Any, **kwargs: Any) -> Any:
+        def replacement(*args, **kwargs):
             called.yes = True
             return new(*args, **kwargs)
 
@@ -64,7 +61,7 @@ class Injection:
             patch.setattr(self.owner, self.attribute, kind(replacement) if kind else replacement)
             yield called
 
-    def verdict(self, world: Document) -> Verdict:
+    def verdict(self, world):
         """What the checkers say of a world that runs on the broken package."""
         with self.applied():
             return verdict(world, reference=self.reference)
@@ -73,16 +70,14 @@ class Injection:
 class Injections(list[Injection]):
     """The bugs of one part."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part):
         super().__init__()
         self.part = part
 
-    def add(
-        self, owner: Any, attribute: str, world: Document, broken: str, *, reference: bool = False
-    ) -> Callable[[Callable[[Function], Function]], Callable[[Function], Function]]:
+    def add(self, owner, attribute, world, broken, *, reference=False):
         """Decorate the change of one function; its name is the name of the bug."""
 
-        def added(change: Callable[[Function], Function]) -> Callable[[Function], Function]:
+        def added(change):
             name = change.__name__.replace("_", " ")
             self.append(Injection(self.part, name, broken, owner, attribute, change, world, reference))
             return change
@@ -98,16 +93,16 @@ class Verdict:
     message: str = ""
 
     @property
-    def noticed(self) -> bool:
+    def noticed(self):
         return bool(self.kind)
 
 
-def verdict(world: Document, *, reference: bool = False) -> Verdict:
+def verdict(world, *, reference=False):
     """Run a world as a user's scenario, with its checks."""
     return ran(world, reference=reference)[0]
 
 
-def ran(world: Document, *, reference: bool = False, most_cpu_s: float = MOST_CPU_S) -> tuple[Verdict, Result | None]:
+def ran(world, *, reference=False, most_cpu_s=MOST_CPU_S):
     """The verdict, and the result; None: there is none."""
     (scenario,) = loads(write(world, "A world."), folder=FOLDER).scenarios
     try:
@@ -120,6 +115,6 @@ def ran(world: Document, *, reference: bool = False, most_cpu_s: float = MOST_CP
     return judged(result), result
 
 
-def judged(result: Result) -> Verdict:
+def judged(result):
     found = (*result.violations, *result.repetitions)
     return Verdict("violated", str(found[0]).splitlines()[0]) if found else Verdict()

@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.worlds.draw import Document
-
-__all__ = ["KILL", "chain", "reader", "sink", "source", "world"]
 
 KILL: Document = {"kill": "m[0]", "at": "1 s"}
 """A task fails between two checkpoints."""
 
 
-def source(rate: int = 100, records: int = 200, parallelism: int = 2, **options: Any) -> Document:
+def source(rate=100, records=200, parallelism=2, **options):
     """So many records per second and subtask, and so many in all."""
     rates = {"rate-per-subtask": f"{rate}/s", "records-per-subtask": records, "record": "300 B"}
     return {"source": rates | _keys(options), "parallelism": parallelism}
 
 
-def reader(
-    upstream: str = "s", parallelism: int = 2, service: str = "1 ms", ship: str = "hash", **options: Any
-) -> Document:
+def reader(upstream="s", parallelism=2, service="1 ms", ship="hash", **options):
     return {"input": {upstream: ship}, "parallelism": parallelism, "service": service, "record": "300 B"} | _keys(
         options
     )
 
 
-def sink(upstream: str = "m", parallelism: int = 2, **options: Any) -> Document:
+def sink(upstream="m", parallelism=2, **options):
     """It commits what it has read."""
     return reader(upstream, parallelism, **({"commit": "two-phase"} | options))
 
 
-def chain(*, s: Document | None = None, m: Document | None = None, k: Document | None = None) -> Document:
+def chain(*, s=None, m=None, k=None):
     """Source, operator and transactional sink."""
     return {"s": s or source(), "m": m or reader(), "k": k or sink()}
 
 
 def world(
-    job: Document | None = None,
+    job=None,
     *,
-    checkpoint: Document | None = None,
-    faults: tuple[Document, ...] = (),
-    **options: Any,
-) -> Document:
+    checkpoint=None,
+    faults=(),
+    **options,
+):
     """Checkpoints every 150 ms, calls of a millisecond, restarts after 20 ms; `options`: other sections."""
     calls = {
         "trigger": "1 ms",
@@ -75,5 +69,5 @@ def world(
     return sections | ({"faults": list(faults)} if faults else {})
 
 
-def _keys(options: Document) -> Document:
+def _keys(options):
     return {key.replace("_", "-"): value for key, value in options.items()}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.injections.catalogue import INJECTIONS
-from tests.injections.injection import Injection, ran
+from tests.injections.injection import ran
 from tests.worlds.draw import Draw
 from tests.worlds.generator import document
 from tests.worlds.trial import differences
-
-__all__ = ["Noticed", "Rate", "Trial", "noticed_in", "sums", "table"]
 
 LEAST_CPU_S = 3
 """A broken run hangs that takes longer than this, and twenty times as long as without its bug."""
@@ -40,11 +37,11 @@ class Rate:
     tried: int = 0
     noticed: int = 0
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.noticed}/{self.tried}"
 
 
-def noticed_in(trial: Trial) -> list[Noticed]:
+def noticed_in(trial):
     """The world runs once as it is: that says which functions it calls.  Then it runs with some of the bugs.
 
     A bug whose run comes out the same to the byte has not acted, and does not count.
@@ -69,7 +66,7 @@ def noticed_in(trial: Trial) -> list[Noticed]:
     return found
 
 
-def sums(found: Iterable[list[Noticed]]) -> dict[str, Rate]:
+def sums(found):
     rates: dict[str, Rate] = {}
     for row in (row for rows in found for row in rows):
         rate = rates.setdefault(row.name, Rate())
@@ -78,7 +75,7 @@ def sums(found: Iterable[list[Noticed]]) -> dict[str, Rate]:
     return rates
 
 
-def table(bugs: Iterable[Injection], rates: dict[str, Rate]) -> list[str]:
+def table(bugs, rates):
     """Markdown: a row for each bug."""
     rows = [f"| {bug.part} | {bug.name} | {rates.get(bug.name, Rate())} |" for bug in bugs]
     return ["| part | bug | noticed / worlds where it acts |", "|---|---|---|", *rows]

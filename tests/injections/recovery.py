@@ -1,7 +1,5 @@
 """Bugs of failures: what restarts, when, where, and from what."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol.recovery import PendingRestart

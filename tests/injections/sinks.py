@@ -1,7 +1,5 @@
 """Bugs of transactional sinks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.protocol.commit import (

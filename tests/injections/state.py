@@ -1,7 +1,5 @@
 """Bugs of keyed state, its backends, its changelog, its expiry, and of rescaling."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

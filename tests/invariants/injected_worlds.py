@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sim.model.scenario import Scenario
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-
-__all__ = ["WORLDS", "scenario"]
 
 Document = dict[str, Any]
 
 
-def _world(barriers: str, *, commit: Document | None = None, changelog: bool = True, **changes: Any) -> Document:
+def _world(barriers, *, commit=None, changelog=True, **changes):
     """Two sources that outrun their readers, operators of every kind, a sink with transactions; two failures."""
     logged: Document = {"changelog": {"materialize": "400 ms", "threshold": "2 kB"}} if changelog else {}
     job: Document = {
@@ -135,7 +132,7 @@ WORLDS: dict[str, Document] = {
 }
 
 
-def _expiring() -> Document:
+def _expiring():
     """Keys come with every record, are rewritten, and go; in a tree, on the heap, and behind a log.  A failure, then a rescale."""
     world = _world(
         "aligned",
@@ -155,6 +152,6 @@ WORLDS |= {
 
 
 @cache
-def scenario(name: str) -> Scenario:
+def scenario(name):
     (only,) = loads(write(WORLDS[name], f"Is everything processed exactly once? ({name})")).scenarios
     return only

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from tests.invariants.injected_worlds import WORLDS
-
-__all__ = ["INJECTIONS", "Injection", "Patch", "around", "injection"]
 
 Patch = pytest.MonkeyPatch
 
@@ -23,7 +20,7 @@ class Injection:
     own_world: str = ""  # if the path does not say it
 
     @property
-    def world(self) -> str:
+    def world(self):
         """One in which it must be noticed."""
         own = {"rescale": "rescaled", "next job": "claimed", "local recovery": "aligned, local copies"}
         return self.own_world or own.get(self.path, self.path if self.path in WORLDS else "unaligned")
@@ -32,19 +29,19 @@ class Injection:
 INJECTIONS: list[Injection] = []
 
 
-def injection(path: str, name: str, world: str = "") -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
-    def add(apply: Callable[[Patch], None]) -> Callable[[Patch], None]:
+def injection(path, name, world=""):
+    def add(apply):
         INJECTIONS.append(Injection(name, path, apply, world))
         return apply
 
     return add
 
 
-def around(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> None:
+def around(patch, owner, name, change):
     """`change` gets what the function returns, and its arguments."""
     original = getattr(owner, name)
 
-    def changed(*args: Any, **kwargs: Any) -> Any:
+    def changed(*args, **kwargs):
         return change(original(*args, **kwargs), *args)
 
     patch.setattr(owner, name, changed)

@@ -19,10 +19,8 @@ from tests.invariants.injection import INJECTIONS, Injection
 if TYPE_CHECKING:
     from sim.invariants.violation import Violation
 
-__all__ = ["INJECTIONS", "Injection", "caught"]
 
-
-def caught(injection: Injection, world: str) -> tuple[Violation, ...] | None:
+def caught(injection, world):
     """What a broken runtime is found to break; None: the run itself stops with an error, which nobody can miss."""
     with pytest.MonkeyPatch.context() as patch:
         injection.apply(patch)
@@ -32,7 +30,7 @@ def caught(injection: Injection, world: str) -> tuple[Violation, ...] | None:
             return None
 
 
-def main() -> int:
+def main():
     write = sys.stdout.write
     for world in WORLDS:
         for violation in simulate(scenario(world)).violations:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from sim.plane.interface import Position
 from sim.plane.kernel import KernelPlane
 from sim.protocol.options import Ending
 from sim.protocol.task_finishing import DataEnded
 from sim.runtime import lowering, redistribution, simulate
-from sim.runtime.context import CommittedOutput, Contents, StateSnapshot, TaskSnapshot
+from sim.runtime.context import CommittedOutput, Contents, StateSnapshot
 from sim.runtime.jobmanager.restore import Restore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.sink import SinkCommitter, SinkWriter
 from sim.runtime.task.subtask_state import SubtaskState
-from tests.invariants.injection import Patch, around, injection
+from tests.invariants.injection import around, injection
 
 
-def on_restore(patch: Patch, change: Callable[[TaskSnapshot, Restore, int], TaskSnapshot]) -> None:
+def on_restore(patch, change):
     """What a restored task is given."""
     around(
         patch,
@@ -34,11 +31,11 @@ def on_restore(patch: Patch, change: Callable[[TaskSnapshot, Restore, int], Task
     )
 
 
-def moved(start: TaskSnapshot, **columns: Any) -> TaskSnapshot:
+def moved(start, **columns):
     return replace(start, position=start.position._replace(**columns))
 
 
-def is_source(restore: Restore, task: int) -> bool:
+def is_source(restore, task):
     return not restore.context.layout.task_gates[task]
 
 
@@ -46,7 +43,7 @@ def is_source(restore: Restore, task: int) -> bool:
 
 
 @injection("source offset", "a source skips five records")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(
         patch,
         lambda start, restore, task: (
@@ -56,23 +53,23 @@ def _(patch: Patch) -> None:
 
 
 @injection("source offset", "a source repeats five records")
-def _(patch: Patch) -> None:
-    def change(start: TaskSnapshot, restore: Restore, task: int) -> TaskSnapshot:
+def _(patch):
+    def change(start, restore, task):
         return moved(start, served=max(0, start.position.served - 5)) if is_source(restore, task) else start
 
     on_restore(patch, change)
 
 
 @injection("source offset", "snapshots hold the offset of five records ago")
-def _(patch: Patch) -> None:
-    def change(position: Position, plane: KernelPlane, task: int) -> Position:
+def _(patch):
+    def change(position, plane, task):
         return position if plane.layout.task_gates[task] else position._replace(served=max(0, position.served - 5))
 
     around(patch, KernelPlane, "bare_position", change)
 
 
 @injection("middle position", "a task in the middle is restored one record too far")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(
         patch,
         lambda start, restore, task: (
@@ -82,7 +79,7 @@ def _(patch: Patch) -> None:
 
 
 @injection("middle position", "a channel counts one record too many")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(
         patch,
         lambda start, *_: (
@@ -92,17 +89,17 @@ def _(patch: Patch) -> None:
 
 
 @injection("middle position", "snapshots hold the records read one too many")
-def _(patch: Patch) -> None:
+def _(patch):
     around(patch, KernelPlane, "position", lambda position, *_: position._replace(records_out=position.records_out + 1))
 
 
 @injection("async requests", "requests under way are forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(patch, lambda start, *_: moved(start, late=0))
 
 
 @injection("checkpoint", "a restart goes back to the beginning")
-def _(patch: Patch) -> None:
+def _(patch):
     around(patch, Restore, "__init__", lambda _, restore, *__: setattr(restore, "checkpoint", 0))
 
 
@@ -110,7 +107,7 @@ def _(patch: Patch) -> None:
 
 
 @injection("end of data", "a source ends five records early")
-def _(patch: Patch) -> None:
+def _(patch):
     around(patch, lowering, "_source", lambda source, _: replace(source, total=source.total - 5))
     patch.setattr(TaskEnding, "exhausted", lambda ending: ending.dispatch(DataEnded(ending.slot.now, Ending.DRAIN)))
 
@@ -119,13 +116,13 @@ def _(patch: Patch) -> None:
 
 
 @injection("captured input", "captured input is not read again")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(patch, lambda start, *_: moved(start, captured=np.zeros_like(start.position.captured)))
 
 
 @injection("captured input", "the capture ends 100 bytes early")
-def _(patch: Patch) -> None:
-    def change(_: None, contents: Contents, checkpoint: int, task: int) -> None:
+def _(patch):
+    def change(_, contents, checkpoint, task):
         if (start := contents.of(checkpoint, task)) is not None:
             start.position = start.position._replace(captured=np.maximum(start.position.captured - 100, 0))
 
@@ -133,7 +130,7 @@ def _(patch: Patch) -> None:
 
 
 @injection("captured output", "overtaken output is not sent again")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(patch, lambda start, *_: moved(start, overtaken=np.zeros_like(start.position.overtaken)))
 
 
@@ -141,24 +138,24 @@ def _(patch: Patch) -> None:
 
 
 @injection("state", "state is not restored")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(patch, lambda start, *_: replace(start, parts=()))
 
 
-def nothing_read(*_: object) -> Iterator[Any]:
+def nothing_read(*_):
     """A process that ends at once."""
     return 0
     yield
 
 
 @injection("state", "downloads end before they begin")
-def _(patch: Patch) -> None:
+def _(patch):
     patch.setattr(SubtaskState, "restore", nothing_read)
 
 
 @injection("state", "a subtask gets the state of its neighbour")
-def _(patch: Patch) -> None:
-    def change(start: TaskSnapshot, restore: Restore, task: int) -> TaskSnapshot:
+def _(patch):
+    def change(start, restore, task):
         same = [
             t for t, vertex in enumerate(restore.context.layout.vertex) if vertex == restore.context.layout.vertex[task]
         ]
@@ -169,29 +166,29 @@ def _(patch: Patch) -> None:
 
 
 @injection("state", "checkpoints keep naming the files of the first one")
-def _(patch: Patch) -> None:
+def _(patch):
     first: dict[tuple[object, int], StateSnapshot] = {}
     original = Contents.stored
 
-    def stored(contents: Contents, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
+    def stored(contents, checkpoint, task, state_bytes, files):
         original(contents, checkpoint, task, state_bytes, first.setdefault((id(contents), task), files))
 
     patch.setattr(Contents, "stored", stored)
 
 
 @injection("keyed state", "state goes on as after five records fewer")
-def _(patch: Patch) -> None:
+def _(patch):
     original = SubtaskState.restore
 
-    def restore(state: SubtaskState, storage: Any, checkpoint: int, parts: Any, served: int, *union: Any) -> Any:
+    def restore(state, storage, checkpoint, parts, served, *union):
         return (yield from original(state, storage, checkpoint, parts, max(0, served - 5), *union))
 
     patch.setattr(SubtaskState, "restore", restore)
 
 
-def parts_without(part: str) -> Callable[[Patch], None]:
-    def apply(patch: Patch) -> None:
-        def change(start: TaskSnapshot, *_: object) -> TaskSnapshot:
+def parts_without(part):
+    def apply(patch):
+        def change(start, *_):
             return replace(
                 start, parts=tuple((replace(snapshot, **{part: []}), share) for snapshot, share in start.parts)
             )
@@ -206,16 +203,16 @@ injection("operator state", "list state is not restored")(parts_without("operato
 
 
 @injection("changelog", "the tail of the log is not part of the snapshot")
-def _(patch: Patch) -> None:
-    def change(snapshot: StateSnapshot, *_: object) -> StateSnapshot:
+def _(patch):
+    def change(snapshot, *_):
         return replace(snapshot, handles=snapshot.handles[:-1]) if snapshot.logged else snapshot
 
     around(patch, SubtaskState, "close", change)
 
 
 @injection("changelog", "the log is not replayed")
-def _(patch: Patch) -> None:
-    def change(start: TaskSnapshot, *_: object) -> TaskSnapshot:
+def _(patch):
+    def change(start, *_):
         parts = (
             (replace(s, handles=[file for file in s.handles if not file.name.startswith("log-")]), share)
             for s, share in start.parts
@@ -226,10 +223,10 @@ def _(patch: Patch) -> None:
 
 
 @injection("local recovery", "the local copy is that of another subtask")
-def _(patch: Patch) -> None:
+def _(patch):
     latest: dict[str, StateSnapshot] = {}
 
-    def change(snapshot: StateSnapshot, state: SubtaskState, *_: object) -> StateSnapshot:
+    def change(snapshot, state, *_):
         other = latest.get(f"{state.subtask.vertex.name} {1 - state.subtask.index}")
         latest[f"{state.subtask.vertex.name} {state.subtask.index}"] = snapshot
         return snapshot if other is None or other.local is None else replace(snapshot, local=other.local)
@@ -241,24 +238,24 @@ def _(patch: Patch) -> None:
 
 
 @injection("committables", "transactions in a checkpoint are forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     on_restore(patch, lambda start, *_: replace(start, committables=None))
 
 
 @injection("committables", "a restored committer commits nothing")
-def _(patch: Patch) -> None:
+def _(patch):
     patch.setattr(SinkCommitter, "restored", lambda *_: None)
 
 
 # a commit is behind the latest checkpoint
 @injection("committables", "what is visible is committed again", "task manager lost")
-def _(patch: Patch) -> None:
+def _(patch):
     patch.setattr(CommittedOutput, "has", lambda *_: False)
 
 
 @injection("committables", "a restored writer goes on with its first record")
-def _(patch: Patch) -> None:
-    def change(_: None, epochs: Epochs, *__: object) -> None:
+def _(patch):
+    def change(_, epochs, *__):
         if isinstance(epochs.writer, SinkWriter):
             epochs.writer.machine = replace(epochs.writer.machine, read=tuple(0 for _ in epochs.writer.machine.read))
 
@@ -268,51 +265,51 @@ def _(patch: Patch) -> None:
 # ---------------------------------------------------------------------------------------------- the next job
 
 
-def next_job(patch: Patch, change: Callable[[TaskSnapshot, bool], TaskSnapshot]) -> None:
+def next_job(patch, change):
     """What the parts of a snapshot are for the job that begins from it; told whether the part is a source's."""
 
-    def all_parts(parts: Mapping[int, TaskSnapshot], *_: object) -> dict[int, TaskSnapshot]:
+    def all_parts(parts, *_):
         return {task: change(start, not len(start.position.consumed)) for task, start in parts.items()}
 
     around(patch, SnapshotFiles, "parts", all_parts)
 
 
 @injection("next job", "its sources skip seven records")
-def _(patch: Patch) -> None:
+def _(patch):
     next_job(patch, lambda start, source: moved(start, served=start.position.served + 7) if source else start)
 
 
 @injection("next job", "it begins without state")
-def _(patch: Patch) -> None:
+def _(patch):
     next_job(patch, lambda start, _: replace(start, parts=()))
 
 
 @injection("next job", "it begins without the transactions of the snapshot")
-def _(patch: Patch) -> None:
+def _(patch):
     next_job(patch, lambda start, _: replace(start, committables=None))
 
 
 @injection("next job", "it begins without captured input")
-def _(patch: Patch) -> None:
+def _(patch):
     next_job(patch, lambda start, _: moved(start, captured=np.zeros_like(start.position.captured)))
 
 
 # ---------------------------------------------------------------------------------------------- rescale
 
 
-def dealt(patch: Patch, change: Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]) -> None:
+def dealt(patch, change):
     """What the new tasks begin with."""
     around(patch, simulate, "rescaled", lambda parts, *_: change(parts))
 
 
 def of_every_task(
-    change: Callable[[TaskSnapshot], TaskSnapshot],
-) -> Callable[[dict[int, TaskSnapshot]], dict[int, TaskSnapshot]]:
+    change,
+):
     return lambda parts: {task: change(start) for task, start in parts.items()}
 
 
 @injection("rescale", "its sources skip seven records")
-def _(patch: Patch) -> None:
+def _(patch):
     dealt(
         patch,
         of_every_task(
@@ -322,48 +319,48 @@ def _(patch: Patch) -> None:
 
 
 @injection("rescale", "a record in flight is lost")
-def _(patch: Patch) -> None:
+def _(patch):
     original = redistribution._even
     patch.setattr(redistribution, "_even", lambda total, parts: original(max(0, total - 1), parts))
 
 
 @injection("rescale", "all in-flight data is lost")
-def _(patch: Patch) -> None:
+def _(patch):
     patch.setattr(redistribution, "_sizes", lambda *_: [])
     patch.setattr(redistribution, "_even", lambda _total, parts: np.zeros(parts, np.int64))
 
 
 @injection("rescale", "state is forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     dealt(patch, of_every_task(lambda start: replace(start, parts=tuple(part for part in start.parts if part[1] == 1))))
 
 
 @injection("rescale", "every subtask gets all of the state")
-def _(patch: Patch) -> None:
-    def everything(_own: int, _parallelism: int, before: int, _groups: int) -> dict[int, Fraction]:
+def _(patch):
+    def everything(_own, _parallelism, before, _groups):
         return dict.fromkeys(range(before), Fraction(1))
 
     patch.setattr(redistribution, "overlap", everything)
 
 
 @injection("rescale", "key groups are dealt by number of subtask")
-def _(patch: Patch) -> None:
-    def by_number(own: int, _parallelism: int, before: int, _groups: int) -> dict[int, Fraction]:
+def _(patch):
+    def by_number(own, _parallelism, before, _groups):
         return {own: Fraction(1)} if own < before else {}
 
     patch.setattr(redistribution, "overlap", by_number)
 
 
 @injection("rescale", "requests under way are forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     dealt(patch, of_every_task(lambda start: moved(start, late=0)))
 
 
 @injection("rescale", "transactions are forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     dealt(patch, of_every_task(lambda start: replace(start, committables=None)))
 
 
 @injection("rescale", "what writers hold back is forgotten")
-def _(patch: Patch) -> None:
+def _(patch):
     dealt(patch, of_every_task(lambda start: replace(start, held_back=())))

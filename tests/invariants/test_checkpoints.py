@@ -16,7 +16,7 @@ SOUND = [
 ]
 
 
-def journal(rows) -> Journal:
+def journal(rows):
     """(happening, checkpoint, task), a millisecond each."""
     written = Journal()
     for ms, (happening, checkpoint, task) in enumerate(rows):
@@ -24,7 +24,7 @@ def journal(rows) -> Journal:
     return written
 
 
-def facts(*rows) -> list[str]:
+def facts(*rows):
     written = journal(rows)
     stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
     return [violation.fact for violation in broken_promises(written, stats, JournalFormatter(written, NAMES))]

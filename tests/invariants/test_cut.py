@@ -3,7 +3,7 @@
 import pytest
 
 from sim.invariants.cuts import UNKNOWN, Cuts
-from sim.invariants.violation import JournalFormatter, Violation
+from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 
 NAMES = [("source", 0), ("source", 1), ("sink", 0)]
@@ -11,11 +11,11 @@ ACCOUNT = "bytes sent before the barrier: 500; consumed before the reader's snap
 ENDS = [(0, 2), (1, 2)]  # two channels into one sink
 
 
-def broken(cuts: Cuts, *, exactly_once: bool = True, judged: object = None) -> Violation | None:
+def broken(cuts, *, exactly_once=True, judged=None):
     return cuts.judged(3, 9_000_000, JournalFormatter(journal(), NAMES), exactly_once=exactly_once, judged=judged)
 
 
-def journal() -> Journal:
+def journal():
     rows = Journal()
     rows.note(1_000_000, Happening.TRIGGERED, 3)
     rows.note(2_000_000, Happening.SNAPSHOT_BEGUN, 3, 0)
@@ -26,7 +26,7 @@ def journal() -> Journal:
     return rows
 
 
-def cuts(*channels: tuple[int, int, int, int]) -> Cuts:
+def cuts(*channels):
     """Checkpoint 3; per channel what was written, consumed, captured at the reader and at the writer."""
     rows = Cuts(*zip(*ENDS[: len(channels)], strict=True))
     cut = rows.of(3)

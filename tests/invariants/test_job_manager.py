@@ -11,7 +11,7 @@ LOST, ELECTED = (H.JOB_MANAGER_LOST, -1), (H.JOB_MANAGER_ELECTED, -1)
 RESTART, GIVEN_UP, ABORTED, FAILED = (H.JOB_RESTARTING, -1), (H.GIVEN_UP, -1), (H.ABORTED, 1), (H.JOB_FAILED, -1)
 
 
-def journal(*rows) -> Journal:
+def journal(*rows):
     """(happening, checkpoint), a millisecond each."""
     written = Journal()
     for ms, (happening, checkpoint) in enumerate(rows):

@@ -7,13 +7,13 @@ from sim.invariants.counts import Ledger, RecordTally
 SOURCE, SINK = 0, 1
 
 
-def pair() -> Ledger:
+def pair():
     """A source, a sink, one channel."""
     nothing, channel = np.zeros(0, np.int64), np.zeros(1, np.int64)
     return Ledger.opened([nothing, channel], [channel, nothing], 1)
 
 
-def tally(served, read, written, known=(True, True)) -> RecordTally:
+def tally(served, read, written, known=(True, True)):
     return RecordTally(np.array(served), np.zeros(2, np.int64), np.array([read]), np.array([written]), np.array(known))
 
 

@@ -8,7 +8,7 @@ H = Happening
 NAMES = [("source", 0), ("sink", 0)]
 
 
-def journal(*rows) -> Journal:
+def journal(*rows):
     """(happening, checkpoint, task, number), a millisecond each."""
     written = Journal()
     for ms, (happening, checkpoint, task, number) in enumerate(rows):

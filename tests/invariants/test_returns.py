@@ -23,7 +23,7 @@ NAMES = [("source", 0), ("sink", 0)]
 NOTHING, CHANNEL = np.zeros(0, np.int64), np.zeros(1, np.int64)
 
 
-def journal() -> Journal:
+def journal():
     rows = Journal()
     for ms, (happening, checkpoint, task) in enumerate(
         [
@@ -38,7 +38,7 @@ def journal() -> Journal:
     return rows
 
 
-def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> RecordTally:
+def tally(served=(20, 15), late=(0, 0), read=15, written=20):
     return RecordTally(
         *(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_)
     )

@@ -1,7 +1,5 @@
 """Tiny jobs under every kind of barrier, for the laws: small buffers, slow sinks, few seconds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,20 +14,6 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import State
 from sim.model.storage import Storage
 from sim.runtime.job_instance import JobInstance
-
-__all__ = [
-    "MS",
-    "SECOND",
-    "barriers",
-    "chain",
-    "completed",
-    "jobs",
-    "perhaps_killed",
-    "run",
-    "scenario",
-    "scenarios",
-    "with_barriers",
-]
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -59,14 +43,12 @@ overheads = Overheads(
 storage = Storage(bytes_per_second=1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, inline_threshold_bytes=0)
 
 
-def source(name: str, parallelism: int = 1, *, rate: int | None = None) -> Vertex:
+def source(name, parallelism=1, *, rate=None):
     rates = () if rate is None else (Rate(0, Fraction(rate)),)
     return Vertex(name, parallelism, source=Source(rates), service=Distribution(20_000))
 
 
-def chain(
-    parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate: int | None = None, record: int = 100
-) -> Job:
+def chain(parallelism=2, *, stages=1, sink_ns=2 * MS, rate=None, record=100):
     """source -> stage -> ... -> sink, hash edges, the sink the slowest."""
     vertices = [source("source", parallelism, rate=rate)]
     for i in range(stages):
@@ -77,7 +59,7 @@ def chain(
     return Job(tuple(vertices))
 
 
-def perhaps_killed(data: st.DataObject, base: Scenario, tasks: list[tuple[str, int]]) -> Scenario:
+def perhaps_killed(data, base, tasks):
     """Perhaps with a failure of one of these tasks (vertex, subtask), where nothing may happen twice."""
     if not base.checkpoint.barriers.record.exactly_once or not data.draw(st.booleans()):
         return base
@@ -86,14 +68,14 @@ def perhaps_killed(data: st.DataObject, base: Scenario, tasks: list[tuple[str, i
 
 
 def scenario(
-    job: Job,
-    kind: Barriers = ALIGNED,
+    job,
+    kind=ALIGNED,
     *,
-    seconds: float = 3,
-    interval_ms: int = 400,
-    latency_ns: int = 0,
-    **options: object,
-) -> Scenario:
+    seconds=3,
+    interval_ms=400,
+    latency_ns=0,
+    **options,
+):
     return Scenario(
         question="Does the law hold?",
         name="law",
@@ -107,17 +89,17 @@ def scenario(
     )
 
 
-def with_barriers(base: Scenario, kind: Barriers, **options: object) -> Scenario:
+def with_barriers(base, kind, **options):
     return replace(base, checkpoint=replace(base.checkpoint, barriers=kind, **options))  # type: ignore[arg-type]
 
 
-def barriers() -> st.SearchStrategy[Barriers]:
+def barriers():
     timeouts = st.sampled_from([1, 30, 100, 300]).map(lambda ms: Barriers("aligned-timeout", ms * MS))
     return st.sampled_from([ALIGNED, UNALIGNED, AT_LEAST_ONCE]) | timeouts
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> Job:
+def jobs(draw):
     """A source or two, up to two stages with any ship strategy, perhaps a join or a diamond, a sink."""
     parallelism = st.integers(1, 3)
     rates = st.sampled_from([None, 50, 400])
@@ -158,23 +140,23 @@ def jobs(draw: st.DrawFn) -> Job:
     return Job(tuple(vertices))
 
 
-def _ships(vertices: list[Vertex], upstream: str, parallelism: int) -> st.SearchStrategy[str]:
+def _ships(vertices, upstream, parallelism):
     equal = next(v for v in vertices if v.name == upstream).parallelism == parallelism
     return st.sampled_from(["hash", "rebalance", "rescale", "broadcast", "global"] + (["forward"] if equal else []))
 
 
-def _services() -> st.SearchStrategy[Distribution]:
+def _services():
     return st.builds(
         Distribution, st.sampled_from([100_000, 2 * MS, 9 * MS]), st.sampled_from(["constant", "exponential"])
     )
 
 
-def _costs() -> st.SearchStrategy[int]:
+def _costs():
     return st.sampled_from([0, 0, 5 * MS, 60 * MS])
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None) -> Scenario:
+def scenarios(draw, kinds=None):
     kind = draw(barriers() if kinds is None else kinds)
     base = scenario(
         draw(jobs()),
@@ -203,16 +185,16 @@ def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None)
 class EveryCut(Cuts):
     """The cuts of a run, for tests that look at them afterwards."""
 
-    def forget(self, gone) -> None:
+    def forget(self, gone):
         """A run that is not looked at forgets the cuts that it has judged."""
 
 
-def keep_cuts(instance: JobInstance) -> JobInstance:
+def keep_cuts(instance):
     instance.accounts.cuts.cuts = EveryCut(instance.layout.writer, instance.layout.reader)
     return instance
 
 
-def run(scenario: Scenario, engine: str = "compiled") -> JobInstance:
+def run(scenario, engine="compiled"):
     """Run a scenario to its end with cuts recorded and the plane's conservation checked."""
     instance = keep_cuts(JobInstance(scenario, engine, digests=True))
     instance.start()
@@ -221,5 +203,5 @@ def run(scenario: Scenario, engine: str = "compiled") -> JobInstance:
     return instance
 
 
-def completed(instance: JobInstance) -> set[int]:
+def completed(instance):
     return {number for number, row in instance.stats.items() if row.status == "COMPLETED"}

@@ -1,7 +1,5 @@
 """Laws 18-23 on whole runs: what the journal and the statistics of a simulated job say about its coordinator."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Laws 8-13: the cut of every completed checkpoint is consistent, and captures what it must and no more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Law 41: the same seed and scenario give the same run; components do not disturb each other's randomness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Laws 25-30: what the reported durations mean, and how they scale."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import mean
 

@@ -1,7 +1,5 @@
 """Laws 61 and 62, and the turns of a join: edges carry what is their own, several between two vertices are as many single ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Laws at their extremes: whatever a size or a time is drawn from, every record arrives, alike on every engine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,11 +38,11 @@ TIMES = [  # ns
 SIZE, TIME = Distribution(100), Distribution(100_000)
 
 
-def name(law: Distribution) -> str:
+def name(law):
     return f"{law.kind} {law.mean} {law.cv}"
 
 
-def bounded(*, size: Distribution = SIZE, service: Distribution = TIME) -> Job:
+def bounded(*, size=SIZE, service=TIME):
     """Two sources, a stage that reads by key, a sink that reads everything."""
     return Job(
         (
@@ -55,7 +53,7 @@ def bounded(*, size: Distribution = SIZE, service: Distribution = TIME) -> Job:
     )
 
 
-def arrived(job: Job, engine: str, kind=UNALIGNED) -> tuple[list[int], list]:
+def arrived(job, engine, kind=UNALIGNED):
     """Records served by the sources, the stages and the sink; and everything the tables show."""
     base = scenario(job, kind, seconds=20)
     world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=10**10)), engine)

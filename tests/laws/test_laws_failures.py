@@ -1,7 +1,5 @@
 """Laws 12, 18 and 24 with restarts, and what makes exactly-once: whole runs of random jobs in which random tasks fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Laws 74 to 76 on idle sources: they lose nothing while somebody is active, hold no window back, and delay no barrier."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -27,7 +25,7 @@ from tests.laws.test_laws_windows import (
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
-def with_idle_sources(job: Job, timeout_ns: int | None, silent: int = 0) -> Job:
+def with_idle_sources(job, timeout_ns, silent=0):
     source, *others = job.vertices
     assert source.source is not None
     log = replace(source.source, watermark=replace(source.source.watermark, idle_timeout_ns=timeout_ns), silent=silent)

@@ -78,7 +78,7 @@ def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
     assert (with_another.job_status, with_another.violations()) == ("RUNNING", ())
 
 
-def lost_for_a_second(job, **options) -> JobInstance:
+def lost_for_a_second(job, **options):
     base = scenario(job, seconds=4, **options)
     return run(replace(base, faults=(Fault(JobManagerDown(SECOND), When((1500 * MS,))),)))
 

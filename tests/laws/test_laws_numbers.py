@@ -11,7 +11,7 @@ Numbers between are laws on what is not modelled yet.
 """
 
 
-def numbers(name: str) -> set[int]:
+def numbers(name):
     """``test_laws_02_03_and_05_on_whole_runs`` -> {2, 3, 5}."""
     found = re.match(r"test_laws?_((?:\d\d_(?:and_)?)+)", name)
     return set(map(int, re.findall(r"\d\d", found[1]))) if found else set()

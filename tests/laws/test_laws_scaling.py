@@ -1,7 +1,5 @@
 """Law 28 with everything that goes wrong: failures, restarts and outages scale with all other times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -27,7 +27,7 @@ INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_thre
 FILES = Flush(60_000, files=3)
 
 
-def sinking(job: Job, commit: Commit) -> Job:
+def sinking(job, commit):
     """The last vertex writes files and commits them."""
     sink = replace(job.vertices[-1], flush=FILES, commit=commit)
     behind = Input(sink.name, "global", service=Distribution(0), record_bytes=Distribution(1))

@@ -1,7 +1,5 @@
 """Laws 38, 39 and 84 on whole runs: what incremental checkpoints write and refer to, savepoints that stand alone, logs in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

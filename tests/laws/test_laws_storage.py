@@ -1,7 +1,5 @@
 """Laws 28 and 30 on storage that shares: whole runs on nodes whose bandwidth every file has a part of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

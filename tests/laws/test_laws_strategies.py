@@ -1,7 +1,5 @@
 """Law 29, and what the variants of a strategy may and may not change on whole runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import given, settings
 
 from sim.model.job import Input, Job, Snapshot, Source, Vertex
 from sim.model.storage import Storage
-from sim.protocol.barrier_modes import ASYNC_OPERATE, Phases, strategy
+from sim.protocol.barrier_modes import ASYNC_OPERATE, strategy
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.results.tables import subtasks_table
 from sim.runtime.job_instance import JobInstance
@@ -26,7 +24,7 @@ def with_pre_barrier(base, pre_barrier_ns):
     return replace(base, job=Job(tuple(vertices)), storage=INFINITE)
 
 
-def ran(base, phases: Phases | None = None):
+def ran(base, phases=None):
     """A whole run; with `phases` instead of the strategy's own."""
     instance = keep_cuts(JobInstance(base, ENGINE, digests=True))
     for task, host in enumerate(instance.tasks):

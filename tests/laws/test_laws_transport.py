@@ -1,7 +1,5 @@
 """Laws 1-7: bytes keep their order, credits and buffers are conserved, nothing stands still that could move."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction

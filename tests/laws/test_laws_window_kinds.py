@@ -1,7 +1,5 @@
 """Laws 71 to 73 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

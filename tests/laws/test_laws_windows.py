@@ -1,7 +1,5 @@
 """Laws 65 to 70 on windows and watermarks: what is held leaves once, in order, when its window ends, and who waits for that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Job, Source, Watermark, Window
-from sim.model.scenario import Scenario
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
 from tests.laws.small_jobs import (
@@ -34,9 +31,7 @@ FIRE = 2 * MS
 INTERVAL = 50 * MS  # of watermarks
 
 
-def windowed(
-    window: Window, *, rate: int = 200, total: int | None = None, fan_out: Fraction = Fraction(1), sink_ns: int = MS
-) -> Job:
+def windowed(window, *, rate=200, total=None, fan_out=Fraction(1), sink_ns=MS):
     """source -> windows -> sink, two subtasks each."""
     source, middle, sink = chain(rate=rate, sink_ns=sink_ns).vertices
     ticks = Watermark(INTERVAL)
@@ -45,7 +40,7 @@ def windowed(
 
 
 @st.composite
-def windows_of_all_kinds(draw: st.DrawFn, time: str = "") -> Window:
+def windows_of_all_kinds(draw, time=""):
     """Tumbling ones, and those that slide, wait for a gap, or let everything go before a barrier."""
     window = draw(windows(time))
     kind = draw(st.sampled_from(["tumbling", "sliding", "session", "early"]))
@@ -57,7 +52,7 @@ def windows_of_all_kinds(draw: st.DrawFn, time: str = "") -> Window:
 
 
 @st.composite
-def windows(draw: st.DrawFn, time: str = "") -> Window:
+def windows(draw, time=""):
     return Window(
         draw(st.sampled_from([200 * MS, SIZE])),
         "event" if (time or draw(st.sampled_from(["event", "processing"]))) == "event" else "processing",
@@ -68,11 +63,11 @@ def windows(draw: st.DrawFn, time: str = "") -> Window:
     )
 
 
-def interruptible(base: Scenario) -> Scenario:
+def interruptible(base):
     return replace(base, checkpoint=replace(base.checkpoint, interruptible_timers=True))
 
 
-def to_the_end(base: Scenario, engine: str) -> JobInstance:
+def to_the_end(base, engine):
     instance = JobInstance(base, engine)
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(60 * SECOND))
@@ -80,15 +75,15 @@ def to_the_end(base: Scenario, engine: str) -> JobInstance:
     return instance
 
 
-def tasks(instance: JobInstance, vertex: str) -> list[int]:
+def tasks(instance, vertex):
     return [task for task, (name, _) in enumerate(instance.names) if name == vertex]
 
 
-def served(instance: JobInstance, vertex: str) -> list[int]:
+def served(instance, vertex):
     return [int(instance.plane.served()[task]) for task in tasks(instance, vertex)]
 
 
-def late(instance: JobInstance, vertex: str) -> list[int]:
+def late(instance, vertex):
     return [instance.plane.position(task).late for task in tasks(instance, vertex)]
 
 

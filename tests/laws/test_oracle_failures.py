@@ -14,8 +14,6 @@ q = exp(-I / M) and a cycle of M + R:
 Young (CACM 17, 1974): I* = sqrt(2 C M).  Daly (FGCS 22, 2006): higher order in C / M, of the time between checkpoints.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import count

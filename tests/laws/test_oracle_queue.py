@@ -6,8 +6,6 @@ back-pressured exactly while K records are in the system.  K counts the places o
 the receiver, and the sink's hands.
 """
 
-from __future__ import annotations
-
 from statistics import mean
 
 import pytest

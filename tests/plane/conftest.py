@@ -1,28 +1,25 @@
 """Every rule of ``sim/plane/RULES.md`` is held against every engine; whatever a test built is checked for conservation at the end."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
 import sim.plane
 from sim.plane.interface import DataPlane
-from sim.plane.spec import PlaneSpec
 from tests.oracle import oracle
 
 ENGINES = [oracle, "interpreted", "compiled"]
 
 
 @pytest.fixture(params=ENGINES, scope="session")
-def engine(request: pytest.FixtureRequest) -> str:
+def engine(request):
     return request.param
 
 
 @pytest.fixture
-def build(engine: str) -> Iterator[Callable[[PlaneSpec], DataPlane]]:
+def build(engine):
     """Makes planes of the engine under test."""
     planes: list[DataPlane] = []
 
-    def make(spec: PlaneSpec) -> DataPlane:
+    def make(spec):
         planes.append(sim.plane.build(spec, engine))
         return planes[-1]
 

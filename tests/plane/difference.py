@@ -6,10 +6,9 @@ their notices and tables are compared.  How a plane is driven is the caller's bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
@@ -30,13 +29,13 @@ class Difference:
     time: int
     lines: tuple[str, ...]
 
-    def __str__(self) -> str:
+    def __str__(self):
         unprinted = len(self.lines) - PRINTED_LINES
         rest = [f"... and {unprinted} more"] if unprinted > 0 else []
         return "\n".join([f"the engines part at {self.time} ns:", *self.lines[:PRINTED_LINES], *rest])
 
 
-def run_freely(plane: DataPlane, until: int) -> list[object]:
+def run_freely(plane, until):
     """Without a control plane: the notices up to `until`."""
     seen: list[object] = []
     while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
@@ -44,10 +43,10 @@ def run_freely(plane: DataPlane, until: int) -> list[object]:
     return seen
 
 
-def first_difference(expected: Make, actual: Make, until: int, drive: Drive = run_freely) -> Difference | None:
+def first_difference(expected, actual, until, drive=run_freely):
     """The first instant up to `until` [ns] at which the two differ; None: they do not."""
 
-    def at(time: int) -> list[str]:
+    def at(time):
         left, right = expected(), actual()
         return list(differences(drive(left, time), drive(right, time), left, right))
 
@@ -65,9 +64,7 @@ def first_difference(expected: Make, actual: Make, until: int, drive: Drive = ru
     return Difference(different, tuple(lines))
 
 
-def differences(
-    expected_steps: Sequence[object], actual_steps: Sequence[object], expected: DataPlane, actual: DataPlane
-) -> Iterator[str]:
+def differences(expected_steps, actual_steps, expected, actual):
     """The first step that differs, then every differing cell of the tables."""
     for i, (left, right) in enumerate(zip_longest(expected_steps, actual_steps)):
         if left != right:
@@ -83,7 +80,7 @@ def differences(
             yield f"  counted({task}): expected {left}, actual {right}"
 
 
-def table_differences(name: str, expected: Any, actual: Any) -> Iterator[str]:
+def table_differences(name, expected, actual):
     if expected.dtype.names != actual.dtype.names:
         yield f"  {name}: columns {expected.dtype.names} and {actual.dtype.names}"
         return

@@ -6,29 +6,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.interface import DataPlane, Notice, NoticeKind, Position, Trait, channels_in, channels_out
-from sim.plane.spec import Layout, PlaneSpec, layout
+from sim.plane.interface import NoticeKind, Position, Trait, channels_in, channels_out
+from sim.plane.spec import Layout, layout
 from tests.oracle import oracle
-from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
-
-__all__ = [
-    "Failing",
-    "FailingScript",
-    "cutting_scripts",
-    "drive_failing",
-    "failing_scripts",
-    "parting",
-    "recover",
-    "region",
-    "zero",
-]
+from tests.plane.worlds import Driver, Script, Trigger, scripts
 
 
 @dataclass(frozen=True)
@@ -58,13 +45,13 @@ faults = st.builds(
 )
 
 
-def failing_scripts() -> st.SearchStrategy[FailingScript]:
+def failing_scripts():
     """Any script, and up to three failures."""
     failures = st.lists(faults, min_size=1, max_size=3).map(tuple)
     return st.builds(lambda script, faults: FailingScript(**vars(script), faults=faults), scripts(), failures)
 
 
-def region(plan: Layout, tasks: set[int]) -> list[int]:
+def region(plan, tasks):
     """The tasks and all that are connected with them by channels."""
     while (
         neighbours := {t for pair in zip(plan.writer, plan.reader, strict=True) if tasks & set(pair) for t in pair}
@@ -74,7 +61,7 @@ def region(plan: Layout, tasks: set[int]) -> list[int]:
     return sorted(tasks)
 
 
-def zero(plan: Layout, task: int) -> Position:
+def zero(plan, task):
     """The beginning."""
     inputs, outputs = ([0] * len(channels(plan, task)) for channels in (channels_in, channels_out))
     return Position(0, *(np.array(column, np.int64) for column in (inputs, inputs, inputs, outputs, outputs, outputs)))
@@ -86,35 +73,35 @@ class Failing(Driver):
     plan: Layout = field(init=False)
     halted: set[int] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         super().__post_init__()
         self.plan = layout(self.spec)
         for fault in self.script.faults:
             self.schedule(fault)
 
-    def schedule(self, fault: Fault) -> None:
+    def schedule(self, fault):
         noted: dict[int, Position] = {}
         if fault.old_ns >= 0:
             self.call(max(0, fault.at - fault.old_ns), lambda: self.note(noted))
         self.call(fault.at, lambda: self.halt({t % len(self.tasks) for t in fault.tasks}))
         self.call(fault.at + fault.down_ns, lambda: self.restore(fault, noted))
 
-    def note(self, positions: dict[int, Position]) -> None:
+    def note(self, positions):
         for task in self.tasks:
             positions[task] = self.plane.position(task)
             here = positions[task]
             self.log("position", task, here.served, here.late, *(column.tolist() for column in here[1:7]))
 
-    def halt(self, tasks: set[int]) -> None:
+    def halt(self, tasks):
         self.plane.halt(tasks)
         self.halted |= tasks
         self.after()
 
-    def restore(self, fault: Fault, noted: dict[int, Position]) -> None:
+    def restore(self, fault, noted):
         tasks = region(self.plan, {t % len(self.tasks) for t in fault.tasks})
         self.start(self.sound({t: noted.get(t) or zero(self.plan, t) for t in tasks}, fault.share), fault.stagger_ns)
 
-    def sound(self, positions: dict[int, Position], share: tuple[int, int] | None) -> dict[int, Position]:
+    def sound(self, positions, share):
         """No more in flight than was written."""
         positions = {t: Position(p.served, *(column.copy() for column in p[1:7]), p.late) for t, p in positions.items()}
         for t, position in positions.items():
@@ -131,7 +118,7 @@ class Failing(Driver):
                 position.overtaken[place] = min(captured_bytes[1], written - captured[at])
         return positions
 
-    def start(self, positions: dict[int, Position], stagger_ns: int = 0) -> None:
+    def start(self, positions, stagger_ns=0):
         """The driver forgets what it knew of the tasks, too."""
         self.plane.start(positions)
         self.halted -= positions.keys()
@@ -147,23 +134,23 @@ class Failing(Driver):
 
     # -------------------------------------------------------------------------------------------- holding
 
-    def hold(self, task: int, length: int) -> None:
+    def hold(self, task, length):
         if length > 0 and task not in self.working and task not in self.halted:
             self.working.add(task)
             self.plane.hold(task)
             self.release_later(task, length)
 
-    def release_later(self, task: int, delay: int) -> None:
+    def release_later(self, task, delay):
         attempt = self.attempt[task]
         self.later(delay, lambda: self.release_attempt(task, attempt))
 
-    def release_attempt(self, task: int, attempt: int) -> None:
+    def release_attempt(self, task, attempt):
         if attempt == self.attempt[task] and task in self.working:
             self.working.remove(task)
             if task not in self.halted:
                 self.plane.release(task)
 
-    def on(self, notice: Notice) -> None:
+    def on(self, notice):
         assert notice.task not in self.halted, "a halted task reports nothing"
         super().on(notice)
 
@@ -178,15 +165,15 @@ class Recovering(Failing):
     recovered: Counter[int] = field(default_factory=Counter)  # by task, since the last start
     under_way: int = 0  # the number of a cut that is not whole
 
-    def trigger(self, number: int) -> None:
+    def trigger(self, number):
         if self.under_way == 0 or self.is_complete(self.under_way):
             self.under_way = number
             super().trigger(number)
 
-    def is_complete(self, number: int) -> bool:
+    def is_complete(self, number):
         return len(self.cuts.get(number, {})) == len(self.tasks) == len(self.complete_tasks[number])
 
-    def begin(self, task: int, number: int, *, overtake: bool = False) -> None:
+    def begin(self, task, number, *, overtake=False):
         before = len(self.begun)
         super().begin(task, number, overtake=overtake)
         if len(self.begun) > before:
@@ -196,14 +183,14 @@ class Recovering(Failing):
             self.cuts.setdefault(number, {})[task] = position
             self.complete_tasks.setdefault(number, {task} if task in self.sources else set())
 
-    def complete(self, task: int, series: int, number: int) -> None:
+    def complete(self, task, series, number):
         super().complete(task, series, number)
         if task in self.cuts.get(number, {}) and self.script.triggers[number - 1].traits & Trait.PRIORITY:
             captured = self.plane.position(task).captured
             self.cuts[number][task] = self.cuts[number][task]._replace(captured=captured)
         self.complete_tasks.setdefault(number, set()).add(task)
 
-    def restore(self, fault: Fault, noted: dict[int, Position]) -> None:
+    def restore(self, fault, noted):
         usable = [number for number in self.cuts if self.is_complete(number)]
         self.restored.append(max(usable, default=0))
         positions = self.cuts[self.restored[-1]] if usable else {t: zero(self.plan, t) for t in self.tasks}
@@ -212,12 +199,12 @@ class Recovering(Failing):
         self.recovered.clear()
         self.start(positions, fault.stagger_ns)
 
-    def on(self, notice: Notice) -> None:
+    def on(self, notice):
         self.recovered[notice.task] += notice.kind == NoticeKind.RECOVERED
         super().on(notice)
 
 
-def cutting_scripts() -> st.SearchStrategy[FailingScript]:
+def cutting_scripts():
     """Aligned and overtaking cuts while there is something to cut, and failures."""
     cuts = st.builds(
         Trigger,
@@ -236,18 +223,14 @@ def cutting_scripts() -> st.SearchStrategy[FailingScript]:
     )
 
 
-def drive_failing(
-    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
-) -> list[Step]:
+def drive_failing(plane, spec, script, *, after=lambda: None):
     """Execute the script; returns what was seen."""
     driver = Failing(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
     return driver.steps
 
 
-def recover(
-    plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: Callable[[], None] = lambda: None
-) -> Recovering:
+def recover(plane, spec, script, *, after=lambda: None):
     """Execute a script with cuts and go on until nothing moves (bounded worlds)."""
     driver = Recovering(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)
@@ -255,7 +238,7 @@ def recover(
     return driver
 
 
-def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
+def parting(spec, script, engine):
     """The first step in which an engine leaves the reference, to be read; empty: none."""
     expected, actual = (drive_failing(build(spec, name), spec, script) for name in (oracle, engine))
     for i, (left, right) in enumerate(zip(expected, actual, strict=False)):

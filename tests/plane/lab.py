@@ -1,37 +1,32 @@
 """Tiny hand-made worlds: a buffer of 100 bytes, records of 100 bytes, 10 ns of service unless a test says otherwise."""
 
 from dataclasses import replace
-from typing import Any
 
-from sim.plane.interface import DataPlane, Notice, NoticeKind, ThreadState
-from sim.plane.spec import EdgeSpec, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from sim.plane.interface import NoticeKind, ThreadState
+from sim.plane.spec import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 
 FOREVER = 10**12
 
 
-def source(
-    name: str = "a", parallelism: int = 1, *, service: int | Law = 10, total: int = -1, every: int | None = None
-) -> VertexSpec:
+def source(name="a", parallelism=1, *, service=10, total=-1, every=None):
     """Records as fast as they are served, or one `every` ns beginning at 0."""
     segments = () if every is None else (RateSegment(0, 0, 1, every),)
     return VertexSpec(name, parallelism, (law_of(service),), SourceSpec(segments, total))
 
 
-def vertex(name: str = "b", parallelism: int = 1, *, service: tuple[int | Law, ...] = (10,)) -> VertexSpec:
+def vertex(name="b", parallelism=1, *, service=(10,)):
     return VertexSpec(name, parallelism, tuple(law_of(s) for s in service))
 
 
-def edge(up: int = 0, down: int = 1, ship: Ship = Ship.FORWARD, size: int | Law = 100, **options: Any) -> EdgeSpec:
+def edge(up=0, down=1, ship=Ship.FORWARD, size=100, **options):
     return EdgeSpec(f"{up}-{down}", up, down, ship, law_of(size), **options)
 
 
-def law_of(value: int | Law) -> Law:
+def law_of(value):
     return (value,) if isinstance(value, int) else value
 
 
-def world(
-    vertices: list[VertexSpec], edges: list[EdgeSpec], hosts: tuple[int, ...] | None = None, **options: Any
-) -> PlaneSpec:
+def world(vertices, edges, hosts=None, **options):
     """Every task on a host of its own unless told otherwise; no latency, no flush timer, plenty of buffers."""
     tasks = sum(v.parallelism for v in vertices)
     spec = PlaneSpec(
@@ -49,16 +44,14 @@ def world(
     return replace(spec, **options)
 
 
-def pipe(
-    *, total: int = -1, size: int | Law = 100, service: int = 10, local: bool = False, **options: Any
-) -> PlaneSpec:
+def pipe(*, total=-1, size=100, service=10, local=False, **options):
     """Task 0 writes to task 1 over channel 0."""
     return world(
         [source(total=total), vertex(service=(service,))], [edge(size=size)], (0, 0) if local else (0, 1), **options
     )
 
 
-def run(plane: DataPlane, until: int) -> list[Notice]:
+def run(plane, until):
     """Advance through all notices; EXHAUSTED is left out, bounded sources are everywhere in these tests."""
     notices = []
     while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
@@ -67,39 +60,39 @@ def run(plane: DataPlane, until: int) -> list[Notice]:
     return notices
 
 
-def next_notice(plane: DataPlane) -> Notice:
+def next_notice(plane):
     """The next one that is not EXHAUSTED."""
     while (notice := plane.advance(FOREVER)).kind == NoticeKind.EXHAUSTED:
         pass
     return notice
 
 
-def task(plane: DataPlane, t: int, *columns: str) -> Any:
+def task(plane, t, *columns):
     return pick(plane.tasks()[t], columns)
 
 
-def channel(plane: DataPlane, c: int, *columns: str) -> Any:
+def channel(plane, c, *columns):
     return pick(plane.channels()[c], columns)
 
 
-def column(table: Any, name: str) -> list[int]:
+def column(table, name):
     return [int(x) for x in table[name]]
 
 
-def pick(row: Any, columns: tuple[str, ...]) -> Any:
+def pick(row, columns):
     """One column as an int, several as a tuple."""
     values = tuple(int(row[name]) for name in columns)
     return values[0] if len(values) == 1 else values
 
 
-def state(plane: DataPlane, t: int) -> ThreadState:
+def state(plane, t):
     return ThreadState(task(plane, t, "state"))
 
 
-def pool(plane: DataPlane, p: int = 0) -> int:
+def pool(plane, p=0):
     """Segments in use of partition p."""
     return int(plane.partitions()[p]["used"])
 
 
-def idle_floating(plane: DataPlane, g: int = 0) -> int:
+def idle_floating(plane, g=0):
     return int(plane.gates()[g]["idle_floating"])

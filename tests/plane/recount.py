@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-
-__all__ = ["ChannelCount", "Recount", "TaskCount", "due_times", "quantiles", "recount", "uniform"]
 
 Document = Mapping[str, Any]
 SLICES = 4096
@@ -60,7 +58,7 @@ class Recount:
 # ---------------------------------------------------------------------------------------------- draws and laws
 
 
-def uniform(seed: int, *names: str | int, count: int) -> np.ndarray:
+def uniform(seed, *names, count):
     """The first `count` numbers of a stream, as 32-bit integers."""
     digest = hashlib.blake2b(repr((seed, *names)).encode(), digest_size=8).digest()
     integers = np.frombuffer(digest, "<u4").astype(np.uint64)
@@ -72,7 +70,7 @@ def uniform(seed: int, *names: str | int, count: int) -> np.ndarray:
 
 
 @cache
-def quantiles(kind: str, mean: int, cv: float) -> np.ndarray:
+def quantiles(kind, mean, cv):
     """The mean of each of 4096 equally likely slices of a law, by integrating its quantile function (16 Gauss points a slice)."""
     law = {
         "exponential": lambda: stats.expon(scale=mean),
@@ -88,7 +86,7 @@ def quantiles(kind: str, mean: int, cv: float) -> np.ndarray:
     return np.maximum(means, 0)
 
 
-def amounts(given: Any, unit: Mapping[str, int], stream: tuple[Any, ...], count: int) -> np.ndarray:
+def amounts(given, unit, stream, count):
     """The first `count` values of a law as a scenario writes it: a quantity, or {kind: mean} or {kind: {mean, cv}}."""
     if isinstance(given, str):
         return np.full(count, quantity(given, unit), np.float64)
@@ -102,7 +100,7 @@ BYTES = {"B": 1, "kB": 1000, "KiB": 1024}
 TIMES = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": SECOND}
 
 
-def quantity(text: str, unit: Mapping[str, int]) -> int:
+def quantity(text, unit):
     number, name = text.split()
     return round(float(number) * unit[name])
 
@@ -110,7 +108,7 @@ def quantity(text: str, unit: Mapping[str, int]) -> int:
 # ---------------------------------------------------------------------------------------------- who sends to whom
 
 
-def readers_of(ship: str, writer: int, writers: int, readers: int) -> list[int]:
+def readers_of(ship, writer, writers, readers):
     """Flink's pointwise pattern for forward and rescale, seen from the reader; everybody for all others."""
     if ship not in ("forward", "rescale"):
         return list(range(readers))
@@ -119,18 +117,18 @@ def readers_of(ship: str, writer: int, writers: int, readers: int) -> list[int]:
     return [r for r in range(readers) if r * writers // readers == writer]
 
 
-def key_group_shares(parallelism: int, max_parallelism: int) -> list[int]:
+def key_group_shares(parallelism, max_parallelism):
     """How many key groups each subtask owns (KeyGroupRangeAssignment)."""
     owners = [group * parallelism // max_parallelism for group in range(max_parallelism)]
     return [owners.count(subtask) for subtask in range(parallelism)]
 
 
-def default_max_parallelism(parallelism: int) -> int:
+def default_max_parallelism(parallelism):
     """Half as many again, rounded up to a power of two, from 128 to 32768."""
     return min(max(1 << math.ceil(math.log2(parallelism + parallelism // 2)), 128), 1 << 15)
 
 
-def weights_of(vertex: Document, inlet: Document) -> list[Fraction]:
+def weights_of(vertex, inlet):
     """The share of a hash edge's records that each reader gets."""
     parallelism = vertex["parallelism"]
     if "weights" in inlet:
@@ -139,9 +137,7 @@ def weights_of(vertex: Document, inlet: Document) -> list[Fraction]:
     return [Fraction(1)] * parallelism if len(set(shares)) == 1 else [Fraction(share) for share in shares]
 
 
-def places(
-    ship: str, seed: int, edge: str, writer: int, weights: list[Fraction], channels: int, copies: int
-) -> Iterator[tuple[int, int]]:
+def places(ship, seed, edge, writer, weights, channels, copies):
     """(channel of the partition, how many of the copies go there)."""
     if ship == "hash":
         drawn = uniform(seed, "route", edge, writer, count=copies)
@@ -161,7 +157,7 @@ def places(
 # ---------------------------------------------------------------------------------------------- the count
 
 
-def recount(document: Document) -> Recount:
+def recount(document):
     """Tasks by vertex and subtask, channels by edge, writer and reader, of a bounded job when it has ended."""
     job, seed = document["job"], document["run"]["seed"]
     cluster = document.get("cluster", {})
@@ -183,17 +179,17 @@ def recount(document: Document) -> Recount:
     return result
 
 
-def _tasks(name: str, vertex: Document) -> list[TaskCount]:
+def _tasks(name, vertex):
     return [TaskCount(name, subtask, 0) for subtask in range(vertex["parallelism"])]
 
 
 def _channels(
-    job: Document,
-    tasks: Mapping[tuple[str, int], TaskCount],
-    ends: tuple[str, str],
-    inlet: Document,
-    key: tuple[int, str],
-) -> Iterator[ChannelCount]:
+    job,
+    tasks,
+    ends,
+    inlet,
+    key,
+):
     """The channels of one edge."""
     (up, down), (seed, edge) = ends, key
     writers, readers = job[up]["parallelism"], job[down]["parallelism"]
@@ -211,7 +207,7 @@ def _channels(
             yield ChannelCount((up, writer), (down, reader), local, records, int(sizes.sum()))
 
 
-def record_of(job: Document, name: str) -> Any:
+def record_of(job, name):
     """The size of the records a vertex emits: said there, or that of what it reads."""
     vertex = job[name]
     if "source" in vertex:
@@ -219,7 +215,7 @@ def record_of(job: Document, name: str) -> Any:
     return vertex.get("record") or next(record_of(job, upstream) for upstream in vertex["input"])
 
 
-def _serve(task: TaskCount, vertex: Document, inputs: list[tuple[Document, int]], seed: int) -> None:
+def _serve(task, vertex, inputs, seed):
     """Records and time of service; every record takes 1 ns at least."""
     if "source" in vertex:
         inputs = [({}, int(vertex["source"]["records-per-subtask"]))]
@@ -238,7 +234,7 @@ def _serve(task: TaskCount, vertex: Document, inputs: list[tuple[Document, int]]
         task.service_ns = int(np.maximum(np.rint(times), 1).sum())
 
 
-def due_times(steps: list[tuple[float, int]], until_s: float) -> list[Fraction]:
+def due_times(steps, until_s):
     """When each record of a source falls due [s], for steps of (start [s], records per second): where the integral of the rate is whole."""
     times, count = [], 0
     area = Fraction(0)

@@ -59,7 +59,7 @@ def test_three_engines_agree(shape, data):
         assert expected == actual, story(spec, script)
 
 
-def shuffle(parallelism: int, **options) -> PlaneSpec:
+def shuffle(parallelism, **options):
     """Source, map and sink, all-to-all, random sizes, services and routes."""
     vertices = (
         VertexSpec(
@@ -105,7 +105,7 @@ def test_engines_agree_on_a_longer_run():
         assert list(differences(output, run_freely(plane, 1_000_000), reference, plane)) == []
 
 
-def pipe(*segments: RateSegment) -> PlaneSpec:
+def pipe(*segments):
     source = VertexSpec("source", 1, ((100,),), SourceSpec((RateSegment(0, 0, 1, 800), *segments)))
     return PlaneSpec(
         (source, VertexSpec("sink", 1, ((100,),))), (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1)

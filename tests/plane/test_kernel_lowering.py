@@ -23,7 +23,7 @@ EDGES = (-(2**40), -8, -7, -1, 0, 1, 2, 7, 9, 2**40 + 1)
 def file(tmp_path):
     """Writes a text and imports it."""
 
-    def imported(source: str):
+    def imported(source):
         path = tmp_path / f"text_{len(list(tmp_path.iterdir()))}.py"
         path.write_text(HEAD + source)
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -38,14 +38,14 @@ def file(tmp_path):
 def dispatch_operation(file):
     """(body of a door) -> (Python's door, the compiled one)."""
 
-    def both(body: str, before: str = ""):
+    def both(body, before=""):
         module = file(before + DOOR + "".join(f"    {line}\n" for line in body.split("\n")))
         return module.dispatch_operation, machine_code._loaded_door(binding, machine_code._compiled(binding, [module]))
 
     return both
 
 
-def indented(body: str) -> str:
+def indented(body):
     return inspect.cleandoc(body)
 
 

@@ -20,7 +20,7 @@ ENGINES = ("interpreted", "compiled")
 ROOT = Path(__file__).parents[2]
 
 
-def pipe(total: int = -1, **options) -> PlaneSpec:
+def pipe(total=-1, **options):
     vertices = (VertexSpec("source", 1, ((10,),), SourceSpec(total=total)), VertexSpec("sink", 1, ((10,),)))
     return PlaneSpec(vertices, (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1), **options)
 

@@ -52,7 +52,7 @@ OPERATORS = (
 TYPES = {"PlaneState", "int", "bool", "None"}
 
 
-def complaints(source: str, known: set[str]) -> list[str]:
+def complaints(source, known):
     """What in a kernel file is not in the language; `known` functions stand before it."""
     tree = ast.parse(source)
     known = known | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -65,7 +65,7 @@ def complaints(source: str, known: set[str]) -> list[str]:
     return wrong
 
 
-def in_function(function: ast.FunctionDef, known: set[str]):
+def in_function(function, known):
     a = function.args
     if function.decorator_list or a.defaults or a.kwonlyargs or a.posonlyargs or a.vararg or a.kwarg:
         yield function.lineno, "plain positional arguments only"
@@ -81,7 +81,7 @@ def in_function(function: ast.FunctionDef, known: set[str]):
                 yield from ((node.lineno, f"{what}: {ast.unparse(node)}") for what in misused(node, known))
 
 
-def misused(node: ast.AST, known: set[str]):
+def misused(node, known):
     match node:
         case ast.Constant(value) if type(value) not in (int, bool):
             yield "no integer"
@@ -105,11 +105,11 @@ def misused(node: ast.AST, known: set[str]):
             yield "has no effect"
 
 
-def is_text(node: ast.stmt) -> bool:
+def is_text(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def functions(source: str) -> set[str]:
+def functions(source):
     return {node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 

@@ -19,7 +19,7 @@ from tests.plane.lab import (
 )
 
 
-def phase(period: int, *names: str | int) -> int:
+def phase(period, *names):
     return 1 + ((draw(stream(0, *names), 0) * period) >> 32)
 
 

@@ -12,16 +12,16 @@ from tests.plane.lab import channel, edge, pipe, run, source, task, vertex, worl
 UNIT = 1 << 32
 
 
-def phase(period: int, *names: str | int) -> int:
+def phase(period, *names):
     return 1 + ((draw(stream(0, *names), 0) * period) >> 32)
 
 
-def half_even(value: int) -> int:
+def half_even(value):
     integer, rest = divmod(value, UNIT)
     return integer + (2 * rest > UNIT or (2 * rest == UNIT and integer % 2 == 1))
 
 
-def step(last: int, desired: int, in_use: int, options: Debloating, segment: int) -> int:
+def step(last, desired, in_use, options, segment):
     """D3 as a formula."""
     inst = min(desired * UNIT // in_use, 2 * last)
     return min(max(last + (inst - last) * 2 // (options.samples + 1), options.min_bytes * UNIT), segment * UNIT)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.plane.spec import PlaneSpec, Ship, layout
+from sim.plane.spec import Ship, layout
 from tests.oracle import ReferencePlane
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
@@ -17,7 +17,7 @@ few_examples = settings(
 )
 
 
-def emitted(plane: ReferencePlane, spec: PlaneSpec, edge: int) -> Counter:
+def emitted(plane, spec, edge):
     """What the writers of an edge owe its readers: copies of every record they served (O5)."""
     plan, row = layout(spec), spec.edges[edge]
     num, den = row.fan_out
@@ -30,12 +30,12 @@ def emitted(plane: ReferencePlane, spec: PlaneSpec, edge: int) -> Counter:
     return records
 
 
-def served(plane: ReferencePlane, spec: PlaneSpec, vertex: int) -> Counter:
+def served(plane, spec, vertex):
     plan = layout(spec)
     return Counter(record for task, v in enumerate(plan.vertex) if v == vertex for record in plane.served_records(task))
 
 
-def owed(plane: ReferencePlane, spec: PlaneSpec, vertex: int) -> Counter:
+def owed(plane, spec, vertex):
     records: Counter = Counter()
     for edge, row in enumerate(spec.edges):
         if row.downstream == vertex:

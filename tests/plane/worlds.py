@@ -17,8 +17,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from sim.model.cluster import Debloating
-from sim.plane.interface import BARRIERS, DataPlane, Marker, Notice, NoticeKind, Trait
-from sim.plane.spec import EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.interface import BARRIERS, DataPlane, Marker, NoticeKind, Trait
+from sim.plane.spec import EdgeSpec, Lag, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait, layout
 
 CHATTER, ENDS = 1, 2
 """Series beside the barriers: markers nobody waits for, and ends of channels."""
@@ -42,13 +42,13 @@ ALL_TO_ALL = (Ship.HASH, Ship.REBALANCE, Ship.BROADCAST, Ship.GLOBAL, Ship.RESCA
 # ---------------------------------------------------------------------------------------------------- worlds
 
 
-def laws(low: int, high: int) -> st.SearchStrategy[Law]:
+def laws(low, high):
     """A constant, or a table of a few values."""
     return st.lists(st.integers(low, high), min_size=1, max_size=4).map(tuple)
 
 
 @st.composite
-def sources(draw: st.DrawFn, *, bounded: bool) -> SourceSpec:
+def sources(draw, *, bounded):
     total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
     first = RateSegment(
         0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200)))
@@ -61,7 +61,7 @@ def sources(draw: st.DrawFn, *, bounded: bool) -> SourceSpec:
 
 
 @st.composite
-def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: int) -> EdgeSpec:
+def edges(draw, up, down, parallelism, segment):
     ships = [*ALL_TO_ALL, Ship.FORWARD] if parallelism[up] == parallelism[down] else ALL_TO_ALL
     ship = draw(st.sampled_from(ships))
     readers = laws(0, parallelism[down] - 1)
@@ -102,7 +102,7 @@ lagging = st.one_of(
 
 
 @st.composite
-def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec:
+def worlds(draw, shape="", *, live=False):
     """Specifications of any shape or a given one.  Live worlds end: sources are bounded, and open buffers alone never exhaust a pool."""
     count, pairs = SHAPES[shape or draw(st.sampled_from(sorted(SHAPES)))]
     parallelism = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
@@ -185,7 +185,7 @@ triggers = st.builds(
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> Script:
+def scripts(draw):
     return Script(
         draw(st.sampled_from((37, 250, 1000))),
         2000,
@@ -230,7 +230,7 @@ class Driver:
     begun: set[tuple[int, int, int]] = field(default_factory=set)
     attempt: Counter[int] = field(default_factory=Counter)  # by task: how often it was started anew
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         plan = layout(self.spec)
         self.outputs = [[plan.partitions[p][1] for p in partitions] for partitions in plan.task_partitions]
         self.gates = [len(gates) for gates in plan.task_gates]
@@ -251,19 +251,19 @@ class Driver:
         for at, task in self.script.written:
             self.call(at, lambda task=task: self.plane.report_written(task % len(self.tasks)))
 
-    def release_late_outputs(self, task: int, kept: int) -> None:
+    def release_late_outputs(self, task, kept):
         self.plane.release_late_outputs(task, self.plane.position(task).served - kept)
 
-    def call(self, at: int, what: Callable[[], None]) -> None:
+    def call(self, at, what):
         self.order += 1
         heapq.heappush(self.calls, (at, self.order, what))
 
-    def later(self, delay: int, what: Callable[[], None]) -> None:
+    def later(self, delay, what):
         self.call(self.plane.now + delay, what)
 
     # -------------------------------------------------------------------------------------------- the loop
 
-    def run(self, until: int, step_ns: int) -> None:
+    def run(self, until, step_ns):
         """Control events at a time come before data events at that time (E3)."""
         while self.plane.now < until:
             while self.calls and self.calls[0][0] <= self.plane.now:
@@ -274,13 +274,13 @@ class Driver:
                 if self.calls and self.calls[0][0] < target:
                     target = max(self.calls[0][0], self.plane.now)
 
-    def advance(self, target: int) -> Notice:
+    def advance(self, target):
         notice = self.plane.advance(target)
         self.steps.append(("notice", notice, self.tables()))
         self.after()
         return notice
 
-    def tables(self) -> tuple[Any, ...]:
+    def tables(self):
         plane = self.plane
         counted = [
             (served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)
@@ -292,7 +292,7 @@ class Driver:
         assert plane.in_flight().tolist() == (written - read).tolist()
         return (*(table.tolist() for table in tables), counted, plane.sums().tolist())
 
-    def on(self, notice: Notice) -> None:
+    def on(self, notice):
         match notice.kind:
             case NoticeKind.SAFE:
                 for what in self.mail.pop(notice.task, []):
@@ -308,35 +308,35 @@ class Driver:
 
     # -------------------------------------------------------------------------------------------- safe points, holding
 
-    def at_safe_point(self, task: int, what: Callable[[], None], *, behind: bool = False) -> None:
+    def at_safe_point(self, task, what, *, behind=False):
         self.mail.setdefault(task, []).append(what)
         (self.plane.interrupt_behind if behind else self.plane.interrupt)(task)
 
-    def nap(self, task: int, length: int) -> None:
+    def nap(self, task, length):
         """Every other one begins behind an element."""
         self.at_safe_point(task, lambda: self.hold(task, length), behind=length % 2 == 1)
 
-    def hold(self, task: int, length: int) -> None:
+    def hold(self, task, length):
         if length > 0 and task not in self.working:
             self.working.add(task)
             self.plane.hold(task)
             self.later(length, lambda: self.release(task))
 
-    def release(self, task: int) -> None:
+    def release(self, task):
         self.working.remove(task)
         self.plane.release(task)
 
     # -------------------------------------------------------------------------------------------- numbers
 
-    def trigger(self, number: int) -> None:
+    def trigger(self, number):
         for source in self.sources:
             self.at_safe_point(source, lambda t=source: self.begin(t, number))
 
-    def marker(self, number: int, traits: Trait | None = None) -> Marker:
+    def marker(self, number, traits=None):
         trigger = self.script.triggers[number - 1]
         return Marker(number, trigger.traits if traits is None else traits, trigger.series)
 
-    def begin(self, task: int, number: int, *, overtake: bool = False) -> None:
+    def begin(self, task, number, *, overtake=False):
         """The task's own part of a number: forward, capture if the marker overtakes, work for a while."""
         trigger = self.script.triggers[number - 1]
         if task in self.ended or (task, trigger.series, number) in self.begun:
@@ -358,14 +358,14 @@ class Driver:
         self.later(trigger.write_ns, lambda: self.written(task, number))
         self.hold(task, trigger.work_ns)
 
-    def written(self, task: int, number: int) -> None:
+    def written(self, task, number):
         self.log("captured", task, number, self.plane.captured(task))
         self.plane.release_capture(task)
 
-    def log(self, *step: Any) -> None:
+    def log(self, *step):
         self.steps.append(step)
 
-    def on_arrived(self, notice: Notice) -> None:
+    def on_arrived(self, notice):
         """Overtaking numbers begin with the first marker, the others with the last one of all gates."""
         trigger = self.script.triggers[notice.number - 1]
         key = (notice.task, notice.series, notice.number)
@@ -377,21 +377,21 @@ class Driver:
         if len(gates | self.ended_gates(notice.task)) == self.gates[notice.task]:
             self.complete(*key)
 
-    def ended_gates(self, task: int) -> set[int]:
+    def ended_gates(self, task):
         return self.delivered.get((task, ENDS, 1), set())
 
-    def complete(self, task: int, series: int, number: int) -> None:
+    def complete(self, task, series, number):
         self.begin(task, number)
         self.plane.settle(task, number, series)
         self.later(self.script.triggers[number - 1].work_ns, lambda: self.plane.resume(task))
 
-    def lose_patience(self, task: int, number: int) -> None:
+    def lose_patience(self, task, number):
         """A waiting barrier overtakes after a while: here, and in the output of whoever has forwarded it."""
         trigger = self.script.triggers[number - 1]
         if trigger.patience_ns >= 0 and trigger.series == BARRIERS:
             self.later(trigger.patience_ns, lambda: self.convert(task, number))
 
-    def convert(self, task: int, number: int) -> None:
+    def convert(self, task, number):
         self.plane.prioritise(task, number)
         self.log("captured", task, number, self.plane.captured(task))
         for writer in self.tasks:
@@ -402,7 +402,7 @@ class Driver:
 
     # -------------------------------------------------------------------------------------------- ends
 
-    def end(self, task: int) -> None:
+    def end(self, task):
         """When all its outputs are written: at a safe point, as the last of them may be stuck in its record."""
         if task in self.ended:
             return
@@ -416,7 +416,7 @@ class Driver:
         self.ended.add(task)
         self.log("forward", task, 1, self.plane.forward(task, Marker(1, Trait.FINAL, ENDS)))
 
-    def on_end(self, notice: Notice) -> None:
+    def on_end(self, notice):
         """A task ends when all its gates have; what waited for the gate only waits no more."""
         if notice.last:
             self.delivered.setdefault((notice.task, ENDS, 1), set()).add(notice.gate)
@@ -427,7 +427,7 @@ class Driver:
             if len(self.ended_gates(notice.task)) == self.gates[notice.task] and notice.task not in self.ended:
                 self.end(notice.task)
 
-    def wind_down(self) -> None:
+    def wind_down(self):
         """Let everything go until nothing moves any more: records of a source that no edge carries move as well."""
         still, before = 0, None
         while still < 3:
@@ -441,13 +441,13 @@ class Driver:
 
 
 def drive(
-    plane: DataPlane,
-    spec: PlaneSpec,
-    script: Script,
+    plane,
+    spec,
+    script,
     *,
-    after: Callable[[], None] = lambda: None,
-    to_the_end: bool = False,
-) -> list[Step]:
+    after=lambda: None,
+    to_the_end=False,
+):
     """Execute the script; with `to_the_end` go on until nothing moves (bounded worlds)."""
     driver = Driver(plane, spec, script, after=after)
     driver.run(script.until, script.step_ns)

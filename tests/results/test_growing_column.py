@@ -1,7 +1,5 @@
 """A column of numbers: what is added stays, however much room there was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -12,7 +12,7 @@ from sim.results.journal import Entry, Happening, Journal
 from sim.results.tables import CheckpointStats
 
 
-def journal() -> Journal:
+def journal():
     rows = Journal()
     rows.note(10, Happening.TRIGGERED, 1)
     rows.note(20, Happening.TRIGGERED, 2)

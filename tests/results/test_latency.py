@@ -1,14 +1,12 @@
 """Little's law on two curves: whatever the order, the mean time on the way is the area between them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from sim.results.tables import Latency
 
 
-def means(latency: Latency, *points: tuple[float, float, float], stride: int = 1) -> list[float]:
+def means(latency, *points, stride=1):
     """A point is a time, records emitted, records served."""
     times, emitted, served = (np.array(column, float) for column in zip(*points, strict=True))
     return latency.means(times, emitted, served, stride).tolist()

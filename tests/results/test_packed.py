@@ -1,7 +1,5 @@
 """Packed rows are the table that pandas makes of the rows themselves."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -15,7 +13,7 @@ COLUMNS = ["whole", "real", "mixed", "word", "fact", "nothing"]
 ROWS = [(i, i / 2, i if i % 3 else i / 2, f"w{i % 2}", i % 2 == 0, None if i % 2 else "x") for i in range(10)]
 
 
-def table(rows) -> pd.DataFrame:
+def table(rows):
     kept = PackedRows(COLUMNS)
     for row in rows:
         kept.add(row)

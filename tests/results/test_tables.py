@@ -25,7 +25,7 @@ MS = 1_000_000
 NAMES = [("source", 0), ("map", 0), ("map", 1)]
 
 
-def subtask(task: int = 1, **measured: int | bool) -> SubtaskStats:
+def subtask(task=1, **measured):
     """First barrier 20 ms after the trigger (at 100 ms), acknowledged at 200 ms; `_ms` fields are given in ms."""
     row = SubtaskStats(task, first_barrier_ns=120 * MS, ack_ns=200 * MS)
     for name, value in measured.items():
@@ -33,7 +33,7 @@ def subtask(task: int = 1, **measured: int | bool) -> SubtaskStats:
     return row
 
 
-def checkpoint(*rows: SubtaskStats, number: int = 1, **fields: int | str) -> CheckpointStats:
+def checkpoint(*rows, number=1, **fields):
     stats = CheckpointStats(number, 100 * MS, tasks=3)
     for row in rows:
         for name, value in asdict(row).items():
@@ -43,22 +43,22 @@ def checkpoint(*rows: SubtaskStats, number: int = 1, **fields: int | str) -> Che
     return stats
 
 
-def completed(*rows: SubtaskStats, **fields: int | str) -> CheckpointStats:
+def completed(*rows, **fields):
     return checkpoint(
         *rows, status="COMPLETED", latest_ack_ns=200 * MS, acknowledged=3, completed_ns=215 * MS, **fields
     )
 
 
-def only(table) -> dict:
+def only(table):
     assert len(table) == 1
     return table.iloc[0].to_dict()
 
 
-def row_of(stats: CheckpointStats) -> dict:
+def row_of(stats):
     return only(checkpoints_table([stats]))
 
 
-def subtask_row(**measured: int | bool) -> dict:
+def subtask_row(**measured):
     return only(subtasks_table([checkpoint(subtask(**measured))], NAMES))
 
 

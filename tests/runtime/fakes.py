@@ -1,22 +1,19 @@
 """A data plane that does what it is told: scripted notices, verbs written down.  For tests of what stands around a plane."""
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from sim.plane.interface import Notice, NoticeKind
 from sim.runtime.clock import TwoPlaneEnvironment
 
-__all__ = ["FakePlane", "clock", "notice"]
 
-
-def notice(time: int, task: int = 0, kind: NoticeKind = NoticeKind.SAFE) -> Notice:
+def notice(time, task=0, kind=NoticeKind.SAFE):
     return Notice(time, kind, task)
 
 
 class FakePlane:
     """Reports `notices` at their times (rule E3); `input_bytes` and `output_bytes` are what a capture holds at the moment."""
 
-    def __init__(self, notices: Iterable[Notice] = ()) -> None:
+    def __init__(self, notices=()):
         self.now = 0
         self.upcoming = list(notices)
         self.advances: list[int] = []  # every `until`
@@ -24,7 +21,7 @@ class FakePlane:
         self.input_bytes = 0
         self.output_bytes = 0
 
-    def advance(self, until: int) -> Notice:
+    def advance(self, until):
         self.advances.append(until)
         if self.upcoming and self.upcoming[0].time < until:
             self.now = self.upcoming[0].time
@@ -32,14 +29,12 @@ class FakePlane:
         self.now = until
         return Notice(until, NoticeKind.QUIET)
 
-    def captured(self, task: int) -> tuple[int, int]:
+    def captured(self, task):
         return self.input_bytes, self.output_bytes
 
-    def __getattr__(self, verb: str) -> Callable[..., None]:
+    def __getattr__(self, verb):
         return lambda *arguments: self.verbs.append((verb, *arguments))
 
 
-def clock(
-    *notices: Notice, on_notice: Callable[[Notice], None] = lambda _: None, begin_ns: int = 0
-) -> TwoPlaneEnvironment:
+def clock(*notices, on_notice=lambda _: None, begin_ns=0):
     return TwoPlaneEnvironment(FakePlane(notices), on_notice, begin_ns)

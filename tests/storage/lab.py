@@ -12,13 +12,11 @@ from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import StorageFailed
 from sim.storage.requests import in_parallel
 
-__all__ = ["MB", "MS", "SECOND", "Lab", "dfs", "slow"]
-
 MS, SECOND, MB = 1_000_000, 1_000_000_000, 1_000_000
 
 
 class Lab:
-    def __init__(self, options: Storage | None = None, seed: int = 1) -> None:
+    def __init__(self, options=None, seed=1):
         self.env = simpy.Environment()
         self.storage = CheckpointStorage(self.env, options or Storage(), seed)
         self.ended: dict[str, float] = {}  # label -> ms when it ended

@@ -14,17 +14,17 @@ PLAIN = Storage(bytes_per_second=50_000_000, close_ns=7 * MS, metadata_ns=11 * M
 HALF_SLOW = replace(PLAIN, slow_probability=0.5, slow_factor=10)
 
 
-def storage(options: Storage = PLAIN, seed: int = 1) -> CheckpointStorage:
+def storage(options=PLAIN, seed=1):
     return CheckpointStorage(simpy.Environment(), options, seed)
 
 
-def taken_ns(files: CheckpointStorage, process) -> int:
+def taken_ns(files, process):
     begun = files.env.now
     files.env.run(until=files.env.process(process))
     return files.env.now - begun
 
 
-def slow_ones(files: CheckpointStorage, names: list[tuple]) -> set[tuple]:
+def slow_ones(files, names):
     return {name for name in names if files.medium.close_ns(name) > PLAIN.close_ns}
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import simpy
 
-from sim.storage.requests import Work, run_detached
+from sim.storage.requests import run_detached
 
 
-def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
+def test_work_goes_on_in_the_turns_of_what_it_awaits():
     env = simpy.Environment()
     story: list[tuple[str, float]] = []
     over = env.event().succeed("known")
     env.run()
 
-    def work() -> Work[None]:
+    def work():
         yield env.timeout(3)
         story.append(("waited", env.now))
         story.append(((yield over), env.now))
@@ -27,13 +27,13 @@ def test_work_goes_on_in_the_turns_of_what_it_awaits() -> None:
     assert story == [("waited", 3), ("known", 3), ("done", 5)]
 
 
-def test_what_is_awaited_first_may_be_over_already() -> None:
+def test_what_is_awaited_first_may_be_over_already():
     env = simpy.Environment()
     over = env.event().succeed("known")
     env.run()
     story: list[str] = []
 
-    def work() -> Work[None]:
+    def work():
         story.append((yield over))
 
     under_way = work()
@@ -42,12 +42,12 @@ def test_what_is_awaited_first_may_be_over_already() -> None:
     assert story == ["known"]
 
 
-def test_broken_off_work_hears_of_it_where_it_waits() -> None:
+def test_broken_off_work_hears_of_it_where_it_waits():
     """It may still wait for something; broken off again when it is over, nothing happens."""
     env = simpy.Environment()
     story: list[tuple[str, float]] = []
 
-    def work() -> Work[None]:
+    def work():
         try:
             yield env.timeout(10)
         except simpy.Interrupt:

@@ -1,30 +1,13 @@
 """A job stopped in the middle of its run, and accounts of it that have heard nothing yet: tests tell them what is not true."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sim.model.schema.study import loads
-from sim.results.journal import Entry, Journal
+from sim.results.journal import Journal
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
-
-__all__ = [
-    "MAP",
-    "SINK",
-    "account_of",
-    "end_facts",
-    "end_of",
-    "facts",
-    "named",
-    "stateful",
-    "stopped",
-    "with_checkpoint",
-    "with_journal",
-    "with_scenario",
-]
 
 A = TypeVar("A", bound=InvariantMonitor)
 STATEFUL = """# What does a checkpoint hold?
@@ -41,7 +24,7 @@ run: {duration: 12 s}
 MAP, SINK = 2, 4  # the first task of each vertex
 
 
-def stopped(text: str, at_ns: int) -> JobInstance:
+def stopped(text, at_ns):
     """The first job instance of a scenario file, run up to a time."""
     instance = JobInstance(loads(text, name="stopped").scenarios[0], "compiled")
     instance.start()
@@ -50,41 +33,41 @@ def stopped(text: str, at_ns: int) -> JobInstance:
 
 
 @cache
-def stateful() -> JobInstance:
+def stateful():
     """Stopped at 5.4 s: six checkpoints are complete, the last one is retained.  What a test changes in it, it puts back."""
     return stopped(STATEFUL, 5_400_000_000)
 
 
-def account_of(kind: type[A], instance: JobInstance) -> A:
+def account_of(kind, instance):
     return kind(WatchedRun.of(instance.context, instance.contents, instance.output, instance.tasks))
 
 
-def with_scenario(account: A, **changes: Any) -> A:
+def with_scenario(account, **changes):
     """The same account of a run that was configured otherwise."""
     account.context = replace(account.context, scenario=replace(account.context.scenario, **changes))
     return account
 
 
-def with_checkpoint(account: A, **options: Any) -> A:
+def with_checkpoint(account, **options):
     """The same account of a run with other options of its checkpoints."""
     return with_scenario(account, checkpoint=replace(account.context.scenario.checkpoint, **options))
 
 
-def with_journal(account: A, *entries: Entry) -> A:
+def with_journal(account, *entries):
     account.context = replace(account.context, journal=Journal(entries))
     return account
 
 
-def named(account: InvariantMonitor, *name: str | int):
+def named(account, *name):
     """The first file whose name begins so."""
     return next(file for file in account.context.storage.files if file.name[: len(name)] == name)
 
 
-def end_of(instance: JobInstance, *turns: Entry, finished: bool = False) -> EndOfRun:
+def end_of(instance, *turns, finished=False):
     return EndOfRun(turns, instance.job.coordinator.machine, (), finished)
 
 
-def facts(account: InvariantMonitor) -> list[str]:
+def facts(account):
     """What has been found since the last call."""
     found = [violation.fact for violation in account.found]
     account.found.clear()
@@ -92,6 +75,6 @@ def facts(account: InvariantMonitor) -> list[str]:
     return found
 
 
-def end_facts(account: InvariantMonitor, *turns: Entry, finished: bool = False) -> list[str]:
+def end_facts(account, *turns, finished=False):
     """What the end of the stateful job shows, if these were the rare rows of its journal."""
     return [violation.fact for violation in account.at_the_end(end_of(stateful(), *turns, finished=finished))]

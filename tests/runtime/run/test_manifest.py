@@ -21,7 +21,7 @@ INLET = Input("source", "hash", (Fraction(1),), record_bytes=Distribution(100, "
 MAP = Vertex("map", inputs=(INLET,), state=State(5), snapshot=Snapshot(sync_ns=3))
 
 
-def scenario() -> Scenario:
+def scenario():
     """No field of any part is left out of the identity: this one has every part."""
     network = NetworkMemory(debloat=Debloating())
     options = CheckpointOptions(30, Barriers("aligned-timeout", 5), forced_aligned=(("source", "map"),))

@@ -9,17 +9,16 @@ import pytest
 
 from sim.protocol.options import FailureReason
 from sim.results.journal import Entry, Happening
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
+def result():
     return simulate(scenario(chain(1), UNALIGNED, seconds=1), engine="compiled")
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

@@ -1,7 +1,5 @@
 """Subtasks of one vertex that need other times for a record: in all engines, several records as one, and after a rescale."""
 
-import pandas as pd
-
 import sim
 from sim.model.schema.study import loads
 
@@ -16,11 +14,11 @@ run: {duration: 4 s}
 SLOW = "job.map.service-factor={1: 2}"
 
 
-def result(*overrides: str, engine: str = "compiled") -> sim.Result:
+def result(*overrides, engine="compiled"):
     return sim.simulate(loads(TEXT, overrides=list(overrides)).scenarios[0], engine=engine)
 
 
-def each_ms(tasks: pd.DataFrame) -> list[float]:
+def each_ms(tasks):
     """Busy time per record of each subtask of the map."""
     tasks = tasks[tasks["vertex"] == "map"]
     return [round(time_ms, 2) for time_ms in tasks["accumulateBusyTimeMs"] / tasks["numRecordsIn"]]

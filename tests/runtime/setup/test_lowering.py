@@ -10,7 +10,6 @@ from sim.model.cluster import Cluster, NetworkMemory
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.model.randomness import size_table
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.plane.spec import RateSegment
 from sim.runtime.lowering import plane_spec
 
 SECOND = 1_000_000_000
@@ -33,7 +32,7 @@ JOB = Job(
 )
 
 
-def scenario(job: Job = JOB, **cluster) -> Scenario:
+def scenario(job=JOB, **cluster):
     return Scenario(
         "?",
         "lowering",
@@ -44,13 +43,13 @@ def scenario(job: Job = JOB, **cluster) -> Scenario:
     )
 
 
-def with_rates(*rates: tuple[int, Fraction | int], total: int | None = None) -> Scenario:
+def with_rates(*rates, total=None):
     """(start in s, per second)."""
     source = Source(tuple(Rate(start * SECOND, Fraction(rate)) for start, rate in rates), total)
     return scenario(Job((Vertex("source", source=source),)))
 
 
-def segments(*rates: tuple[int, Fraction | int]) -> tuple[RateSegment, ...]:
+def segments(*rates):
     return plane_spec(with_rates(*rates)).vertices[0].source.segments
 
 
@@ -81,7 +80,7 @@ def test_laws_become_tables():
     assert spec.edges[1].record_bytes == (1000,)
 
 
-def hash_weights(parallelism: int, groups: int, **options) -> tuple[int, ...]:
+def hash_weights(parallelism, groups, **options):
     reader = Vertex("b", parallelism, groups, inputs=(Input("a", **options),))
     return plane_spec(scenario(Job((Vertex("a", source=Source()), reader)))).edges[0].weights
 

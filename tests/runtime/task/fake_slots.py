@@ -11,31 +11,28 @@ from typing import Any
 import numpy as np
 
 from sim.model.job import Job, Vertex
-from sim.plane.interface import Marker
-
-__all__ = ["FakeSlot"]
 
 
 class FakeClock:
     """Calls in the order of their times."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 0
         self._calls: list[tuple[int, int, Callable[[], None]]] = []
         self._number = count()
 
-    def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
+    def call_in(self, delay_ns, action):
         if delay_ns:
             heappush(self._calls, (self.now + delay_ns, next(self._number), action))
         else:
             action()
 
     @property
-    def next_ns(self) -> int | None:
+    def next_ns(self):
         """When the next call is due."""
         return self._calls[0][0] if self._calls else None
 
-    def run(self, until_ns: int, before: Callable[[int], None] = lambda _: None) -> None:
+    def run(self, until_ns, before=lambda _: None):
         """Everything due up to a time; `before`: called with the time of each call."""
         while self._calls and self._calls[0][0] <= until_ns:
             self.now, _, action = heappop(self._calls)
@@ -47,10 +44,10 @@ class FakeClock:
 class Recorder:
     """Writes down what is called, with its arguments."""
 
-    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+    def __init__(self, log):
         self._log = log
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
+    def __getattr__(self, name):
         return lambda *arguments, **named: self._log.append((name, *arguments, *named.values()))
 
 
@@ -59,7 +56,7 @@ class FakeSlot:
 
     task = 0
 
-    def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None, alignment=None) -> None:
+    def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None, alignment=None):
         self.env = FakeClock()
         self.log: list[tuple[Any, ...]] = []
         self.served, self.late, self.read = 0, 0, [0] * len(channels)
@@ -80,14 +77,14 @@ class FakeSlot:
         )
 
     @property
-    def now(self) -> int:
+    def now(self):
         return self.env.now
 
-    def sent(self) -> list[int]:
+    def sent(self):
         """The numbers of the markers that have left."""
         return [row[2].number for row in self.log if row[0] == "forward"]
 
-    def calls(self, *names: str) -> list[tuple[Any, ...]]:
+    def calls(self, *names):
         """What was done to plane, thread and JobManager since the last call, of these kinds or all."""
         found = [row for row in self.log if not names or row[0] in names]
         self.log.clear()
@@ -97,41 +94,41 @@ class FakeSlot:
 class FakeThread:
     """Runs mails at once."""
 
-    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+    def __init__(self, log):
         self.mails_only = self.stopped = False
         self._log = log
 
-    def post(self, mail: Callable[[], None]) -> None:
+    def post(self, mail):
         mail()
 
-    def release_late_outputs(self, until: int) -> None:
+    def release_late_outputs(self, until):
         self._log.append(("release_late_outputs", until))
 
-    def occupy(self) -> None:
+    def occupy(self):
         self._log.append(("occupy",))
 
-    def vacate(self) -> None:
+    def vacate(self):
         self._log.append(("vacate",))
 
 
 class FakePlane:
     """Stands where the slot says; writes verbs down."""
 
-    def __init__(self, slot: FakeSlot) -> None:
+    def __init__(self, slot):
         self._slot = slot
 
-    def position(self, _: int) -> SimpleNamespace:
+    def position(self, _):
         slot = self._slot
         return SimpleNamespace(served=slot.served, late=slot.late, records_out=np.array(slot.read))
 
-    def tasks(self, *_: str) -> list[dict[str, int]]:
+    def tasks(self, *_):
         return [self._slot.waited_ns]
 
-    def forward(self, task: int, marker: Marker) -> None:
+    def forward(self, task, marker):
         self._slot.log.append(("forward", task, marker))
 
-    def pause(self, task: int, *, on: bool) -> None:
+    def pause(self, task, *, on):
         self._slot.log.append(("pause", task, on))
 
-    def report_written(self, task: int) -> None:
+    def report_written(self, task):
         self._slot.log.append(("report_written", task))

@@ -1,7 +1,5 @@
 """A barrier that is announced to a task whose thread is at work for a snapshot waits until that is over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sim.model.checkpoint import Barriers
@@ -9,7 +7,7 @@ from sim.model.job import Distribution, Input, Job, Snapshot, Vertex
 from tests.laws.small_jobs import MS, network, run, scenario, source
 
 
-def reads(upstream: str, service_ns: int, record_bytes: int) -> Input:
+def reads(upstream, service_ns, record_bytes):
     return Input(upstream, "hash", service=Distribution(service_ns), record_bytes=Distribution(record_bytes))
 
 

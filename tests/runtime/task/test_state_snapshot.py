@@ -11,11 +11,11 @@ from sim.storage.filesystem import CheckpointStorage
 MS = 1_000_000
 
 
-def subtasks(vertex: Vertex, seed: int = 1) -> list[SubtaskState]:
+def subtasks(vertex, seed=1):
     return [SubtaskState(StateOwner(vertex, i, seed)) for i in range(vertex.parallelism)]
 
 
-def written(state: SubtaskState, kind: str, *, threshold: int) -> tuple[int, int, int]:
+def written(state, kind, *, threshold):
     """(ns, files, bytes) of one file at 1 B per ns and 2 ms per file."""
     files = CheckpointStorage(
         simpy.Environment(), Storage(1_000_000_000, 2 * MS, inline_threshold_bytes=threshold), seed=1

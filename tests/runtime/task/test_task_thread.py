@@ -7,12 +7,12 @@ from tests.runtime.fakes import FakePlane
 
 
 @pytest.fixture
-def plane() -> FakePlane:
+def plane():
     return FakePlane()
 
 
 @pytest.fixture
-def thread(plane) -> TaskThread:
+def thread(plane):
     return TaskThread(plane, task=3)
 
 

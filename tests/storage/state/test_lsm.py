@@ -14,12 +14,12 @@ SECOND = 1_000_000_000
 NEVER_FULL = Lsm(memtable_bytes=10**12)
 
 
-def sizes(tree: LsmTree) -> list[list[int]]:
+def sizes(tree):
     """Entries of each table, level by level."""
     return [[table.entries for table in level] for level in tree.levels]
 
 
-def snapshots(tree: LsmTree, writes: int, count: int, every_ns: int = SECOND) -> list[list[list[int]]]:
+def snapshots(tree, writes, count, every_ns=SECOND):
     """The tree at each of so many snapshots, with so many writes before each."""
     seen = []
     for i in range(count):
@@ -284,7 +284,7 @@ def test_a_table_that_meets_no_other_goes_down_as_it_is():
     assert tree.edits == 6
 
 
-def standing(*levels: list[Table]) -> LsmTree:
+def standing(*levels):
     """A tree with these tables below level 0, 1 kB per level-1 target, ten times that below; nothing is compacted."""
     tree = LsmTree(Lsm(memtable_bytes=1000, base_bytes=1000, multiplier=10), 300, 100)
     tree.leave()

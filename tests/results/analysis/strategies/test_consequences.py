@@ -1,7 +1,5 @@
 """What commits and failures cost, pooled over replications, and how it is told."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd
