@@ -62,11 +62,11 @@ class ToldJob:
         return [row for row in rows if row is not None and row.checkpoint.async_ >= 0]
 
 
-def always(told: ToldJob, match: re.Match[str]) -> bool:
+def always(told, match):
     return True
 
 
-def known(told: ToldJob, match: re.Match[str]) -> bool:
+def known(told, match):
     points, counted = told.history.checkpoints, told.history.counted
     detailed = sum(bool(point.tasks) for point in points)
     return (
@@ -76,11 +76,11 @@ def known(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def median_is(told: ToldJob, match: re.Match[str]) -> bool:
+def median_is(told, match):
     return same_ms(match["ms"], median(point.end_to_end_duration for point in told.usual))
 
 
-def are_slow(told: ToldJob, match: re.Match[str]) -> bool:
+def are_slow(told, match):
     return (
         int(match["n"]) == len(told.slow) > 0
         and int(match["of"]) == len(told.usual)
@@ -88,7 +88,7 @@ def are_slow(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def none_is_slow(told: ToldJob, match: re.Match[str]) -> bool:
+def none_is_slow(told, match):
     longest = max(point.end_to_end_duration for point in told.usual)
     return (
         not told.slow
@@ -98,7 +98,7 @@ def none_is_slow(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def left_out(told: ToldJob, match: re.Match[str]) -> bool:
+def left_out(told, match):
     """With those that are counted, they are all that completed."""
     first = [point for point in told.done if point.id == 1 and not point.is_savepoint]
     savepoints = [point for point in told.done if point.is_savepoint]
@@ -111,27 +111,27 @@ def left_out(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def slowest_outside(told: ToldJob, match: re.Match[str]) -> bool:
+def slowest_outside(told, match):
     return same_ms(match["ms"], told.history.slowest_ms) and told.history.slowest_ms > max(
         point.end_to_end_duration for point in told.done
     )
 
 
-def failed(told: ToldJob, match: re.Match[str]) -> bool:
+def failed(told, match):
     parts = [int(count) for count in re.findall(r"(\d+) ended at", match["ends"] or "")]
     count = sum(point.status == "FAILED" for point in told.history.checkpoints)
     return int(match["n"]) == count >= sum(parts)
 
 
-def under_way(told: ToldJob, match: re.Match[str]) -> bool:
+def under_way(told, match):
     return int(match["n"]) == sum(point.status == "IN_PROGRESS" for point in told.history.checkpoints)
 
 
-def restored(told: ToldJob, match: re.Match[str]) -> bool:
+def restored(told, match):
     return told.history.restored == int(match["n"] or 1)
 
 
-def counted(told: ToldJob, match: re.Match[str]) -> bool:
+def counted(told, match):
     """The checkpoints that are listed are known, and what Flink counted is more."""
     known = Counter(point.status for point in told.history.checkpoints)
     among = {None: 0, "none": 0}.get(match["among"], match["among"])
@@ -141,7 +141,7 @@ def counted(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def subject(told: ToldJob, match: re.Match[str]) -> bool:
+def subject(told, match):
     """The checkpoint took, or has taken, so long, and its fate is as is said."""
     told.point = told.history.checkpoint(int(match["id"]))
     status = {"took": "COMPLETED", "was given up after": "FAILED", "has been under way for": "IN_PROGRESS"}[
@@ -165,13 +165,13 @@ def overtook(point: Any) -> bool:
     return point.checkpoint_type == "UNALIGNED_CHECKPOINT" or point.persisted_data > 0
 
 
-def in_flight(told: ToldJob, match: re.Match[str]) -> bool:
+def in_flight(told, match):
     point = told.history.checkpoint(int(match["n"]))
     share = point.persisted_data / point.checkpointed_size
     return share >= 0.5 and (match["share"], match["size"]) == (share_text(share), bytes_text(point.persisted_data))
 
 
-def held_by_savepoints(told: ToldJob, match: re.Match[str]) -> bool:
+def held_by_savepoints(told, match):
     """They took so long, and the next trigger came when they had ended."""
     for identity, took in re.findall(r"(\d+) \(([^)]+)\)", match["ids"]):
         point = told.history.checkpoint(int(identity))
@@ -183,24 +183,24 @@ def held_by_savepoints(told: ToldJob, match: re.Match[str]) -> bool:
     return True
 
 
-def nearly_late(told: ToldJob, match: re.Match[str]) -> bool:
+def nearly_late(told, match):
     """Most take a shorter time: else each may begin when the one before has ended, and more often is wanted."""
     usual_ms, last_ms = number(match["usual"]), told.usual[-1].end_to_end_duration
     most_ms = median(point.end_to_end_duration for point in told.usual)
     return same_ms(match["took"], last_ms) and most_ms < 0.85 * usual_ms and last_ms <= 1.05 * usual_ms
 
 
-def no_end(told: ToldJob, match: re.Match[str]) -> bool:
+def no_end(told, match):
     told.point = told.history.checkpoint(int(match["id"]))
     return told.point.status == "IN_PROGRESS"
 
 
-def part_of_it(told: ToldJob, match: re.Match[str]) -> bool:
+def part_of_it(told, match):
     share = number(match["ms"]) / told.point.end_to_end_duration
     return abs(share - int(match["share"]) / 100) <= 0.06
 
 
-def earlier(told: ToldJob, match: re.Match[str]) -> bool:
+def earlier(told, match):
     """Some subtask of a vertex had its first barrier as much later than the median of the others."""
     gaps = []
     for task in told.point.tasks.values():
@@ -211,7 +211,7 @@ def earlier(told: ToldJob, match: re.Match[str]) -> bool:
     return any(same_ms(match["ms"], gap) for gap in gaps)
 
 
-def thread_is(told: ToldJob, match: re.Match[str]) -> bool:
+def thread_is(told, match):
     """Shares of the time since the thread was started; the one that it waits for reads its output, or that of one behind it."""
     threads = told.history.threads
     if match["back"]:
@@ -224,7 +224,7 @@ def thread_is(told: ToldJob, match: re.Match[str]) -> bool:
     return share_text(threads[told.key(match["name"])].busy) == match["busy"]
 
 
-def share_read(told: ToldJob, match: re.Match[str]) -> bool:
+def share_read(told, match):
     shares = []
     for vertex in {name for name, _ in told.history.served}:
         counts = [count for (name, _), count in told.history.served.items() if name == vertex]
@@ -232,7 +232,7 @@ def share_read(told: ToldJob, match: re.Match[str]) -> bool:
     return match["share"] in shares
 
 
-def other_checkpoints(told: ToldJob, match: re.Match[str]) -> bool:
+def other_checkpoints(told, match):
     """The medians of some subtask over so many others, and that it took longer here."""
     for name in (f"{vertex}[{index}]" for vertex, index in subtasks_of(told.point)):
         rows, own = told.all_of(name), told.of(name)
@@ -245,7 +245,7 @@ def other_checkpoints(told: ToldJob, match: re.Match[str]) -> bool:
     return False
 
 
-def bytes_do_not(told: ToldJob, match: re.Match[str]) -> bool:
+def bytes_do_not(told, match):
     """Some subtask took half as long again as usual, and wrote less than half more, or far longer than its bytes would elsewhere."""
     for name in (f"{vertex}[{index}]" for vertex, index in subtasks_of(told.point)):
         rows, own = told.all_of(name), told.of(name)
@@ -260,7 +260,7 @@ def bytes_do_not(told: ToldJob, match: re.Match[str]) -> bool:
     return False
 
 
-def wrote_as_quickly(told: ToldJob, match: re.Match[str]) -> bool:
+def wrote_as_quickly(told, match):
     row = told.of(match["name"])
     place = told.history.task_managers[told.key(match["name"])]
     return (
@@ -271,20 +271,20 @@ def wrote_as_quickly(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def writes(told: ToldJob, match: re.Match[str]) -> bool:
+def writes(told, match):
     """Some subtask wrote so much."""
     return match["size"] in {bytes_text(row.checkpointed_size) for row in subtasks_of(told.point).values()}
 
 
-def writes_in_flight(told: ToldJob, match: re.Match[str]) -> bool:
+def writes_in_flight(told, match):
     return match["size"] in {bytes_text(max(row.alignment.persisted, 0)) for row in subtasks_of(told.point).values()}
 
 
-def reads(told: ToldJob, match: re.Match[str]) -> bool:
+def reads(told, match):
     return match["size"] in {bytes_text(row.alignment.processed) for row in subtasks_of(told.point).values()}
 
 
-def of_its_manager(told: ToldJob, match: re.Match[str]) -> bool:
+def of_its_manager(told, match):
     own = [
         row for name, row in subtasks_of(told.point).items() if told.history.task_managers.get(name) == match["manager"]
     ]
@@ -304,7 +304,7 @@ def late(told: ToldJob) -> set[tuple[str, int]]:
     }
 
 
-def not_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
+def not_acknowledged(told, match):
     named = {told.key(name) for name in re.findall(SUB, match["names"])}
     total = sum(vertex.parallelism for vertex in told.history.vertices if vertex.name in told.point.tasks)
     return (
@@ -314,7 +314,7 @@ def not_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def some_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
+def some_acknowledged(told, match):
     """The counts that Flink reports of the checkpoint, and the time of the last acknowledgement."""
     point = told.point
     after_ms = point.latest_ack_timestamp - point.trigger_timestamp
@@ -326,40 +326,40 @@ def some_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def had_first_barrier(told: ToldJob, match: re.Match[str]) -> bool:
+def had_first_barrier(told, match):
     return all(
         told.key(name) in late(told) and told.of(name).start_delay >= 0 for name in re.findall(SUB, match["names"])
     )
 
 
-def did_not_complete(told: ToldJob, match: re.Match[str]) -> bool:
+def did_not_complete(told, match):
     before = max((point for point in told.history.checkpoints if point.id < told.point.id), key=lambda point: point.id)
     return before.id == int(match["n"]) and before.status == "FAILED"
 
 
-def had_failed(told: ToldJob, match: re.Match[str]) -> bool:
+def had_failed(told, match):
     return any(same_ms(match["ms"], told.point.trigger_timestamp - at) for at in told.history.failures_ms)
 
 
-def after_gap(told: ToldJob, match: re.Match[str]) -> bool:
+def after_gap(told, match):
     before = told.history.checkpoint(told.point.id - 1)
     return same_ms(match["ms"], told.point.trigger_timestamp - before.trigger_timestamp) and number(
         match["ms"]
     ) > number(match["usual"])
 
 
-def at_the_same_time(told: ToldJob, match: re.Match[str]) -> bool:
+def at_the_same_time(told, match):
     other, own = told.history.checkpoint(int(match["n"])), told.point
     first, second = sorted((other, own), key=lambda point: point.trigger_timestamp)
     return second.trigger_timestamp < first.trigger_timestamp + first.end_to_end_duration
 
 
-def shortened(told: ToldJob, match: re.Match[str]) -> bool:
+def shortened(told, match):
     """It is less than the whole."""
     return number(match["least"]) < number(match["now"]) and same_ms(match["now"], told.point.end_to_end_duration)
 
 
-def sample(told: ToldJob, match: re.Match[str]) -> bool:
+def sample(told, match):
     """Checkpoints with statistics of their subtasks."""
     slow = sum(bool(point.tasks) for point in told.slow)
     return (
@@ -368,7 +368,7 @@ def sample(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def at_most_sample(told: ToldJob, match: re.Match[str]) -> bool:
+def at_most_sample(told, match):
     """Those of the sample that have the value; at least one of each kind."""
     slow = sum(bool(point.tasks) for point in told.slow)
     return (
@@ -377,19 +377,19 @@ def at_most_sample(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def savepoint_before(told: ToldJob, match: re.Match[str]) -> bool:
+def savepoint_before(told, match):
     """It is a savepoint that took so long and ended so long before."""
     before = told.history.checkpoint(int(match["n"]))
     gap = told.point.trigger_timestamp - before.trigger_timestamp - before.end_to_end_duration
     return before.is_savepoint and same_ms(match["took"], before.end_to_end_duration) and same_ms(match["ms"], gap)
 
 
-def counts(told: ToldJob, match: re.Match[str]) -> bool:
+def counts(told, match):
     slow = sum(bool(point.tasks) for point in told.slow)
     return int(match["a"]) <= int(match["slow"]) == slow and int(match["b"]) <= int(match["others"])
 
 
-def medians_of_ids(told: ToldJob, match: re.Match[str]) -> bool:
+def medians_of_ids(told, match):
     detailed = [point for point in told.usual if point.tasks]
     slow = median(point.id for point in detailed if point in told.slow)
     others = median(point.id for point in detailed if point not in told.slow)
@@ -398,27 +398,27 @@ def medians_of_ids(told: ToldJob, match: re.Match[str]) -> bool:
     )
 
 
-def is_cold(told: ToldJob, match: re.Match[str]) -> bool:
+def is_cold(told, match):
     """One of the first three is among the slow ones."""
     return min(point.id for point in told.slow if point.tasks) <= 3
 
 
-def cores_are_scarce(told: ToldJob, match: re.Match[str]) -> bool:
+def cores_are_scarce(told, match):
     """So many threads are busy, of one host or of all."""
     busy = sum(thread.busy for thread in told.history.threads.values())
     return float(match["n"]) <= 1.03 * busy and float(match["n"]) > 0.5 * int(match["cores"])
 
 
-def collects(told: ToldJob, match: re.Match[str]) -> bool:
+def collects(told, match):
     garbage = told.history.garbage[match["name"]]
     return same_ms(match["ms"], garbage.ms) and (not match["n"] or int(match["n"]) == garbage.collections)
 
 
-def silent_times(told: ToldJob, match: re.Match[str]) -> bool:
+def silent_times(told, match):
     return not told.history.threads
 
 
-def without_statistics(told: ToldJob, match: re.Match[str]) -> bool:
+def without_statistics(told, match):
     return not told.history.detailed
 
 
@@ -434,7 +434,7 @@ class ToldLog(ToldJob):
         return [value for at, own, value in self.written if own == kind and at > last]
 
 
-def silent_since(told: ToldLog, match: re.Match[str]) -> bool:
+def silent_since(told, match):
     """The last completion, the first RUNNING, and the last line."""
     completed = [at for at, kind, _ in told.written if kind == "completed"]
     since = max(completed) if completed else next(at for at, kind, _ in told.written if kind == "running")
@@ -447,7 +447,7 @@ def silent_since(told: ToldLog, match: re.Match[str]) -> bool:
     )
 
 
-def all_silent_failures(told: ToldLog, match: re.Match[str]) -> bool:
+def all_silent_failures(told, match):
     reason = match["reason"].removesuffix(" by a task on tm-0")  # all tasks of these logs run there
     return int(match["n"]) == [*told.since("failed"), *told.since("stopped")].count(reason) > 0
 
@@ -456,7 +456,7 @@ def clock_of(at: int) -> str:
     return f"2026-03-09 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}"
 
 
-def refused(told: ToldLog, match: re.Match[str]) -> bool:
+def refused(told, match):
     """All of one reason, from the first to the last; a silence at the end tells of its own, and those before are told apart."""
     last = max((at for at, kind, _ in told.written if kind == "completed"), default=-1)
     is_silent = told.history.silence is not None
@@ -466,7 +466,7 @@ def refused(told: ToldLog, match: re.Match[str]) -> bool:
     return times in [(len(part), clock_of(part[0]), clock_of(part[-1])) for part in parts if part]
 
 
-def not_compared(told: ToldJob, match: re.Match[str]) -> bool:
+def not_compared(told, match):
     """Checkpoints, not savepoints, that ended with a run of the job, or that Flink's summary says so of."""
     number = sum(map(int, re.findall(r"\((\d+)\)", match["reasons"])))
     if isinstance(told, ToldLog):
@@ -476,27 +476,27 @@ def not_compared(told: ToldJob, match: re.Match[str]) -> bool:
     return number == sum(not any(words in point.failure_message for words in counted) for point in ended)
 
 
-def lost_managers(told: ToldLog, match: re.Match[str]) -> bool:
+def lost_managers(told, match):
     lost = {name: clock_of(at) for at, kind, name in told.written if kind == "lost"}
     named = dict(re.findall(r"(tm-\d+) \(([\d :-]+)\)", match["names"]))
     return int(match["n"]) == len(lost) and named.items() <= lost.items() and len(named) == min(len(lost), 4)
 
 
-def failed_for_good(told: ToldLog, match: re.Match[str]) -> bool:
+def failed_for_good(told, match):
     restarts = sum(kind == "restarted" for _, kind, _ in told.written)
     (at,) = (at for at, kind, _ in told.written if kind == "dead")
     return int(match["n"]) == restarts and match["at"] == clock_of(at)
 
 
-def fresh_restarts(told: ToldLog, match: re.Match[str]) -> bool:
+def fresh_restarts(told, match):
     return int(match["n"]) == sum(kind == "fresh" for _, kind, _ in told.written)
 
 
-def intolerable(told: ToldLog, match: re.Match[str]) -> bool:
+def intolerable(told, match):
     return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
 
 
-def failures_apart(told: ToldJob, match: re.Match[str]) -> bool:
+def failures_apart(told, match):
     """Stretches of failed checkpoints without a completed one between them: how many fail in all, and which is the longest."""
     stretches, number = [[]], 0
     if isinstance(told, ToldLog):

@@ -47,11 +47,11 @@ LOAD = r" \((?P<load>[^)]*)\)"
 FATE = r"(?P<count>\d+) of (?P<m>\d+) checkpoints (?:expired?|fail(?:ed)? \((?P<reason>[\w ]+)\))"
 
 
-def always(told: Printed, match: re.Match[str]) -> bool:
+def always(told, match):
     return True
 
 
-def finished(told: Printed, match: re.Match[str]) -> bool:
+def finished(told, match):
     """All runs that the sentence names as finished did, and none that it names as unfinished."""
     is_over = [
         all(run.job_status == "FINISHED" for run in runs)
@@ -63,7 +63,7 @@ def finished(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def some_finish(told: Printed, match: re.Match[str]) -> bool:
+def some_finish(told, match):
     names = match["names"]
     return (
         finished(told, match)
@@ -72,7 +72,7 @@ def some_finish(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def finishes(told: Printed, match: re.Match[str]) -> bool:
+def finishes(told, match):
     """At the earliest end; whoever is named ends then, nobody else does, and the latest is named if it is later."""
     over = {
         name.lower(): mean_end_ms(runs)
@@ -86,7 +86,7 @@ def finishes(told: Printed, match: re.Match[str]) -> bool:
     return same_ms(match["at"], first) and named == soon and is_late == (not is_noise(first, last))
 
 
-def passes_after_the_last_record(told: Printed, match: re.Match[str]) -> bool:
+def passes_after_the_last_record(told, match):
     """Nothing was read in the last whole seconds, and so many checkpoints, triggered then, completed."""
     counts, idle = [], []
     for run in told.runs(match["of"]):
@@ -98,7 +98,7 @@ def passes_after_the_last_record(told: Printed, match: re.Match[str]) -> bool:
     return number(match["count"]) <= fmean(counts) + 0.05 and number(match["ms"]) <= 1.05 * fmean(idle)
 
 
-def holds_the_end(told: Printed, match: re.Match[str]) -> bool:
+def holds_the_end(told, match):
     """It completed after the last end of data of the job (no task had records left), or without such ends as the last one."""
     row, run = told.row(match), told.run_of(match)
     done = {entry.checkpoint: entry.time_ns for entry in run.journal if entry.happening is Happening.COMPLETED}
@@ -111,7 +111,7 @@ def holds_the_end(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def no_checkpoint_holds_the_end(told: Printed, match: re.Match[str]) -> bool:
+def no_checkpoint_holds_the_end(told, match):
     """None was triggered after the last end of data and completed."""
     for runs in told.listed(match["names"]):
         end_ns, rows = end_of_data_ns(runs[0]), runs[0].checkpoints
@@ -120,7 +120,7 @@ def no_checkpoint_holds_the_end(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def commits_less(told: Printed, match: re.Match[str]) -> bool:
+def commits_less(told, match):
     """Records of commits after the warm-up, each once, per run."""
     committed = {}
     for name, runs in zip(told.names, told.all_runs, strict=True):
@@ -139,7 +139,7 @@ def commits_less(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def most_fail_so(told: Printed, match: re.Match[str]) -> bool:
+def most_fail_so(told, match):
     """The number is of the most frequent reason, `m` of all that failed by themselves or completed."""
     runs = told.runs(match["of"])
     failures = told.failures(runs)
@@ -149,13 +149,13 @@ def most_fail_so(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def others_fail_so(told: Printed, match: re.Match[str]) -> bool:
+def others_fail_so(told, match):
     return int(match["count"]) in [
         told.failures(runs)[match["reason"] or "CHECKPOINT_EXPIRED"] for runs in told.all_runs
     ]
 
 
-def completes(told: Printed, match: re.Match[str]) -> bool:
+def completes(told, match):
     durations = told.durations(told.runs(match["of"]))
     return (
         not told.failures(told.runs(match["of"]))
@@ -165,7 +165,7 @@ def completes(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def stores(told: Printed, match: re.Match[str]) -> bool:
+def stores(told, match):
     if not match["size"]:
         return True
     rows = [told.periodic(runs, "COMPLETED") for runs in ([told.runs(match["of"])] if match["of"] else told.all_runs)]
@@ -176,13 +176,13 @@ def has_status(*beginnings: str) -> Claim:
     return lambda told, match: any(run.job_status.startswith(beginnings) for run in told.runs(match["of"]))
 
 
-def job_fails(told: Printed, match: re.Match[str]) -> bool:
+def job_fails(told, match):
     """For the reason that is printed, after so many failures."""
     reasons = {run.job_status.partition(": ")[2].rstrip(".") for run in told.runs(match["of"])}
     return match["why"] in reasons and (not match["m"] or most_fail_so(told, match))
 
 
-def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
+def restarts_for_good(told, match):
     """No checkpoint completed since the first of the failures, and the strategies that are said to go on do."""
     run = next(run for run in told.runs(match["of"]) if run.job_status.startswith("RESTARTING"))
     failures = [
@@ -196,29 +196,29 @@ def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def cannot_begin(told: Printed, match: re.Match[str]) -> bool:
+def cannot_begin(told, match):
     return any(f"job {match['instance']} cannot begin" in run.job_status for run in told.runs(match["of"]))
 
 
-def interrupted(told: Printed, match: re.Match[str]) -> bool:
+def interrupted(told, match):
     """Some were under way when a restart or the end came, and nothing else happened to any."""
     rows = [row for runs in told.all_runs for row in told.periodic(runs, "FAILED")]
     return bool(rows) and all(row["failure_message"] in CUT_SHORT for row in rows)
 
 
-def none_completed(told: Printed, match: re.Match[str]) -> bool:
+def none_completed(told, match):
     return not any(told.durations(runs) for runs in told.all_runs)
 
 
-def nothing_ended(told: Printed, match: re.Match[str]) -> bool:
+def nothing_ended(told, match):
     return not any(told.durations(runs) or told.failures(runs) for runs in told.all_runs)
 
 
-def under_way(told: Printed, match: re.Match[str]) -> bool:
+def under_way(told, match):
     return told.row(match)["status"] == "IN_PROGRESS" and same_ms(match["ms"], told.lasted_ms(match))
 
 
-def bears_no_overtaking(told: Printed, match: re.Match[str]) -> bool:
+def bears_no_overtaking(told, match):
     """The sink is known for it, and barriers may overtake data in all of the named strategies."""
     runs = [run for runs in told.listed(match.groupdict().get("names")) for run in runs]
     known = {"does not start": "refused", "loses records": "loses"}[match["what"]]
@@ -230,22 +230,22 @@ def bears_no_overtaking(told: Printed, match: re.Match[str]) -> bool:
     ] == [known]
 
 
-def no_output(told: Printed, match: re.Match[str]) -> bool:
+def no_output(told, match):
     runs = [run for runs in told.listed(match["names"]) for run in runs]
     return all(run.scenario.job.vertex(match["at"]).commit is not None and run.commits.empty for run in runs)
 
 
-def has_savepoint(told: Printed, match: re.Match[str]) -> bool:
+def has_savepoint(told, match):
     """Some savepoint has no in-flight data."""
     rows = [run.checkpoints for runs in told.all_runs for run in runs]
     return any((own.loc[own["savepointFormat"] != "", "persisted_data"] == 0).any() for own in rows)
 
 
-def fails_after(told: Printed, match: re.Match[str]) -> bool:
+def fails_after(told, match):
     return told.row(match)["status"] == "FAILED" and same_ms(match["ms"], told.lasted_ms(match))
 
 
-def runs_on(told: Printed, match: re.Match[str]) -> bool:
+def runs_on(told, match):
     """The job does, for at least three more intervals."""
     for run in (run for runs in told.listed(match["names"]) for run in runs):
         last_ms = max(moments_ms(run, Happening.TRIGGERED), default=0.0)
@@ -255,7 +255,7 @@ def runs_on(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def ends_with_one_that_completed(told: Printed, match: re.Match[str]) -> bool:
+def ends_with_one_that_completed(told, match):
     """The first of the named strategies takes its last checkpoint then, and that one completed: it is what a failure goes back to."""
     last = [
         max(
@@ -268,11 +268,11 @@ def ends_with_one_that_completed(told: Printed, match: re.Match[str]) -> bool:
     return same_ms(match["at"], first["trigger_timestamp"]) and first["status"] == "COMPLETED"
 
 
-def none_triggered(told: Printed, match: re.Match[str]) -> bool:
+def none_triggered(told, match):
     return not any(moments_ms(run, Happening.TRIGGERED) for runs in told.listed(match["names"]) for run in runs)
 
 
-def takes(told: Printed, match: re.Match[str]) -> bool:
+def takes(told, match):
     """The slowest median, and the longest of that strategy; of several medians the quickest first."""
     named = told.names if match["of"] is None else [match["of"]]
     slow = [told.durations(told.runs(name)) for name in named if name in told.medians()]
@@ -285,7 +285,7 @@ def takes(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
+def nothing_holds_barriers_up(told, match):
     """In most checkpoints of the strategies, barriers reach each task and are aligned within noise (150 ms)."""
     for runs in told.all_runs:
         waits = []
@@ -298,7 +298,7 @@ def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
     return load_is(told, match)
 
 
-def load_is(told: Printed, match: re.Match[str]) -> bool:
+def load_is(told, match):
     """Mean shares over the seconds after the warm-up, or of one subtask over the run, under some strategy."""
     last = ""
     for named, kind, printed in re.findall(
@@ -326,14 +326,14 @@ def load_is(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def medians_are(told: Printed, match: re.Match[str]) -> bool:
+def medians_are(told, match):
     """The lowest and the highest median are within noise."""
     medians = sorted(told.medians().values())
     low, high = match["low"], match["high"] or match["low"]
     return is_noise(medians[0], medians[-1]) and same_ms(low, medians[0]) and same_ms(high, medians[-1])
 
 
-def quantile_is(told: Printed, match: re.Match[str]) -> bool:
+def quantile_is(told, match):
     """p99 or the longest, of the named strategy and of another one, which is beyond noise."""
     at = 0.99 if match["quantile"] == "p99" else 1.0
     found = {name.lower(): float(np.quantile(told.durations(told.runs(name)), at)) for name in told.medians()}
@@ -341,7 +341,7 @@ def quantile_is(told: Printed, match: re.Match[str]) -> bool:
     return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(0.98 * worst, own)
 
 
-def median_is(told: Printed, match: re.Match[str]) -> bool:
+def median_is(told, match):
     """Of the named strategy, instead of the slowest, which is slower by more than noise."""
     found = {name.lower(): value for name, value in told.medians().items()}
     own, worst = found[match["of"].lower()], max(found.values())
@@ -353,18 +353,18 @@ def median_is(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def exists(told: Printed, match: re.Match[str]) -> bool:
+def exists(told, match):
     """The named checkpoint, or savepoint, is not cut short by a restart or the end of the job."""
     row = told.row(match)
     is_savepoint = match["savepoint"] is not None
     return bool(row["savepointFormat"]) == is_savepoint and row["failure_message"] not in CUT_SHORT
 
 
-def completed(told: Printed, match: re.Match[str]) -> bool:
+def completed(told, match):
     return exists(told, match) and told.row(match)["status"] == "COMPLETED"
 
 
-def was_given_up(told: Printed, match: re.Match[str]) -> bool:
+def was_given_up(told, match):
     """It failed, and some subtask of the named vertex has not acknowledged it."""
     run = told.run_of(match)
     rows = run.subtasks[(run.subtasks["id"] == int(match["id"])) & (run.subtasks["vertex"] == match["at"])]
@@ -372,7 +372,7 @@ def was_given_up(told: Printed, match: re.Match[str]) -> bool:
     return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
 
 
-def was_cut_off(told: Printed, match: re.Match[str]) -> bool:
+def was_cut_off(told, match):
     """It failed as its trigger was not answered, while a TaskManager was cut off."""
     run = told.run_of(match)
     cut_off = [entry for entry in run.journal if entry.happening is Happening.FAULT and "cut off" in entry.detail]
@@ -382,7 +382,7 @@ def was_cut_off(told: Printed, match: re.Match[str]) -> bool:
 def largest(*parts: str) -> Claim:
     """The printed time passes so at the named vertex: in the column with most of the named checkpoint's critical path, no kind takes more."""
 
-    def claim(told: Printed, match: re.Match[str]) -> bool:
+    def claim(told, match):
         rows, named = told.parts(match), match.groupdict()
         spent = {
             column: [sum(row["duration"] for row in rows if row["part"] in kind) / 1e6 for kind in column]
@@ -405,18 +405,18 @@ def largest(*parts: str) -> Claim:
     return claim
 
 
-def works_asynchronously(told: Printed, match: re.Match[str]) -> bool:
+def works_asynchronously(told, match):
     """Asynchronous work beside the files is the longest part; of a canonical savepoint, and of no other, serialisation is named."""
     is_canonical = told.row(match)["savepointFormat"] == "CANONICAL"
     return is_canonical == (match["canonical"] is not None) and largest("async work")(told, match)
 
 
-def commits_meanwhile(told: Printed, match: re.Match[str]) -> bool:
+def commits_meanwhile(told, match):
     """The barrier waits at a global committer, which does nothing but commit."""
     return bool(told.all_runs[0][0].scenario.job.vertex(match["at"]).committer_of) and largest(*QUEUES)(told, match)
 
 
-def written(told: Printed, match: re.Match[str]) -> bool:
+def written(told, match):
     queued_ms = sum(row["duration"] for row in told.parts(match) if row["part"] == "async queue") / 1e6
     return (
         largest("upload")(told, match)
@@ -426,7 +426,7 @@ def written(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def begins_with(told: Printed, match: re.Match[str]) -> bool:
+def begins_with(told, match):
     """Each subtask of a vertex with a changelog begins with so much state, and no checkpoint was completed before."""
     run, row = told.run_of(match), told.row(match)
     sizes = [
@@ -438,7 +438,7 @@ def begins_with(told: Printed, match: re.Match[str]) -> bool:
     return match["initial"] in set(map(bytes_text, sizes)) and not (earlier["status"] == "COMPLETED").any()
 
 
-def comes_last(told: Printed, match: re.Match[str]) -> bool:
+def comes_last(told, match):
     """The task sends its barrier later than the other inputs of that subtask: it is the last of them to take the first one."""
     vertex, index = re.fullmatch(r"(.+)\[(\d+)\]", match["late"]).groups()
     run = told.run_of(match)
@@ -448,7 +448,7 @@ def comes_last(told: Printed, match: re.Match[str]) -> bool:
     return vertex in inputs and len(own) == 1 and largest("alignment")(told, match)
 
 
-def no_window_ends(told: Printed, match: re.Match[str]) -> bool:
+def no_window_ends(told, match):
     """No record leaves the window, a subtask of the source reads none, and with an idle-timeout records do leave."""
     for runs in told.listed(match["names"]):
         tasks, scenario = runs[0].tasks, runs[0].scenario
@@ -476,7 +476,7 @@ def no_window_ends(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def is_only_upload(told: Printed, match: re.Match[str]) -> bool:
+def is_only_upload(told, match):
     """Each of the strategies completed one checkpoint, which wrote nearly all that it refers to."""
     for runs in told.listed(match["names"]):
         rows = told.periodic(runs, "COMPLETED", uploads=True)
@@ -485,7 +485,7 @@ def is_only_upload(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def axis_changes(told: Printed, match: re.Match[str]) -> bool:
+def axis_changes(told, match):
     """Both strategies have the same values of all other axes, and these medians; no other such pair differs more."""
     results, axis = told.comparison.results, match["axis"]
     fast, slow = results[match["fast"]], results[match["slow"]]
@@ -498,7 +498,7 @@ def axis_changes(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def visible_after(told: Printed, match: re.Match[str]) -> bool:
+def visible_after(told, match):
     """The median of commits after the warm-up; checkpoints and bytes of the first run, per hour."""
     for runs in told.about(match):
         rows = [
@@ -523,12 +523,12 @@ def visible_after(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def oldest_is_first(told: Printed, match: re.Match[str]) -> bool:
+def oldest_is_first(told, match):
     """Something became visible."""
     return all((runs[0].commits["visible_latency"] >= 0).any() for runs in told.about(match))
 
 
-def commits_files(told: Printed, match: re.Match[str]) -> bool:
+def commits_files(told, match):
     for runs in told.about(match):
         rows, warmup_ms = runs[0].commits, told.warmup_ms(runs[0])
         rows = rows[(rows["commit_timestamp"] >= warmup_ms) & ~rows["again"].astype(bool)]
@@ -540,7 +540,7 @@ def commits_files(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def loses_a_task_manager(told: Printed, match: re.Match[str]) -> bool:
+def loses_a_task_manager(told, match):
     """One is killed, and what the journal or the table of restarts has of the first loss is within the range."""
     return any(
         run.recoveries["kind"].isin(["task-manager"]).any() or "task manager" in run.job_status
@@ -549,7 +549,7 @@ def loses_a_task_manager(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def waits_since_its_checkpoint(told: Printed, match: re.Match[str]) -> bool:
+def waits_since_its_checkpoint(told, match):
     """Some failure went back to that checkpoint, and the first commit of a checkpoint triggered after it came so long after its trigger."""
     for run in (runs[0] for runs in told.about(match)):
         began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
@@ -567,7 +567,7 @@ def waits_since_its_checkpoint(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def are_beyond_the_frame(told: Printed, match: re.Match[str]) -> bool:
+def are_beyond_the_frame(told, match):
     """So many completed checkpoints have a subtask with so large a part of an in-memory log."""
     for run in (runs[0] for runs in told.about(match)):
         frame = parse_flink_size(dict(run.scenario.written_keys).get("pekko.framesize", "10 mb"))
@@ -588,7 +588,7 @@ def are_beyond_the_frame(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def stop_fails(told: Printed, match: re.Match[str]) -> bool:
+def stop_fails(told, match):
     """Of each strategy a synchronous savepoint of that number fails so, and tasks run after it or the job has failed."""
     for run in (runs[0] for runs in told.about(match)):
         (row,) = (
@@ -601,7 +601,7 @@ def stop_fails(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def goes_back(told: Printed, match: re.Match[str]) -> bool:
+def goes_back(told, match):
     """Each restart restores that checkpoint, and none completes between the first and the last failure."""
     for runs in told.about(match):
         restored = [entry.checkpoint or 0 for entry in runs[0].journal if entry.happening is Happening.JOB_RESTORED]
@@ -615,7 +615,7 @@ def goes_back(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def uses_attempts(told: Printed, match: re.Match[str]) -> bool:
+def uses_attempts(told, match):
     """The strategy allows so many, and the journal has as many failures that restarted the job."""
     for runs in told.about(match):
         used = len(moments_ms(runs[0], Happening.JOB_RESTARTING))
@@ -625,7 +625,7 @@ def uses_attempts(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def has_all_requests(told: Printed, match: re.Match[str]) -> bool:
+def has_all_requests(told, match):
     """Little's law: requests under way are what the vertex reads per second times their latency, close to all that it may have."""
     for runs in told.about(match):
         vertex = runs[0].scenario.job.vertex(match["at"])
@@ -645,7 +645,7 @@ def has_all_requests(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def longest_of_timeout(told: Printed, match: re.Match[str]) -> bool:
+def longest_of_timeout(told, match):
     for runs in told.about(match):
         rows = runs[0].checkpoints
         longest = rows.loc[rows["status"] == "COMPLETED", "end_to_end_duration"].max()
@@ -661,7 +661,7 @@ def longest_of_timeout(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def full_size_grows(told: Printed, match: re.Match[str]) -> bool:
+def full_size_grows(told, match):
     """Both checkpoints have these full sizes; whether it still grows, and how much, in the second half."""
     for runs in told.about(match):
         rows = {row["id"]: row for row in runs[0].checkpoints.to_dict("records") if row["status"] == "COMPLETED"}
@@ -676,7 +676,7 @@ def full_size_grows(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def worked_off_after(told: Printed, match: re.Match[str]) -> bool:
+def worked_off_after(told, match):
     """So much waits then, and a tenth of it or less for the first time in the sample after that wait, or in none."""
     for runs in told.about(match):
         waits: dict[float, float] = {}
@@ -691,7 +691,7 @@ def worked_off_after(told: Printed, match: re.Match[str]) -> bool:
     return True
 
 
-def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
+def metadata_fails(told, match):
     row = told.row(match)
     return (
         row["num_acknowledged_subtasks"] == row["num_subtasks"]
@@ -699,7 +699,7 @@ def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def first_upload(told: Printed, match: re.Match[str]) -> bool:
+def first_upload(told, match):
     """It wrote so much in that time, and is not among those that other sentences are about."""
     row = told.row(match)
     others = [
@@ -715,13 +715,13 @@ def first_upload(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def some_restart(told: Printed, match: re.Match[str]) -> bool:
+def some_restart(told, match):
     """Two strategies at least restart and live."""
     alive = [runs for runs in told.all_runs if not any(run.job_status.startswith("FAILED") for run in runs)]
     return sum(any(len(run.recoveries) for run in runs) for runs in alive) > 1
 
 
-def costs_the_same(told: Printed, match: re.Match[str]) -> bool:
+def costs_the_same(told, match):
     """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
     down, replayed = [], []
     for runs in told.all_runs:
@@ -747,7 +747,7 @@ def restarts_with_attempts(run: Result) -> list[list[dict]]:
     return found
 
 
-def replays(told: Printed, match: re.Match[str]) -> bool:
+def replays(told, match):
     """The median over its failures, or over planned restarts where nothing failed; and its largest lag."""
     runs = told.runs(match["of"])
     restarts = [restart for run in runs for restart in restarts_with_attempts(run)]
@@ -779,17 +779,17 @@ def served(told: Printed, name: str) -> float:
     return fmean(run.tasks["numRecordsIn"].sum() / run.ended_ns for run in told.runs(name))
 
 
-def none_is_over(told: Printed, match: re.Match[str]) -> bool:
+def none_is_over(told, match):
     return all(run.job_status == "RUNNING" for runs in told.all_runs for run in runs)
 
 
-def serves(told: Printed, match: re.Match[str]) -> bool:
+def serves(told, match):
     """The first serves more, by all that its tasks have read, and by as many times as is printed."""
     ratio = number(match["more"]) / number(match["less"])
     return ratio > 1 and abs(served(told, match["high"]) / served(told, match["low"]) / ratio - 1) < 0.1
 
 
-def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
+def throughput_changes(told, match):
     """By so much between two of the strategies, in the direction of the word."""
     change = float(match["change"].replace("±", "")) / 100
     word = "is the same" if abs(change) < 0.0155 else "rises" if change > 0 else "drops"
@@ -801,7 +801,7 @@ def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
     return match["word"] == word and any(abs(change - own) < 0.03 for own in found)
 
 
-def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
+def checkpoints_cost(told, match):
     """Beside the same job without checkpoints."""
     (run, *_), (bare,) = (
         next(runs for runs in told.all_runs if runs[0].scenario.checkpoint.interval_ns),
@@ -818,7 +818,7 @@ def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
     return abs(change - printed / 100) < 0.03 and is_named == has_savepoints
 
 
-def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
+def writes_in_no_time(told, match):
     """The largest share of a subtask, of keyed state or of files, where the scenario gives storage no rate."""
     shares = []
     for run in (runs[0] for runs in told.all_runs):
@@ -828,7 +828,7 @@ def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
     return match["size"] == bytes_text(max(shares))
 
 
-def in_a_row(told: Printed, match: re.Match[str]) -> bool:
+def in_a_row(told, match):
     """The longest stretch of failures in the journal without a completed one, of a strategy that tolerates so many, and no restart."""
     for run in (run for runs in told.all_runs for run in runs):
         failed = {
@@ -847,7 +847,7 @@ def in_a_row(told: Printed, match: re.Match[str]) -> bool:
     return False
 
 
-def restarts_by_failed_checkpoints(told: Printed, match: re.Match[str]) -> bool:
+def restarts_by_failed_checkpoints(told, match):
     """Some strategy has so many restarts with that cause in the journal; those from the beginning restore no checkpoint."""
     count = int(match["n"] or 1)
     from_beginning = 0 if match["place"] is None else int(match["part"] or count)
@@ -873,27 +873,27 @@ def restarts_by_failed_checkpoints(told: Printed, match: re.Match[str]) -> bool:
     return False
 
 
-def some_fail(told: Printed, match: re.Match[str]) -> bool:
+def some_fail(told, match):
     return any(told.periodic(runs, "FAILED", uploads=True) for runs in told.all_runs)
 
 
-def some_completed(told: Printed, match: re.Match[str]) -> bool:
+def some_completed(told, match):
     return any(told.periodic(runs, "COMPLETED", uploads=True) for runs in told.all_runs)
 
 
-def stands_still(told: Printed, match: re.Match[str]) -> bool:
+def stands_still(told, match):
     rows = [row for runs in told.all_runs for run in runs for row in run.checkpoints.to_dict("records")]
     return any(row["x_standstill"] and row["status"] != "COMPLETED" for row in rows)
 
 
-def passes_when_aligned(told: Printed, match: re.Match[str]) -> bool:
+def passes_when_aligned(told, match):
     """The same run with aligned barriers: nothing stands still."""
     run = next(run for runs in told.all_runs for run in runs if run.checkpoints["x_standstill"].any())
     checkpoint = replace(run.scenario.checkpoint, barriers=Barriers("aligned"))
     return not simulate(replace(run.scenario, checkpoint=checkpoint), check=False).checkpoints["x_standstill"].any()
 
 
-def falls_short(told: Printed, match: re.Match[str]) -> bool:
+def falls_short(told, match):
     """Records were due that its sources did not emit, ever more of them until the first failure; and the vertex is as busy as is said."""
     until_s = number(match["until"]) / 1e3 if match["until"] else np.inf
     for run in told.comparison.results[match["label"]]:
@@ -913,7 +913,7 @@ def falls_short(told: Printed, match: re.Match[str]) -> bool:
     return False
 
 
-def medians_are_the_same(told: Printed, match: re.Match[str]) -> bool:
+def medians_are_the_same(told, match):
     return all(same_ms(match["all"], median(told.durations(runs))) for runs in told.all_runs if told.durations(runs))
 
 
@@ -921,7 +921,7 @@ def triggers_ms(run: Result) -> list[float]:
     return [entry.time_ns / 1e6 for entry in run.journal if entry.happening is Happening.TRIGGERED]
 
 
-def none_due(told: Printed, match: re.Match[str]) -> bool:
+def none_due(told, match):
     """The journal of no run has a trigger, and nothing of the vertices that are named became visible."""
     hidden, job = re.findall(r"'([^']+)'", match["hidden"] or ""), told.all_runs[0][0].scenario.job
     if any(job.vertex(name).commit is None for name in hidden):
@@ -933,7 +933,7 @@ def none_due(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def triggered_late(told: Printed, match: re.Match[str]) -> bool:
+def triggered_late(told, match):
     """Triggers are so far apart in the median, and interval and pause are those of the scenario."""
     runs = told.runs(match["of"])
     options = runs[0].scenario.checkpoint
@@ -950,7 +950,7 @@ def triggered_late(told: Printed, match: re.Match[str]) -> bool:
     )
 
 
-def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
+def long_savepoint(told, match):
     """Some run has that savepoint with that duration; if no checkpoint is triggered meanwhile, no trigger lies within it."""
     for run in (run for runs in told.all_runs for run in runs):
         rows = run.checkpoints[(run.checkpoints["id"] == int(match["id"])) & (run.checkpoints["savepointFormat"] != "")]

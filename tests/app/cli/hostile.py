@@ -12,6 +12,10 @@ SECRET = "hunter2hunter2"
 ENDLESS_S = 20  # longer than any import waits
 
 
+def is_plain(text):
+    return all(c.isprintable() or c == "\n" for c in text)
+
+
 def walk(value, change):
     """The JSON with every value that is no container changed."""
     if isinstance(value, dict):

@@ -6,6 +6,7 @@ import pytest
 
 from sim.app.cli.errors import print_message
 from sim.app.cli.terminal import put, show
+from tests.app.cli.hostile import is_plain
 
 LONG = "k" * 4000
 NAMES = """\
@@ -17,10 +18,6 @@ job:
 checkpoint: {interval: 1 s}
 run: {duration: 3 s}
 """
-
-
-def is_plain(text):
-    return all(c.isprintable() or c == "\n" for c in text)
 
 
 def test_names_a_terminal_would_obey(ckptsim, tmp_path):

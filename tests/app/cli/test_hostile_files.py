@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 from sim.model.schema.study import loads
+from tests.app.cli.hostile import is_plain
 
 JOB = "a" * 32
 TRIGGERED = (
@@ -104,10 +105,6 @@ SOURCES = {
         "no lines of checkpoints",
     ),
 }
-
-
-def is_plain(text):
-    return all(c.isprintable() or c == "\n" for c in text)
 
 
 @pytest.mark.parametrize("name", SOURCES)

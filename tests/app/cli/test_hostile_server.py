@@ -7,7 +7,7 @@ import pytest
 
 from sim.jobs.source.rest_answers import is_path
 from sim.model.schema.study import loads
-from tests.app.cli.hostile import MODES, SECRET, turn
+from tests.app.cli.hostile import MODES, SECRET, is_plain, turn
 
 MESSAGES = {
     "one vertex many times": "the job has a duplicate vertex",
@@ -28,10 +28,6 @@ MESSAGES = {
 
 BACKTEST_S = 10
 """What is read is simulated for at most so long."""
-
-
-def is_plain(text):
-    return all(c.isprintable() or c == "\n" for c in text)
 
 
 @pytest.fixture

@@ -29,49 +29,6 @@ def with_node(index, **changes):
     return imported(recorded)
 
 
-def test_a_chain_reads_like_its_configuration():
-    """Source, map, sink: what a person would have written."""
-    scenario, question, comments, lost = to_document(read(RECORDINGS / "p4-severe-unaligned.json.gz"))
-
-    assert scenario["job"] == {
-        "src": {
-            "source": {"rate-per-subtask": "unlimited", "record": "1008 B"},
-            "parallelism": 4,
-            "snapshot": {"operator-state": "266 B"},
-        },
-        "map": {
-            "input": {"src": "hash"},
-            "service": "100 us",
-            "record": "1 kB",
-            "parallelism": 4,
-            "state": {"size": "4 MB", "update": "10 %", "value": "1 kB"},
-            "snapshot": {"operator-state": "199 B"},
-        },
-        "sink": {
-            "input": {"map": "hash"},
-            "service": "3 ms",
-            "parallelism": 4,
-            "snapshot": {"operator-state": "199 B"},
-        },
-    }
-    assert scenario["flink"] == {
-        "execution.checkpointing.interval": "4 s",
-        "execution.checkpointing.unaligned.enabled": True,
-        "execution.checkpointing.timeout": "10 min",
-        "execution.checkpointing.tolerable-failed-checkpoints": 1000,
-        "execution.checkpointing.data-inline-threshold": 0,
-        "execution.buffer-timeout.interval": "100 ms",
-    }
-    assert scenario["cluster"] == {"placement": "isolated", "profile": "2.x"}
-    assert scenario["storage"] == {"bandwidth": "100 MB/s", "file-latency": "20 ms", "metadata-latency": "20 ms"}
-    assert scenario["run"] == {"duration": "48 s"}
-    assert question == "How does the recorded job 'p4-severe-unaligned' checkpoint, configured as it was?"
-    assert comments == [
-        "Imported from the recording 'p4-severe-unaligned' of Flink 2.3.0: its configuration, nothing observed."
-    ]
-    assert lost == []
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_nothing_observed_goes_in(path):
     """Without any checkpoint, metric and event but those of the job's start the scenario is the same."""

@@ -1,9 +1,6 @@
 """A TaskManager of a real Flink was killed under the adaptive scheduler, and another started later: the log, and the job simulated."""
 
-import re
 from dataclasses import replace
-from datetime import datetime
-from functools import cache
 
 import pytest
 
@@ -11,21 +8,18 @@ from sim.model.schema.study import load
 from sim.protocol.recovery import Heartbeats
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.simulate import simulate
+from tests.jobs.evidence.logs import seconds_after
 from tests.places import DATA
 
 RUN = DATA / "lost-task-managers" / "A1-adaptive-aligned"
-KILLED = datetime.fromisoformat("2026-11-23 20:15:35.253")
+KILLED = "2026-11-23 20:15:35.253"
 SECOND = 1_000_000_000
 (SCENARIO,) = load(RUN / "job.yaml").scenarios
 SENDERS = {"job-master": "JobMaster", "resource-manager": "ResourceManager"}
 
 
-@cache
 def log_s(pattern):
-    """When such lines were written, in seconds since the kill."""
-    lines = (RUN / "jobmanager.log").read_text().splitlines()
-    stamps = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in lines if re.search(pattern, line)]
-    return [at for stamp in stamps if (at := (stamp - KILLED).total_seconds()) > 0]
+    return seconds_after(KILLED, RUN / "jobmanager.log", pattern)
 
 
 def recoveries(seed=1):

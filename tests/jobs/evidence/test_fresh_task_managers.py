@@ -1,9 +1,6 @@
 """Two TaskManagers of a real Flink were killed: who heard of it from whom, and how long tasks began on a process that was fresh."""
 
-import re
 from dataclasses import replace
-from datetime import datetime
-from functools import cache
 
 import pytest
 
@@ -11,24 +8,21 @@ from sim.model.schema.study import load
 from sim.protocol.recovery import Heartbeats
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.simulate import simulate
+from tests.jobs.evidence.logs import seconds_after
 from tests.places import DATA
 
 RUNS = DATA / "lost-task-managers"
 KILLED = {
-    "L1-lost-calm-aligned": datetime.fromisoformat("2026-11-23 13:07:19.103"),
-    "L2-lost-pressed-aligned": datetime.fromisoformat("2026-11-23 13:12:20.373"),
+    "L1-lost-calm-aligned": "2026-11-23 13:07:19.103",
+    "L2-lost-pressed-aligned": "2026-11-23 13:12:20.373",
 }
 SECOND = 1_000_000_000
 RUNNING, DEPLOYING = "INITIALIZING to RUNNING", "from state RESTARTING to RUNNING"
 MISSES = {"job-master": r"jobmaster\.JobMaster .* no longer", "resource-manager": r"ResourceManager .* no longer"}
 
 
-@cache
 def log_s(name, pattern):
-    """When such lines were written, in seconds since the kill."""
-    lines = (RUNS / name / "jobmanager.log").read_text().splitlines()
-    stamps = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in lines if re.search(pattern, line)]
-    return [at for stamp in stamps if (at := (stamp - KILLED[name]).total_seconds()) > 0]
+    return seconds_after(KILLED[name], RUNS / name / "jobmanager.log", pattern)
 
 
 def recovery(name, monkeypatch, **restart):

@@ -1,18 +1,16 @@
 """A limit on recovery on a real Flink: today's setting breaks it and the advised one keeps it, as the simulation says of both."""
 
-import re
-from datetime import datetime
-
 import pytest
 
 from sim.model.schema.study import load
 from sim.runtime.simulate import simulate
+from tests.jobs.evidence.logs import seconds_after
 from tests.places import DATA
 
 RUN = DATA / "lost-task-managers" / "C1-limit-on-recovery"
 KILLED = {
-    "today": datetime.fromisoformat("2026-11-23 23:08:51.600"),
-    "advised": datetime.fromisoformat("2026-11-23 23:14:48.723"),
+    "today": "2026-11-23 23:08:51.600",
+    "advised": "2026-11-23 23:14:48.723",
 }
 HEARTBEATS = {"today": "10 s", "advised": "2 s"}
 CAUGHT_UP_S = {"today": 30.8, "advised": 7.7}
@@ -20,10 +18,7 @@ LIMIT_S = 20
 
 
 def log_s(name, pattern):
-    """When such lines were written, in seconds since the kill."""
-    lines = (RUN / f"{name}.log").read_text().splitlines()
-    stamps = [datetime.fromisoformat(line[:23].replace(",", ".")) for line in lines if re.search(pattern, line)]
-    return [at for stamp in stamps if (at := (stamp - KILLED[name]).total_seconds()) > 0]
+    return seconds_after(KILLED[name], RUN / f"{name}.log", pattern)
 
 
 def recoveries(name):

@@ -12,9 +12,9 @@ from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.saved import read_lone_answer, read_saved
-from tests.places import REST
+from tests.places import DATA
 
-SNAPSHOT = read_saved(REST / "pressed.zip")
+SNAPSHOT = read_saved(DATA / "rest" / "pressed.zip")
 OF_JOB = f"/jobs/{SNAPSHOT.job}"
 OVERVIEW = SNAPSHOT.answers[f"{OF_JOB}/checkpoints"]
 DETAILS = next(path for path in SNAPSHOT.answers if "/details/" in path and "subtasks" not in path)
@@ -335,4 +335,4 @@ def test_an_error_of_a_reader_of_messages_is_not_taken_for_a_source_without_scen
     monkeypatch.setattr("sim.app.verbs.explain.tell", refuse)
 
     with pytest.raises(RecordingError, match="the listener failed"):
-        explain_source(read_source([REST / "pressed.zip"]))
+        explain_source(read_source([DATA / "rest" / "pressed.zip"]))

@@ -21,11 +21,6 @@ def text(inference):
     return write(inference.document, inference.question, inference.comments)
 
 
-@pytest.fixture(scope="module")
-def pressed():
-    return infer_scenario(read_saved(REST / "pressed.zip"))
-
-
 @pytest.fixture
 def changed():
     """``changed({"/plan": edit})``: the scenario of the job with answers about it changed; "@/config" is one about the cluster."""
@@ -44,18 +39,6 @@ def changed():
 
 def close(value, truth, *, within=0.1):
     return math.isclose(value, truth, rel_tol=within)
-
-
-def test_the_offered_rate_of_a_pressed_source_is_asked_for(pressed):
-    """Only the least it can be is known."""
-    assert pressed.document["job"]["src"]["source"]["rate"] == "unlimited"
-    assert [text for text in pressed.unknown if "entry" not in text] == [
-        "src: How many records per second arrive here?"
-    ]
-    comment = " ".join(pressed.comments["job.src.source.rate"].split())
-    assert comment.startswith("UNKNOWN: How many records per second arrive here? Assumed: an unlimited backlog.")
-    assert "Known is at least the 6" in comment
-    assert "no upper bound, because it never waited for records" in comment
 
 
 def test_several_checkpoints_at_once_are_not_compared(changed):

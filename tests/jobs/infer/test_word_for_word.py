@@ -51,6 +51,7 @@ RUNS = [
             "rocksdb-incremental-p2-aligned",
             "stop-savepoint-drain-mild",
             "final-bounded-plus-unbounded",
+            "p4-severe-unaligned",
             "p4-skew70-aligned",
             "p4-none-largestate-slowdfs-aligned",
             "chain3-p4-flaky-syncflush2000-aligned",
