@@ -85,6 +85,8 @@ def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]
 # ---- Changed keys, and merge patches of a FlinkDeployment: the recommendation and its rollback.
 
 BACKEND = "state.backend.type"
+PARALLELISM = "parallelism.default"
+"""It stays where single vertices get another one, because the others keep it."""
 MAX_COMMENT_CHARS = 100
 """Line length of comments in a patch."""
 
@@ -114,7 +116,9 @@ def diff_flink_keys(
     for change in changes:
         advised_keys |= {flink_key(key, advised): value for key, value in change.lever.flink_keys.items()}
     keys = [
-        key for key in dict.fromkeys((*advised_keys, *current_keys)) if current_keys.get(key) != advised_keys.get(key)
+        key
+        for key in dict.fromkeys((*advised_keys, *current_keys))
+        if current_keys.get(key) != advised_keys.get(key) and (key != PARALLELISM or key in advised_keys)
     ]
     for key in keys:
         if conf is not None and (given := conf.keys.get(conf.written(key))) is not None:

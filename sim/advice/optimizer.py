@@ -55,6 +55,7 @@ from sim.advice.settings import (
     candidate,
     intervals,
     todays_setting,
+    writes_changes,
 )
 from sim.advice.texts import name_of, passes_text
 from sim.advice.trials import CERTAINTY, GRID, BudgetUsedError, NothingRanError, TimeUpError
@@ -281,6 +282,11 @@ def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: L
     own = race.under_change(candidate, {}, ahead_s=seconds)
     if own is None:
         return found
+    if not own.completed and any(
+        writes_changes(race.bench.load({**race.bench.common, **candidate.point}), state.vertex)
+        for state in race.bench.horizon.states
+    ):
+        return found  # the trial ended within the first upload, which a job that grows into its state does not have
     if not own.keeps_limits:
         return Lasting(candidate.name, found.kept_s, seconds, own)
     return Lasting(candidate.name, seconds, found.broken_s, found.broken)

@@ -195,7 +195,7 @@ def _with_head(text: str, scenario: Scenario, race: CandidateSearch, chosen: Set
         else "config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)"
     )
     lines = [f"# {where}", text.rstrip()]
-    if not race.protocols[chosen.protocol].is_configuration:
+    if race.candidate_of(chosen.name).point.get("checkpoint.operator-io") == "async":
         lines.append("# and what no option says: operators write their files behind the barrier (FLINK-37375)")
     return "\n".join(lines)
 

@@ -117,6 +117,30 @@ def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
     assert "keeps them for the next 53 min as well" in lasting_sentence(found, lasts)
 
 
+class Uploading(Growing):
+    """With more than 2 MB of state the first upload takes longer than a trial."""
+
+    def __call__(self, steady, failing):
+        rows = super().__call__(steady, failing)
+        return rows.assign(completed=[0 if ms > 2000 else 100 for ms in rows["end_to_end_p50_ms"]])
+
+
+@pytest.mark.parametrize(("incremental", "lasts"), [("true", (20.0, None)), ("false", (25.0, 30.0))])
+def test_a_first_upload_that_outlasts_a_trial_breaks_no_limit_later(tmp_path, incremental, lasts):
+    """A job that grows into its state writes what changes; one that writes all of it does not complete."""
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        JOB.replace("growth: 100 B}", "growth: 100 B, backend: rocksdb}").replace(
+            "interval: 30 s", f"interval: 30 s, incremental: {incremental}"
+        )
+    )
+    race = CandidateSearch(bench_of(file, 20), Limits(checkpoint_ms=1e4), 86_400.0, Uploading(), 1)
+    race.replicate([race.today], 1)
+    found = lasting(race)
+
+    assert lasts == (found.kept_s, found.broken_s)
+
+
 def test_what_grows_is_said():
     found = Horizon(7200 * S, (GrowingState("count", 10**8, 1e6),))
 

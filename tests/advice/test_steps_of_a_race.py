@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.advice.candidates import LONG_RUNS, CandidateSearch, finished
+from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, CORES, LOCAL_RECOVERY
 from sim.advice.optimizer import (
@@ -18,12 +19,14 @@ from sim.advice.optimizer import (
     try_optimum,
     try_shorter,
 )
+from sim.advice.report import _configuration
 from sim.advice.search import Levers, Pulled, _simpler, _writes_in_full
-from sim.advice.settings import candidate, protocols
+from sim.advice.settings import behind_the_barrier, candidate, protocols
 from sim.advice.situation import Change
 from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench, NothingRanError, TimeUpError
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
+from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import situation
 from tests.advice.made_up import DAY_S, JOB, row
 from tests.advice.test_race import MadeUp
@@ -440,6 +443,23 @@ def test_a_lever_that_takes_machines_is_no_configuration(job):
     own = Pulled(10 * S, NAMED["unaligned"]).with_change(Change(CORES, "6 cores", {"cluster.cores": 6})).candidate(race)
 
     assert not race.protocols[own.protocol].is_configuration
+
+    race.replicate([own], 1)
+    behind = behind_the_barrier(
+        loads(f"{JOB}".replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
+    )
+    race.protocols[behind.name] = behind
+    race.replicate([candidate(race.scenario, 10 * S, behind)], 1)
+    texts = {setting.protocol: _configuration(race, setting, ()) for setting in race.settings}
+    assert {own.protocol: False, behind.name: True} == {name: "FLINK-37375" in text for name, text in texts.items()}
+
+
+def test_the_default_parallelism_stays_where_one_vertex_gets_another():
+    """Vertices without their own keep it."""
+    now = loads(JOB).scenarios[0]
+    then = loads(JOB, overrides=[override("job.sink.parallelism", 4)]).scenarios[0]
+
+    assert diff_flink_keys(now, then) == []
 
 
 class WithoutCheckpoints(MadeUp):

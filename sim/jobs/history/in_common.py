@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import comb
+from math import comb, factorial
 from statistics import fmean, median
 
 from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
@@ -72,7 +72,7 @@ _LATE_TRIGGER_FACTOR = 1.5
 """Minimum factor on the usual distance of triggers for a late trigger."""
 _NEARLY_LATE = 0.8
 """Minimum share of the usual distance in the duration of a checkpoint that will soon delay the next one."""
-_MIN_TRIGGERS = 4
+_MIN_TRIGGERS = 3
 
 
 def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
@@ -180,12 +180,13 @@ def _failures_since(history: History, point: RecordedCheckpoint, before: Recorde
 
 def _usual_distance_ms(history: History) -> float:
     """Return the median distance of consecutive triggers, or 0 if there are too few."""
-    points = [point for point in history.checkpoints if not point.is_savepoint]
-    distances = [
-        after.trigger_timestamp - before.trigger_timestamp
-        for before, after in pairwise(points)
-        if after.id == before.id + 1
-    ]
+    distances, is_late = [], False  # late: it follows a savepoint, and those after it that were due meanwhile
+    for before, after in pairwise(history.checkpoints):
+        is_late = before.is_savepoint or (
+            is_late and after.trigger_timestamp < before.trigger_timestamp + 2 * max(before.end_to_end_duration, 0)
+        )
+        if after.id == before.id + 1 and not (is_late or before.is_savepoint or after.is_savepoint):
+            distances.append(after.trigger_timestamp - before.trigger_timestamp)
     return float(median(distances)) if len(distances) >= _MIN_TRIGGERS else 0.0
 
 
@@ -387,7 +388,11 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
         if found.statistic >= _MIN_RANK_CORRELATION:
             spread = f"{bytes_text(min(amounts))} to {bytes_text(max(amounts))}"
             sample = f"rank correlation {found.statistic:.2g}, {len(points)} checkpoints"
-            yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", float(found.pvalue), 1.0)
+            yield Finding(
+                f"the longer a checkpoint, {text}: {spread} ({sample})",
+                max(float(found.pvalue), 1 / factorial(len(points))),
+                1.0,
+            )
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:

@@ -133,7 +133,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
 def checked_counts(
     statistics: CheckpointStatistics, points: Sequence[RecordedCheckpoint]
 ) -> tuple[Mapping[str, int], str]:
-    """Return Flink's counts, without any if they contradict the listed checkpoints, and a sentence about them.
+    """Return Flink's counts, without those of checkpoints if these contradict the listed ones, and a sentence about them.
 
     `total` includes triggers that were refused before they got an id.
     """
@@ -149,7 +149,8 @@ def checked_counts(
         numbers = listed([f"{number} {name.replace('_', ' ')}" for name, number in ended.items()])
         over.append(f"{counts['total']} in total but {numbers}")
     if over:
-        return {}, f"Flink's answer contradicts itself: it counts {'; '.join(over)}. Its counts are not used."
+        restored = {name: number for name, number in counts.items() if name == "restored"}
+        return restored, f"Flink's answer contradicts itself: it counts {'; '.join(over)}. These counts are not used."
     if "failed" not in counts or counts.get("total", 0) <= len(points):
         return counts, ""
     among = f", and {shown['failed'] or 'none'} of them failed" if counts["failed"] else ""
@@ -288,6 +289,12 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
     if lone.path == _CHECKPOINTS:
         for row in document["history"][:1] if isinstance(document["history"], list) else ():
             yield from _vertices_sentences(row if isinstance(row, dict) else {})
+        if not document["history"] and document.get("counts", {}).get("total") == 0:
+            yield (
+                "No checkpoint has been triggered: the job has just begun, or execution.checkpointing.interval is not set "
+                "(/jobs/JOB/checkpoints/config tells)."
+            )
+            return
         yield f"It has no subtasks, so it does not tell where a checkpoint spent its time: {_DETAILS} and its subtasks do. {_REST}"
     elif lone.path == _DETAILS:
         yield from _vertices_sentences(document)

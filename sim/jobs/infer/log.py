@@ -2,7 +2,7 @@
 
 A log contains times and sizes of checkpoints, the scheduled vertices, and the configuration of the cluster, but neither
 the edges of the job graph nor record rates.  If each checkpoint is triggered as soon as the one before completes,
-barriers queue behind records, unless durations follow the sizes.  Then the job is saturated, and the assumed workload
+barriers queue behind records, unless durations follow the sizes, or are those of slow uploads.  Then the job is saturated, and the assumed workload
 saturates it, too.
 """
 
@@ -26,6 +26,7 @@ MAX_IMMEDIATE_TRIGGER_MS = 100  # completion -> next trigger, if the next checkp
 # In flight between two tasks under back-pressure: 10 buffers at each end (NettyShuffleEnvironmentConfiguration).
 IN_FLIGHT_BYTES = 20 * 32768
 RECORD_BYTES = 1000  # assumed
+MIN_UPLOAD_BYTES_PER_MS = 10_000  # checkpoints that write at least so much may be slow because of their bytes
 NEVER_MS = 10**11  # three years; longer durations are "never"
 ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
 MAX_RUN_MS = 3_600_000
@@ -92,7 +93,10 @@ def infer_log(log: JobLog) -> Inference:
         [AsyncPhase(point.size_bytes, point.duration_ms) for point in done if point.duration_ms > 0]
     )
     # With a latency of more than half of the duration, something else than bytes decides.
-    saturated = rhythm.is_saturated and not (line and line.is_significant and line.latency_ms < took_ms / 2)
+    by_bytes = (line and line.is_significant and line.latency_ms < took_ms / 2) or (
+        done and done[-1].size_bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
+    )
+    saturated = rhythm.is_saturated and not by_bytes
     draft.head.append(
         f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates."
     )

@@ -504,10 +504,14 @@ class Silence:
         for reason, count in Counter(self.failed).most_common(3):
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
-        if self.intolerable:
-            times = "once" if self.intolerable == 1 else f"{self.intolerable} times"
-            yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
+        yield from _exceeded(self.intolerable)
         yield from where_to_look(reasons)
+
+
+def _exceeded(count: int) -> Iterator[str]:
+    if count:
+        times = "once" if count == 1 else f"{count} times"
+        yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
 
 
 def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
@@ -590,6 +594,8 @@ def log_remarks(log: JobLog) -> Iterator[str]:
         yield " ".join([*_refused(over), *look])
     points = [point for _, point in sorted(log.checkpoints.items())]
     yield from failures_apart(points)
+    if silence is None:
+        yield from _exceeded(log.intolerable)
     yield from _late_acknowledgements(log, points)
     yield from _task_failures(log, points)
     yield from _fresh_restarts(log)

@@ -8,6 +8,7 @@ import pytest
 from sim.app.verbs.explain import explain_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.in_common import circumstances, held_triggers
 from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordingError
@@ -181,7 +182,7 @@ def test_no_checkpoint_has_ever_completed(tmp_path):
         ({"total": 20, "completed": 1, "failed": 18, "in_progress": 1}, "it counts 1 completed but shows 2.", (0, 0)),
         (
             {"total": 412, "completed": 2, "failed": 3, "in_progress": 0},
-            "it counts 412 in total but 2 completed, 3 failed and 0 in progress. Its counts are not used.",
+            "it counts 412 in total but 2 completed, 3 failed and 0 in progress. These counts are not used.",
             (0, 0),
         ),
         ({"total": 2}, "it counts 2 total but shows 3.", (0, 0)),
@@ -194,6 +195,35 @@ def test_counts_are_compared_with_the_history(tmp_path, counts, says, counted):
 
     assert says in text
     assert counted == (history.counted, history.restored)
+
+
+def test_no_checkpoint_was_ever_triggered(tmp_path):
+    none = json.loads(listed()) | {"counts": {"total": 0, "completed": 0, "failed": 0}}
+
+    assert "No checkpoint has been triggered: the job has just begun" in told(tmp_path, json.dumps(none))
+    assert "No checkpoint has been triggered" not in told(tmp_path, json.dumps(none | {"counts": {"total": 3}}))
+
+
+def test_checkpoints_that_follow_a_savepoint_at_once_are_not_the_rhythm(tmp_path):
+    """One a minute, and four that were due while the savepoint was written."""
+    at_once = [
+        row(24 + k, "COMPLETED", 1600, trigger_timestamp=1_700_000_000_000 + 28 * 60_000 + 1610 * k)
+        for k in range(1, 5)
+    ]
+    savepoint = row(24, "COMPLETED", 240_000, is_savepoint=True)
+    rows = [*(row(n, "COMPLETED", 1600) for n in range(17, 24)), savepoint, *at_once]
+    told(tmp_path, listed(*rows, completed=20))
+    history = history_of_answer(read_lone_answer(tmp_path / "pasted.json"))
+
+    assert [*circumstances(history, history.checkpoint(21))] == []
+    assert "during savepoint 24 (4 min)" in " ".join(held_triggers(history))
+
+
+def test_no_p_value_is_below_that_of_all_orders(tmp_path):
+    """Of ten checkpoints, one order in 10! is as clear."""
+    rows = [row(n, "COMPLETED", 100 * n, checkpointed_size=10**7 * n, state_size=10**9) for n in range(11, 21)]
+
+    assert "(clear: p = 2.8e-07, 2.8e-07)" in told(tmp_path, listed(*rows, completed=20))
 
 
 @pytest.mark.parametrize(

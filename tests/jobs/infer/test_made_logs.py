@@ -107,6 +107,19 @@ def test_the_bandwidth_of_a_log_is_a_line_a_median_or_what_the_largest_state_tak
     assert "durations do not follow the sizes" in comment_of(unlike, "storage.bandwidth")
 
 
+@pytest.mark.parametrize(
+    ("size", "bandwidth", "rate"), [(3 * 10**9, "33.3 MB/s", "1k/s"), (10**6, "100 MB/s", "unlimited")]
+)
+def test_bytes_that_may_take_so_long_are_no_sign_of_queues(size, bandwidth, rate):
+    """90 s each, one after another: 3 GB are a slow upload, 1 MB is not."""
+    log = sized(lambda _: 90_000, [size + 10**5 * (number % 3) for number in range(15)])
+    for number, point in enumerate(log.checkpoints.values()):
+        point.triggered_ms = point.line_ms = number * 90_005
+    document = infer_log(log).document
+
+    assert (bandwidth, rate) == (document["storage"]["bandwidth"], document["job"]["source"]["source"]["rate"])
+
+
 def test_checkpoints_that_follow_at_once_because_of_their_bytes_do_not_saturate_the_job():
     """Each is triggered when the one before completes, as it is longer than the interval."""
     log = sized(lambda _: 0, GROWING)

@@ -304,6 +304,13 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     assert [part for part in said if part not in text] == []
     assert "The job failed once: more checkpoints failed in a row than it tolerates." in text
 
+    went_on = ("06:31:00", f"Job Orders ({JOB}) switched from state RESTARTING to RUNNING.")
+    later = [*failed, intolerable, restarting, went_on, *checkpoint(4, "06:31:30")]
+    text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), *later)
+
+    assert "No checkpoint has completed" not in text
+    assert text.count("The job failed once: more checkpoints failed in a row than it tolerates.") == 1
+
 
 @pytest.mark.parametrize(
     "line",
