@@ -38,7 +38,7 @@ def test_a_long_table_says_what_it_leaves_out(study):
     assert "... and 1 more rows" in repr(variants)
 
 
-@pytest.mark.parametrize("name", ["durations", "timeline", "parts", "throughput", "lag", "in_flight", "back_pressure"])
+@pytest.mark.parametrize("name", ["durations", "timeline", "throughput", "lag", "in_flight", "back_pressure"])
 def test_every_plot_is_a_picture(results, name):
     assert getattr(results.plot, name)()._repr_png_().startswith(b"\x89PNG")
 
