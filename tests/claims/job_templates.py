@@ -581,6 +581,11 @@ TEMPLATES = (
         r"the answer lists (?P<n>\d+)(?:, and (?P<among>\w+) of them failed)?",
         counted,
     ),
+    template(
+        "no subtasks",
+        r"Nothing tells of the subtasks of .*?: they had ended, or /jobs/JOB/\S+ of it is not in the answers",
+    ),
+    template("path goes on", r"Then the path may go on there"),
     template("under way", r"(?P<n>\d+) under way", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(

@@ -17,6 +17,7 @@ from sim.jobs.history.history import History, is_acknowledged, slow_subtasks
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
+from sim.model.text import one_line
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text
 
@@ -103,6 +104,14 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
             ms_text(_usual_distance_ms(history)),
         )
         yield f"It was triggered {distance} after the one before, usually {usual_distance} pass: the job may have been restarted in between."
+    first = next(iter(steps(history, point)), None)
+    if first is not None and first.kind is PathKind.END_OF_INPUT:
+        upstream = [channel.upstream for channel in history.vertex(first.at[0]).inputs]
+        if missing := [name for name in upstream if name not in point.tasks or not point.tasks[name].subtasks]:
+            yield (
+                f"Nothing tells of the subtasks of {first_names([one_line(name, 40) for name in missing])}: they had ended, or "
+                f"/jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX of it is not in the answers. Then the path may go on there."
+            )
     for other in history.checkpoints:
         if overlaps(point, other):
             yield f"{'Savepoint' if other.is_savepoint else 'Checkpoint'} {other.id} was under way at the same time."

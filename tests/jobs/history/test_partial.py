@@ -197,6 +197,24 @@ def test_counts_are_compared_with_the_history(tmp_path, counts, says, counted):
     assert counted == (history.counted, history.restored)
 
 
+def test_a_path_that_ends_at_a_vertex_without_answers_names_it():
+    """The statistics of all subtasks but those of the source."""
+    source = next(name for name in SNAPSHOT.answers if "/details/75/subtasks/" in name and is_of_source(name))
+    whole = history_of(SNAPSHOT)
+    history = history_of(replace(SNAPSHOT, answers={k: v for k, v in SNAPSHOT.answers.items() if k != source}))
+    said, before = (" ".join(circumstances(own, own.checkpoint(75))) for own in (history, whole))
+
+    assert "Then the path may go on there." in said
+    assert f"Nothing tells of the subtasks of {whole.vertices[0].name}: they had ended" in said
+    assert "may go on" not in before
+
+
+def is_of_source(path):
+    """The answer is of the vertex that reads no other."""
+    (source,) = [vertex.id for vertex in history_of(SNAPSHOT).vertices if not vertex.inputs]
+    return path.endswith(source)
+
+
 def test_no_checkpoint_was_ever_triggered(tmp_path):
     none = json.loads(listed()) | {"counts": {"total": 0, "completed": 0, "failed": 0}}
 
