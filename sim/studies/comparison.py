@@ -791,6 +791,10 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files"
+    written = result.files[result.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
+    if not result.scenario.storage.merging and (each := written.median()) >= _MANY_FILES:
+        an_hour = count_text(written.sum() / hours)
+        yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
     yield from _failure_sentences(result)
     if result.recoveries.empty and any(
         vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices
@@ -960,6 +964,8 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
 
 _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""
+_MANY_FILES = 40
+"""Files per checkpoint that are told of."""
 _FULL = 0.95
 """Share of the possible requests from which a vertex is at its capacity."""
 _NOTABLE = 0.05

@@ -691,6 +691,18 @@ def worked_off_after(told, match):
     return True
 
 
+def writes_files(told, match):
+    """So many files were written for each snapshot, and in all by the end of the run."""
+    for runs in told.about(match):
+        rows = [row for row in runs[0].files.to_dict("records") if row["scope"] != "savepoint"]
+        counts = Counter((row["owner"], row["checkpoint"]) for row in rows)
+        if not same_count(match["each"], median(counts.values())):
+            return False
+        if not same_count(match["all"], len(rows) * 3.6e12 / runs[0].ended_ns):
+            return False
+    return True
+
+
 def metadata_fails(told, match):
     row = told.row(match)
     return (
@@ -1392,6 +1404,11 @@ TEMPLATES = (
         rf"{ABOUT}The backlog of the sources grows to (?P<most>COUNT) records at (?P<at>MS), and (?P<how>less|more) than a tenth of it "
         r"is left (?P<wait>MS) later(?P<open>, when the run ends)?",
         worked_off_after,
+    ),
+    template(
+        "files per checkpoint",
+        rf"{ABOUT}A checkpoint writes (?P<each>COUNT) files in the median, beside its metadata; (?P<all>COUNT) are written per hour",
+        writes_files,
     ),
     template(
         "full size",

@@ -249,6 +249,12 @@ run: {duration: 6 s}
         checkpoint=", incremental: true, max-concurrent: [1, 4]",
         rest="storage: {bandwidth: 100 MB/s}",
     ),
+    "many files": job(
+        service="100 ms",
+        b=", state: {size: 40 MB}, parallelism: 40",
+        checkpoint="",
+        rest="storage: {bandwidth: 100 MB/s, file-merging: [off, on]}",
+    ),
     "two axes": job(
         rate="unlimited",
         service="5 ms",
@@ -304,6 +310,7 @@ NAMED = {
     "no window ends",
     "only a first upload",
     "none is due",
+    "files per checkpoint",
     "few with the end",
     "an axis alone",
     "visible after",
