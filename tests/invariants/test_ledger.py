@@ -17,6 +17,10 @@ def tally(served, read, written, known=(True, True)):
     return RecordTally(np.array(served), np.zeros(2, np.int64), np.array([read]), np.array([written]), np.array(known))
 
 
+def parts(stands):
+    return stands.served.tolist(), stands.read.tolist(), stands.written.tolist()
+
+
 def noted(ledger, checkpoint, task, served, *records):
     read, written = [list(records), []] if task == SINK else [[], list(records)]
     return ledger.note(checkpoint, task, served, 0, np.array(read, np.int64), np.array(written, np.int64))
@@ -41,7 +45,7 @@ def test_behind_a_restart_only_what_is_counted_leads_on():
     ledger.stand(ledger.of(1), tally([10, 9], 9, 10))
     stands = ledger.stands(tally([13, 9], 9, 13))
 
-    assert (stands.served.tolist(), stands.read.tolist(), stands.written.tolist()) == ([10, 6], [6], [10])
+    assert parts(stands) == ([10, 6], [6], [10])
     assert noted(ledger, 2, SOURCE, 13, 13)[0] == 10
 
 
@@ -50,7 +54,7 @@ def test_only_the_tasks_started_go_back():
     ledger.stand(ledger.of(0), tally([10, 9], 9, 10, known=(True, False)))
     stands = ledger.stands(tally([10, 9], 9, 10))
 
-    assert (stands.served.tolist(), stands.read.tolist(), stands.written.tolist()) == ([0, 9], [9], [0])
+    assert parts(stands) == ([0, 9], [9], [0])
 
 
 def test_a_checkpoint_without_notes_is_the_beginning():

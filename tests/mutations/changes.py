@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-
-__all__ = ["ROOT", "Mutant", "changed_tree", "changes", "head", "mutants_of", "text_of"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +66,7 @@ class Mutant(NamedTuple):
     occurrence: int  # 1, or more where the same change can be made to the same text of the file again
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self):
         """What names the change, wherever its text moves within the file."""
         return self.file, self.before, self.after
 
@@ -82,12 +80,12 @@ class Change(NamedTuple):
 
 
 @cache
-def text_of(path: Path) -> str:
+def text_of(path):
     """As it was when the tool began: somebody may go on writing while it runs."""
     return path.read_text()
 
 
-def mutants_of(path: Path) -> list[Mutant]:
+def mutants_of(path):
     """All of a file, in the order of its text."""
     found: list[Mutant] = []
     seen: Counter[tuple[str, str]] = Counter()
@@ -103,27 +101,25 @@ def mutants_of(path: Path) -> list[Mutant]:
     return found
 
 
-def changed_tree(path: Path, number: int) -> ast.Module:
+def changed_tree(path, number):
     """The module with one of its changes made."""
     tree = ast.parse(text_of(path))
     list(changes(tree))[number].make()
     return ast.fix_missing_locations(tree)
 
 
-def changes(tree: ast.Module) -> Iterator[Change]:
+def changes(tree):
     return of_body(tree, "", inside=False)
 
 
-def of_body(node: ast.AST, where: str, *, inside: bool) -> Iterator[Change]:
+def of_body(node, where, *, inside):
     """Those of the statements below a node; `inside`: of a function."""
     for field in BELOW:
         for index, statement in enumerate(getattr(node, field, ())):
             yield from of_statement(node, field, index, statement, where, inside=inside)
 
 
-def of_statement(
-    parent: ast.AST, field: str, index: int, statement: ast.AST, where: str, *, inside: bool
-) -> Iterator[Change]:
+def of_statement(parent, field, index, statement, where, *, inside):
     if no_target(statement):
         return
     for make, undo in of_whole(parent, field, index, statement):
@@ -137,7 +133,7 @@ def of_statement(
         yield from of_body(statement, where, inside=inside)
 
 
-def no_target(statement: ast.AST) -> bool:
+def no_target(statement):
     match statement:
         case ast.Assert() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal() | ast.Pass():
             return True
@@ -156,7 +152,7 @@ def no_target(statement: ast.AST) -> bool:
     return False
 
 
-def is_union_of_types(node: ast.expr) -> bool:
+def is_union_of_types(node):
     match node:
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             return all(
@@ -166,14 +162,11 @@ def is_union_of_types(node: ast.expr) -> bool:
     return False
 
 
-Act = tuple[Callable[[], None], Callable[[], None]]
-
-
-def setting(parent: ast.AST, field: str, index: int | None, new: ast.AST) -> Act:
+def setting(parent, field, index, new):
     """Put another node in the place of one, and put the old one back."""
     holder = getattr(parent, field)
 
-    def put(node: ast.AST) -> None:
+    def put(node):
         if index is None:
             setattr(parent, field, node)
         else:
@@ -185,7 +178,7 @@ def setting(parent: ast.AST, field: str, index: int | None, new: ast.AST) -> Act
     return (lambda: put(new)), (lambda: put(old))
 
 
-def of_whole(parent: ast.AST, field: str, index: int, statement: ast.AST) -> Iterator[Act]:
+def of_whole(parent, field, index, statement):
     """A statement that does something is left out, a returned value is dropped."""
     match statement:
         case ast.Expr(ast.Yield() | ast.YieldFrom() | ast.Await()):
@@ -200,17 +193,17 @@ def of_whole(parent: ast.AST, field: str, index: int, statement: ast.AST) -> Ite
             yield setting(statement, "value", None, ast.Constant(None))
 
 
-def blanked(statement: ast.AST) -> Act:
+def blanked(statement):
     """The statement becomes `pass`, without a change of what is around it: a function that yields goes on being a generator."""
     fields, kind = dict(vars(statement)), type(statement)
     kept = ast.copy_location(ast.If(ast.Constant(False), [kind(**fields)], []), statement)  # the compiler drops it
     ast.copy_location(kept.body[0], statement)
 
-    def make() -> None:
+    def make():
         statement.__class__ = ast.If  # type: ignore[assignment]
         statement.__dict__.update(test=ast.copy_location(ast.Constant(False), statement), body=kept.body, orelse=[])
 
-    def undo() -> None:
+    def undo():
         statement.__class__ = kind  # type: ignore[assignment]
         statement.__dict__.clear()
         statement.__dict__.update(fields)
@@ -218,7 +211,7 @@ def blanked(statement: ast.AST) -> Act:
     return make, undo
 
 
-def of_expressions(node: ast.AST, statement: ast.AST) -> Iterator[Act]:
+def of_expressions(node, statement):
     """Those of the expressions of a statement, without the statements below it."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.MatchValue | ast.ExceptHandler):
         return
@@ -236,7 +229,7 @@ def of_expressions(node: ast.AST, statement: ast.AST) -> Iterator[Act]:
                 yield from of_expressions(child, statement)
 
 
-def of_expression(parent: ast.AST, field: str, index: int | None, node: ast.expr) -> Iterator[Act]:
+def of_expression(parent, field, index, node):
     condition = (field == "test" and isinstance(parent, ast.If | ast.While | ast.IfExp)) or field in {"ifs", "guard"}
     if condition and not is_negated_otherwise(node):
         yield setting(parent, field, index, ast.UnaryOp(ast.Not(), node))
@@ -264,7 +257,7 @@ def of_expression(parent: ast.AST, field: str, index: int | None, node: ast.expr
         yield setting(parent, "op", None, ARITHMETIC[type(parent.op)]())
 
 
-def is_negated_otherwise(node: ast.expr) -> bool:
+def is_negated_otherwise(node):
     """Whether another change of this condition is its negation."""
     match node:
         case ast.Compare(ops=[operator]):
@@ -274,16 +267,16 @@ def is_negated_otherwise(node: ast.expr) -> bool:
     return False
 
 
-def is_text(node: ast.expr) -> bool:
+def is_text(node):
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def unparsed(node: ast.AST) -> str:
+def unparsed(node):
     """The text of a node, the same in every Python: since 3.12 a text inside of an f-string has the quotes of the f-string."""
     return ast.unparse(node).replace('"', "'")
 
 
-def head(statement: ast.AST) -> str:
+def head(statement):
     """A statement in one line, a compound one without what is below it."""
     match statement:
         case ast.If(test=ast.Constant(value=False)) if hasattr(statement, "_fields"):
@@ -309,7 +302,7 @@ def head(statement: ast.AST) -> str:
     return " ".join(unparsed(statement).split())
 
 
-def lines_of(statement: ast.AST) -> tuple[int, int]:
+def lines_of(statement):
     """From, to: a compound statement ends before what is below it."""
     if isinstance(statement, ast.match_case):
         return statement.pattern.lineno, statement.body[0].lineno

@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     cpu_s: float
 
 
-def answer(request: Request) -> Answer:
+def answer(request):
     """Run the tests in a child."""
     before = _children_s()
     child = os.fork()
@@ -67,7 +67,7 @@ def answer(request: Request) -> Answer:
         time.sleep(0.01)
 
 
-def _run(request: Request) -> None:
+def _run(request):
     """What the child does; it never returns."""
     code = 1
     try:
@@ -85,12 +85,12 @@ def _run(request: Request) -> None:
         os._exit(code)
 
 
-def _children_s() -> float:
+def _children_s():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def main() -> None:
+def main():
     """Requests and answers are lines of JSON."""
     for name in LIBRARIES:
         importlib.import_module(name)

@@ -7,8 +7,6 @@ import itertools
 import re
 from typing import NamedTuple
 
-__all__ = ["Rule"]
-
 
 class Rule(NamedTuple):
     rule: str  # what holds
@@ -18,19 +16,19 @@ class Rule(NamedTuple):
     test: str  # must fail then
     inside: str = ""  # the function or class that has the text, where others of the module have it as well
 
-    def places(self, source: str) -> list[re.Match[str]]:
+    def places(self, source):
         """Where the text is, however the formatter has laid its lines."""
         first, last = self._lines(source)
         lines = source.splitlines(keepends=True)
         start, end = (sum(map(len, lines[:number])) for number in (first, last))
         return list(re.compile(_pattern(self.text)).finditer(source, start, end))
 
-    def broken_source(self, source: str) -> str:
+    def broken_source(self, source):
         """The module without the rule."""
         (place,) = self.places(source)
         return source[: place.start()] + self.broken + source[place.end() :]
 
-    def _lines(self, source: str) -> tuple[int, int]:
+    def _lines(self, source):
         first, last, body = 0, len(source.splitlines()), ast.parse(source).body
         for name in filter(None, self.inside.split(".")):
             node = next(node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name)
@@ -38,12 +36,12 @@ class Rule(NamedTuple):
         return first, last
 
     @property
-    def path(self) -> str:
+    def path(self):
         """From the root of the repository."""
         return self.file if self.file.startswith("tests/") else f"sim/{self.file}"
 
 
-def _pattern(text: str) -> str:
+def _pattern(text):
     """A regular expression for the text with other line breaks, and with a comma before a bracket on a line of its own."""
     inner = text.strip()
     lead, _, trail = text.partition(inner)

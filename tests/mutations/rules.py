@@ -20,8 +20,6 @@ from tests.mutations.rules_state import STATE
 from tests.mutations.rules_timing import TIMING
 from tests.mutations.rules_windows import WINDOWS
 
-__all__ = ["RULES", "Rule"]
-
 PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_", "tests/runtime/"
 
 BARRIERS = (

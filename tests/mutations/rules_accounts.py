@@ -1,10 +1,6 @@
 """Rules of the account that no restore touches: what is counted, what is compared, what is told."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["ACCOUNTS"]
 
 _LEDGER, _RETURNS = "tests/invariants/test_ledger.py::test_", "tests/invariants/test_returns.py::test_"
 _COUNTING = "tests/plane/test_rules_counting.py::test_"

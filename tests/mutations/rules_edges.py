@@ -1,10 +1,6 @@
 """Rules of edges: their numbers, what they carry, the turns of the inputs they make up."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["EDGES"]
 
 EDGES = (
     Rule(

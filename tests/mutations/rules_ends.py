@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.mutations.rule import Rule
 
-__all__ = ["ENDS"]
-
 ENDS_OF_WORLDS = "tests/worlds/test_ends.py::test_"
 PROTOCOL, LAWS, RUNTIME, PLANE = "tests/protocol/", "tests/laws/test_laws_", "tests/runtime/", "tests/plane/test_rules_"
 

@@ -1,10 +1,6 @@
 """Rules of stored snapshots and chains of jobs, as `rules.py` has them for the protocols."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["FILES"]
 
 PROTOCOL, LAWS, RUNTIME = "tests/protocol/", "tests/laws/test_laws_shared_state.py::", "tests/runtime/"
 

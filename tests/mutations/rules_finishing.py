@@ -1,10 +1,6 @@
 """Rules of the end of tasks and jobs, and of stopping with a savepoint, as `rules.py` has them for the protocols."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["FINISHING"]
 
 END, PLAN, LAWS = (
     "tests/protocol/task/test_finishing.py::",

@@ -1,10 +1,6 @@
 """Rules of a job without a JobManager, and of the next one."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["JOB_MANAGER"]
 
 _WORLDS = "tests/worlds/test_found_worlds.py::test_"
 

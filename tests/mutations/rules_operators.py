@@ -1,10 +1,6 @@
 """Rules of operators that write files and transactions."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["OPERATORS"]
 
 LAWS, RUNTIME = "tests/laws/test_laws_", "tests/runtime/"
 _IO = f"{RUNTIME}task/test_operator_io.py::test_"

@@ -1,10 +1,6 @@
 """Rules of failure, recovery and rescaling."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["RECOVERY"]
 
 _RESTART, _RECOVERY = (
     "tests/protocol/recovery/test_restart.py::test_",
@@ -14,7 +10,6 @@ _HOST, _DEALT = (
     "tests/runtime/jobmanager/test_recovery_host.py::test_",
     "tests/runtime/setup/test_redistribution.py::test_",
 )
-_LAWS = "tests/laws/test_laws_failures.py::test_"
 
 RECOVERY = (
     Rule(

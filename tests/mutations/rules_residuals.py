@@ -1,10 +1,6 @@
 """Rules of tails: what of a history is chance, how it is drawn, and what is no difference between two settings."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["RESIDUALS"]
 
 _HISTORY, _RESIDUALS = (
     "tests/jobs/infer/test_infer_history.py::test_",

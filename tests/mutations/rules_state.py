@@ -1,10 +1,6 @@
 """Rules of state and its snapshots, as `rules.py` has them for the protocols."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["STATE"]
 
 TESTS, LAWS, RUNTIME = "tests/storage/state/test_", "tests/laws/test_laws_state.py::", "tests/runtime/"
 

@@ -1,10 +1,6 @@
 """Rules of what takes time: older Flinks' deadlines, buffers that shrink and stretch, outputs that leave late, cold tasks, flushers."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["TIMING"]
 
 _LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
 _SOURCES = "tests/plane/test_rules_sources.py::test_W3_"

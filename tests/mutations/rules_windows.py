@@ -1,10 +1,6 @@
 """Rules of windows, timers and watermarks."""
 
-from __future__ import annotations
-
 from tests.mutations.rule import Rule
-
-__all__ = ["WINDOWS"]
 
 _WINDOW = "tests/runtime/task/test_window.py::test_"
 _FIRING = "tests/plane/test_rules_late.py::test_"

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +20,6 @@ from tests import cpu_seconds
 from tests.mutations import fork_server
 from tests.mutations.fork_server import Answer, Request
 from tests.mutations.rules import RULES, Rule
-
-__all__ = ["Outcome", "mistakes", "run_all", "table"]
 
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("README.md")
@@ -35,15 +32,15 @@ class Outcome(NamedTuple):
     code: int
 
     @property
-    def noticed(self) -> bool:
+    def noticed(self):
         return self.code == FAILED
 
     @property
-    def verdict(self) -> str:
+    def verdict(self):
         return {PASSED: "survives", FAILED: "fails"}.get(self.code, f"error {self.code}")
 
 
-def mistakes(rule: Rule) -> Iterator[str]:
+def mistakes(rule):
     """Why a rule's row cannot be used: its text has moved, its break does not compile, its test is gone."""
     path = ROOT / rule.path
     source = path.read_text() if path.exists() else ""
@@ -60,12 +57,10 @@ def mistakes(rule: Rule) -> Iterator[str]:
         yield f"{rule.rule}: there is no {rule.test}"
 
 
-def run_all(
-    rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outcome], None] = lambda _: None
-) -> list[Outcome]:
+def run_all(rules=RULES, jobs=2, report=lambda _: None):
     """In the order of the rules."""
 
-    def try_rule(rule: Rule) -> Outcome:
+    def try_rule(rule):
         outcome = Outcome(rule, run(rule.test, rule=rule))
         report(outcome)
         return outcome
@@ -74,7 +69,7 @@ def run_all(
         return list(pool.map(try_rule, rules))
 
 
-def run(*tests: str, rule: Rule | None = None) -> int:
+def run(*tests, rule=None):
     """Exit code of tests on a copy of the package, broken if a rule is given."""
     if not hasattr(_own, "server"):
         _own.server, _own.copy = _start_server(), _make_copy()
@@ -92,7 +87,7 @@ _own = threading.local()
 """Each thread has a server of its own, that answers one request after the other, and a copy of the repository."""
 
 
-def _make_copy() -> tempfile.TemporaryDirectory[str]:
+def _make_copy():
     """With bytecode, which knows by time and size whether its source is still the same: each test would compile the package anew."""
     folder = tempfile.TemporaryDirectory(prefix="ckptsim-mutation-")
     for name in ("sim", "tests", "scenarios", "benchmarks"):
@@ -103,7 +98,7 @@ def _make_copy() -> tempfile.TemporaryDirectory[str]:
 
 
 @contextmanager
-def _broken(copy: Path, rule: Rule) -> Iterator[None]:
+def _broken(copy, rule):
     """The rule is broken in the copy, and whole again afterwards, with the time of its file."""
     path = copy / rule.path
     path.write_text(rule.broken_source(path.read_text()))
@@ -113,21 +108,21 @@ def _broken(copy: Path, rule: Rule) -> Iterator[None]:
         shutil.copy2(ROOT / rule.path, path)
 
 
-def _start_server() -> subprocess.Popen[str]:
+def _start_server():
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "mutants"}
     environment.pop("PYTHONPATH", None)  # the copy is the only one there
     command = [sys.executable, "-P", fork_server.__file__]
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _answer_of(folder: str, tests: Sequence[str]) -> Answer:
+def _answer_of(folder, tests):
     arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *LOADED, "--rootdir", folder, *tests]
     _own.server.stdin.write(json.dumps(Request(folder, arguments)) + "\n")
     _own.server.stdin.flush()
     return Answer(*json.loads(_own.server.stdout.readline()))
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def table(outcomes):
     """What is committed beside the rules."""
     lines = [
         "# Broken rules and who notices",
@@ -145,19 +140,19 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([*lines, *rows, "", f"{noticed} of {len(outcomes)} broken rules are noticed."]) + "\n"
 
 
-def _short(test: str) -> str:
+def _short(test):
     file, _, name = test.partition("::")
     return f"{Path(file).stem}::{name}"
 
 
-def main() -> int:
+def main():
     done = run_all(report=lambda outcome: print_line(f"{outcome.verdict:>10}  {outcome.rule.rule}"))
     TABLE.write_text(table(done))
     print_line(TABLE.read_text().splitlines()[-1])
     return 0 if all(outcome.noticed for outcome in done) else 1
 
 
-def print_line(line: str) -> None:
+def print_line(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

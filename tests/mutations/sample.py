@@ -9,7 +9,6 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests.mutations import touched
@@ -17,13 +16,11 @@ from tests.mutations.changes import ROOT, Mutant, mutants_of
 from tests.mutations.score import RESULTS, description, print_line
 from tests.mutations.trial import Trial, TrialRequest, try_all
 
-__all__ = ["FILE", "run_trials", "sampled_requests"]
-
 FILE = Path(__file__).with_name("sample.json")
 QUICK_S, LONG = 1, 120  # seconds of a test, letters of a statement
 
 
-def sampled_requests() -> tuple[list[TrialRequest], list[str]]:
+def sampled_requests():
     """The changes that still apply, and the rows whose text has changed since."""
     rows = json.loads(FILE.read_text())
     found: dict[tuple[str, ...], Mutant] = {}
@@ -39,13 +36,13 @@ def sampled_requests() -> tuple[list[TrialRequest], list[str]]:
     return requests, [" ".join(key) for key in keys if key not in found]
 
 
-def run_trials(requests: Iterable[TrialRequest]) -> list[Trial]:
+def run_trials(requests):
     trials: list[Trial] = []
     try_all(list(requests), trials.append, {})
     return trials
 
 
-def draw(count: int) -> None:
+def draw(count):
     """Choose `count` changes per package, at most one per file, among those that a quick test noticed."""
     known = [
         (json.loads(name), row["test"])
@@ -74,7 +71,7 @@ def draw(count: int) -> None:
     FILE.write_text(json.dumps([chosen[file] for file in sorted(chosen)], indent=1) + "\n")
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", type=int, help="choose so many a package anew")
     options = parser.parse_args()

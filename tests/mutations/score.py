@@ -10,23 +10,20 @@ import hashlib
 import json
 import random
 import sys
-from pathlib import Path
 
 from tests.mutations import scores, touched
-from tests.mutations.changes import ROOT, Mutant, mutants_of
+from tests.mutations.changes import ROOT, mutants_of
 from tests.mutations.trial import NO_CONTROL, NOT_REACHED, Trial, asked_about, try_all
-
-__all__ = ["main", "sample"]
 
 RESULTS = touched.KEPT / "results.json"
 
 
-def mutants_in(package: str) -> list[Mutant]:
+def mutants_in(package):
     paths = sorted((ROOT / "sim" / package).rglob("*.py"))
     return [mutant for path in paths for mutant in mutants_of(path)]
 
 
-def sample(package: str, count: int | None, seed: int) -> list[Mutant]:
+def sample(package, count, seed):
     """The same ones for the same text and seed; all of them without a count."""
     everything = mutants_in(package)
     return (
@@ -39,50 +36,50 @@ def sample(package: str, count: int | None, seed: int) -> list[Mutant]:
 class Results:
     """What came out so far, kept between calls: what was noticed stays so until its file changes, what was not until the tests change."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.rows = self.read()
         self.tests = digest(*sorted((ROOT / "tests").rglob("*.py")))
         self.files: dict[str, str] = {}
 
     @staticmethod
-    def read() -> dict[str, dict[str, str]]:
+    def read():
         return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
-    def name(self, mutant: Mutant) -> str:
+    def name(self, mutant):
         return json.dumps([*mutant.key, mutant.occurrence])
 
-    def file(self, mutant: Mutant) -> str:
+    def file(self, mutant):
         if mutant.file not in self.files:
             self.files[mutant.file] = digest(ROOT / mutant.file)
         return self.files[mutant.file]
 
-    def known(self, mutant: Mutant) -> Trial | None:
+    def known(self, mutant):
         row = self.rows.get(self.name(mutant))
         if row is None or row["file"] != self.file(mutant):
             return None
         trial = Trial(mutant, row["verdict"], row["test"], 0)
         return trial if trial.noticed or row["tests"] == self.tests else None
 
-    def keep(self, trial: Trial) -> None:
+    def keep(self, trial):
         row = {"file": self.file(trial.mutant), "tests": self.tests, "verdict": trial.verdict, "test": trial.test}
         self.rows = self.read() | {self.name(trial.mutant): row}  # another package may be tried at the same time
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(self.rows, indent=0))
 
 
-def digest(*paths: Path) -> str:
+def digest(*paths):
     total = hashlib.blake2b(digest_size=8)
     for path in paths:
         total.update(path.read_bytes())
     return total.hexdigest()
 
 
-def judge(package: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
+def judge(package, mutants, budget_s):
     """In the order given, from what is known and what is tried now."""
     results = Results()
     trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
 
-    def report(trial: Trial) -> None:
+    def report(trial):
         trials[trial.mutant] = trial
         results.keep(trial)
         sys.stderr.write("." if trial.noticed else "S")
@@ -95,18 +92,18 @@ def judge(package: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
     return [trials[mutant] for mutant in mutants if mutant in trials]
 
 
-def description(trial: Trial) -> str:
+def description(trial):
     mutant = trial.mutant
     note = f" ({trial.verdict})" if trial.verdict in {NOT_REACHED, NO_CONTROL} else ""
     return f"{mutant.file}:{mutant.line} {mutant.where}{note}\n    - {mutant.before}\n    + {mutant.after}"
 
 
-def print_line(line: str) -> None:
+def print_line(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--package",

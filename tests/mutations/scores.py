@@ -6,8 +6,6 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Score", "equivalents"]
-
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 
 
@@ -18,14 +16,14 @@ class Score(NamedTuple):
     equivalent: int
     noticed: int
 
-    def __str__(self) -> str:
+    def __str__(self):
         real = self.drawn - self.equivalent
         share = self.noticed / max(1, real)
         drawn = f"seed {self.seed}, {self.drawn} of {self.possible} changes, {self.equivalent} equivalent"
         return f"{drawn}, {self.noticed} of {real} noticed, {share:.1%}"
 
 
-def equivalents() -> dict[tuple[str, str, str], str]:
+def equivalents():
     """File, text before and after, with the reason why nobody can notice; a row whose text is gone says nothing."""
     rows = tomllib.loads(EQUIVALENT.read_text())["equivalent"]
     return {(row["file"], row["before"], row["after"]): row["reason"] for row in rows}

@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,9 +22,7 @@ from typing import NamedTuple
 import coverage
 import pytest
 
-from tests.mutations.changes import ROOT, Mutant, text_of
-
-__all__ = ["AT_IMPORT", "KEPT", "PACKAGES", "PARTS", "Touched", "read"]
+from tests.mutations.changes import ROOT, text_of
 
 PACKAGES = tuple(sorted({path.parent.name for path in (ROOT / "sim").glob("*/__init__.py")} - {"examples"}))
 """Of `sim`."""
@@ -64,7 +61,7 @@ class Touched(NamedTuple):
     functions: dict[tuple[str, str], Ran]  # by (file, outermost function)
     files: dict[str, list[str]]  # all tests that run some line of a file
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
+    def tests_of(self, mutant):
         """Those that run the statement; of a function that changed since, all its tests.
 
         At the level of a module or class, and of a new function: those that run anything in its file, or live in its
@@ -82,12 +79,12 @@ class Touched(NamedTuple):
         found = (exact or {test for tests in function.lines.values() for test in tests}) - {AT_IMPORT}
         return sorted(found | self.quick_neighbours(found))
 
-    def quick_neighbours(self, tests: set[str]) -> set[str]:
+    def quick_neighbours(self, tests):
         """Quick tests of the same files: they may look at what a shared fixture ran, which is told of the first one that asked for it."""
         files = {file_of(test) for test in tests}
         return {test for test, seconds in self.seconds.items() if seconds < QUICK_S and file_of(test) in files}
 
-    def runs_at_import(self, mutant: Mutant) -> bool:
+    def runs_at_import(self, mutant):
         """Then replacing the code of the function would come too late."""
         function = self.functions.get((mutant.file, mutant.where))
         return (
@@ -98,10 +95,10 @@ class Touched(NamedTuple):
 
 
 @cache
-def functions_of(path: Path) -> dict[str, Function]:
+def functions_of(path):
     """The outermost functions of a file by qualified name."""
 
-    def below(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
+    def below(node, where):
         for statement in ast.iter_child_nodes(node):
             if isinstance(statement, ast.ClassDef):
                 yield from below(statement, f"{where}{statement.name}.")
@@ -118,18 +115,18 @@ def functions_of(path: Path) -> dict[str, Function]:
 class Recorder:
     """A plugin of pytest that tells coverage which test runs."""
 
-    def __init__(self, measured: coverage.Coverage) -> None:
+    def __init__(self, measured):
         self.measured = measured
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
         self.shared: dict[tuple[str, str], float] = {}  # seconds of fixtures that several tests share, by (node, name)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         if report.failed:
             self.failed.add(report.nodeid)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item):
+    def pytest_runtest_protocol(self, item):
         self.measured.switch_context(item.nodeid)
         begun, made_before = time.process_time(), sum(self.shared.values())
         try:
@@ -139,7 +136,7 @@ class Recorder:
             self.seconds[item.nodeid] = round(own + self.shared_s(item), 4)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest):
+    def pytest_fixture_setup(self, fixturedef, request):
         begun = time.process_time()
         try:
             return (yield)
@@ -147,7 +144,7 @@ class Recorder:
             if fixturedef.scope != "function":
                 self.shared[request.node.nodeid, fixturedef.argname] = time.process_time() - begun
 
-    def shared_s(self, item: pytest.Item) -> float:
+    def shared_s(self, item):
         """What the shared fixtures of a test take: alone, in a child, it has to bring them about."""
         names = set(getattr(item, "fixturenames", ()))
         return sum(
@@ -155,7 +152,7 @@ class Recorder:
         )
 
 
-def record(folder: str, files: Sequence[str]) -> None:
+def record(folder, files):
     """Run the quick tests of some files once, or import everything.  In a process of its own: coverage sees no earlier imports."""
     KEPT.mkdir(exist_ok=True)
     os.environ["COVERAGE_CORE"] = "ctrace"  # the core of Python 3.14 knows no contexts
@@ -192,7 +189,7 @@ def record(folder: str, files: Sequence[str]) -> None:
     measured.erase()
 
 
-def keep(folder: str, files: Sequence[str], data: coverage.CoverageData, seconds: dict[str, float]) -> None:
+def keep(folder, files, data, seconds):
     """One recording for each file of tests."""
     tests = {file: sorted(name for name in seconds if file_of(name) == file) for file in files}
     numbers = {name: number for names in tests.values() for number, name in enumerate(names)}
@@ -215,32 +212,32 @@ def keep(folder: str, files: Sequence[str], data: coverage.CoverageData, seconds
         recorded(folder, file).write_text(json.dumps(row))
 
 
-def file_of(test: str) -> str:
+def file_of(test):
     return test.partition("::")[0]
 
 
-def text_digest(file: str) -> str:
+def text_digest(file):
     return hashlib.blake2b((ROOT / file).read_bytes(), digest_size=6).hexdigest() if file != AT_IMPORT else ""
 
 
-def recorded(folder: str, file: str) -> Path:
+def recorded(folder, file):
     return KEPT / "touched" / folder / (file.replace("/", ".") + ".json")
 
 
-def test_files(folder: str) -> list[str]:
+def test_files(folder):
     """Below the root of the repository; importing everything counts as one."""
     return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))] or [
         AT_IMPORT
     ]
 
 
-def is_current(folder: str, file: str) -> bool:
+def is_current(folder, file):
     """Whether the file of tests stands as it was when it was recorded.  What became of the package meanwhile, its functions tell."""
     path = recorded(folder, file)
     return path.exists() and json.loads(path.read_text())["text"] == text_digest(file)
 
 
-def read(needed: Iterable[str] = JUDGES) -> Touched:
+def read(needed=JUDGES):
     """What is recorded.  Files of tests in the folders that are needed are recorded now where they are new or have changed."""
     places = tuple(f"tests/{place}/" for place in needed)
     seconds: dict[str, float] = {}

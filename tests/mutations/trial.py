@@ -17,20 +17,16 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.mutations.changes import ROOT, Mutant, changed_tree
-from tests.mutations.touched import Touched
-
-__all__ = ["NOT_REACHED", "Trial", "TrialRequest", "asked_about", "try_all"]
 
 KILLED, SURVIVED, BY_THE_CLOCK, NOT_REACHED = "killed", "survived", "by the clock", "no test reaches it"
 NO_CONTROL = "its tests fail without it as well"
@@ -54,11 +50,8 @@ class Trial(NamedTuple):
     seconds: float
 
     @property
-    def noticed(self) -> bool:
+    def noticed(self):
         return self.verdict in {KILLED, BY_THE_CLOCK}
-
-
-Receiver = Callable[[Trial], None]
 
 
 class TrialRequest(NamedTuple):
@@ -67,7 +60,7 @@ class TrialRequest(NamedTuple):
     at_import: bool  # it takes effect when its module is imported
 
 
-def try_all(requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[str, float]) -> None:
+def try_all(requests, receive, seconds):
     """In the order given.  `seconds`: how long a test took."""
     names = sorted({name for request in requests for name in request.tests})
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
@@ -80,12 +73,12 @@ def try_all(requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[s
         )
 
 
-def asked_about(mutant: Mutant, touched: Touched, budget_s: float) -> TrialRequest:
+def asked_about(mutant, touched, budget_s):
     """The tests that reach it, the nearest and quickest first, as many as take so long together."""
     package = mutant.file.split("/")[1]
     own = f"tests/{package}/test_{Path(mutant.file).stem}.py::"
 
-    def rank(name: str) -> tuple[float, str]:
+    def rank(name):
         far = 1 / FAR if name.startswith(own) else 1 if name.startswith((f"tests/{package}/", "tests/laws/")) else FAR
         return touched.seconds[name] * far, name
 
@@ -104,7 +97,7 @@ Functions = dict[tuple[str, str, int], list[FunctionType]]
 class Watch:
     """A plugin of a child: says which test runs and gives it its time."""
 
-    def __init__(self, seconds: dict[str, float], board: mmap.mmap) -> None:
+    def __init__(self, seconds, board):
         self.board = board
         self.failed = False
         self.slowest: dict[str, float] = {}  # test of a file: another one may have to bring a shared fixture about
@@ -113,14 +106,14 @@ class Watch:
             self.slowest[file] = max(took, self.slowest.get(file, 0))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
+    def pytest_runtest_logstart(self, nodeid):
         self.board.seek(0)
         self.board.write(nodeid.encode()[:4000].ljust(4000, b"\0"))
         signal.setitimer(
             signal.ITIMER_VIRTUAL, max(AT_LEAST_S, SLOWER * self.slowest.get(nodeid.partition("::")[0], 0))
         )
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         self.failed = self.failed or report.failed
 
 
@@ -134,7 +127,7 @@ class Outcome(NamedTuple):
 class Server:
     """A plugin of pytest that forks instead of running tests."""
 
-    def __init__(self, requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[str, float]) -> None:
+    def __init__(self, requests, receive, seconds):
         self.requests, self.receive, self.seconds = requests, receive, seconds
         self.board = mmap.mmap(-1, 4000)
         self.watch = Watch(seconds, self.board)
@@ -143,7 +136,7 @@ class Server:
         # tests without a change, with what is there and imported again
         self.failing: dict[bool, set[str]] = {False: set(), True: set()}
 
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_runtestloop(self, session):
         from sim.plane import warm  # after the tests: pytest wants to rewrite what they import
 
         if session.testsfailed:
@@ -159,7 +152,7 @@ class Server:
             self.trials += 1
         return True
 
-    def try_one(self, request: TrialRequest, items: list[pytest.Item], functions: Functions) -> Trial:
+    def try_one(self, request, items, functions):
         """Until the tests let the change live, or one of them fails that passes without it."""
         mutant = request.mutant
         if not items:
@@ -182,7 +175,7 @@ class Server:
             self.failing[again].add(control.test)
         return Trial(mutant, *outcome, round(time.monotonic() - begun, 2))
 
-    def control(self, items: list[pytest.Item], failed: str, *, again: bool) -> Outcome:
+    def control(self, items, failed, *, again):
         """What becomes of the same tests without the change: up to the one that failed, or all where collecting them again orders them."""
         names = [item.nodeid for item in items]
         count = names.index(failed) + 1 if failed in names and not again else len(names)
@@ -191,7 +184,7 @@ class Server:
             self.controls[key] = self.child(unchanged, items[:count], again=again)
         return self.controls[key]
 
-    def child(self, change: Callable[[], None], items: list[pytest.Item], *, again: bool) -> Outcome:
+    def child(self, change, items, *, again):
         """The outcome in a fork that makes the change, then runs the tests, or imports everything and collects them again."""
         self.board.seek(0)
         self.board.write(bytes(4000))
@@ -220,7 +213,7 @@ class Server:
         verdict = BY_THE_CLOCK if ended_by_signal else KILLED if os.WEXITSTATUS(status) == FELL else SURVIVED
         return Outcome(verdict, bytes(self.board[:]).rstrip(b"\0").decode() if verdict != SURVIVED else "")
 
-    def noticed(self, change: Callable[[], None], items: list[pytest.Item], *, again: bool) -> bool:
+    def noticed(self, change, items, *, again):
         """In the child."""
         change()
         if again:
@@ -232,11 +225,11 @@ class Server:
         return False
 
 
-def unchanged() -> None:
+def unchanged():
     """The change of a control."""
 
 
-def functions_by_place() -> Functions:
+def functions_by_place():
     """(file, qualified name, first line) -> the functions of the package, wherever they are kept."""
     gc.unfreeze()  # what was collected is frozen (tests/conftest.py), and no frozen object is listed
     found: Functions = {}
@@ -247,7 +240,7 @@ def functions_by_place() -> Functions:
     return found
 
 
-def compiled(mutant: Mutant) -> CodeType:
+def compiled(mutant):
     path = ROOT / mutant.file
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -259,7 +252,7 @@ class Replacement(NamedTuple):
     code: CodeType
 
 
-def replacement_of(mutant: Mutant, functions: Functions) -> Replacement | None:
+def replacement_of(mutant, functions):
     """The changed code of a function, where it could be given to what is there."""
     inside = [
         code
@@ -272,24 +265,24 @@ def replacement_of(mutant: Mutant, functions: Functions) -> Replacement | None:
     return Replacement(present, code) if present and fits else None
 
 
-def replaced(replacement: Replacement) -> None:
+def replaced(replacement):
     for function in replacement.functions:
         function.__code__ = replacement.code
 
 
-def codes_of(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code):
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
             yield from codes_of(constant)
 
 
-def found_changed(mutant: Mutant) -> None:
+def found_changed(mutant):
     """By the next import of its module."""
     sys.meta_path.insert(0, Changed(mutant))
 
 
-def imported_again(names: list[str], watch: Watch) -> bool:
+def imported_again(names, watch):
     for name in list(sys.modules):
         if name.partition(".")[0] in {"sim", "tests", "conftest"} and not name.startswith("tests.mutations"):
             del sys.modules[name]
@@ -297,7 +290,7 @@ def imported_again(names: list[str], watch: Watch) -> bool:
     return code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
-def node_id(name: str) -> str:
+def node_id(name):
     """The test on a command line.  A path would fold the // of a parameter."""
     return f"{ROOT}/{name}"
 
@@ -305,11 +298,11 @@ def node_id(name: str) -> str:
 class Changed(MetaPathFinder):
     """Finds the changed module in place of the real one."""
 
-    def __init__(self, mutant: Mutant) -> None:
+    def __init__(self, mutant):
         self.mutant = mutant
         self.module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name, path=None, target=None):
         if name != self.module:
             return None
         file = ROOT / self.mutant.file
@@ -319,9 +312,9 @@ class Changed(MetaPathFinder):
 
 
 class ChangedLoader(SourceFileLoader):
-    def __init__(self, name: str, path: str, mutant: Mutant) -> None:
+    def __init__(self, name, path, mutant):
         super().__init__(name, path)
         self.mutant = mutant
 
-    def get_code(self, fullname: str) -> CodeType:
+    def get_code(self, fullname):
         return compiled(self.mutant)

@@ -6,16 +6,13 @@ their notices and tables are compared.  How a plane is driven is the caller's bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
 
-from sim.plane.interface import DataPlane, NoticeKind
+from sim.plane.interface import NoticeKind
 
-Make = Callable[[], DataPlane]
-Drive = Callable[[DataPlane, int], Sequence[object]]
 """Drives a fresh plane to a time and returns what was seen on the way."""
 
 TABLES = ("tasks", "channels", "partitions", "gates")

@@ -96,3 +96,10 @@ def pool(plane, p=0):
 
 def idle_floating(plane, g=0):
     return int(plane.gates()[g]["idle_floating"])
+
+
+def begin_again(plane, positions, tasks=None):
+    """Start and release at once."""
+    plane.start(positions)
+    for t in positions if tasks is None else tasks:
+        plane.release(t)

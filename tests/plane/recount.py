@@ -16,12 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
-Document = Mapping[str, Any]
 SLICES = 4096
 SECOND = 1_000_000_000
 _WORD = np.uint64(0xFFFFFFFF)

@@ -5,10 +5,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec, Wait, layout
+from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec, Wait
 from tests.oracle import ReferencePlane
 from tests.plane.failing import FailingScript, Fault, cutting_scripts, drive_failing, failing_scripts, parting, recover
-from tests.plane.test_worlds import owed, served
+from tests.plane.test_worlds import assert_all_served_once
 from tests.plane.worlds import EXAMPLES, SHAPES, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -43,16 +43,9 @@ def test_a_job_restored_at_a_cut_serves_every_record_once(shape, data):
     spec, script = data.draw(worlds(shape, live=True)), data.draw(cutting_scripts())
     plane = ReferencePlane(spec, identities=True)
     driver = recover(plane, spec, script, after=plane.check)
-    plan = layout(spec)
 
     assert dict.fromkeys(driver.tasks, 1) == driver.recovered
-    for task, v in enumerate(plan.vertex):
-        log = spec.vertices[v].log(plan.subtask[task])
-        if log is not None:
-            assert [(task, k) for k in range(log.total)] == plane.served_records(task)
-    for v, vertex in enumerate(spec.vertices):
-        if vertex.source is None:
-            assert owed(plane, spec, v) == served(plane, spec, v)
+    assert_all_served_once(plane, spec)
 
 
 LOCKED = PlaneSpec(

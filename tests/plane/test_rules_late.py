@@ -6,7 +6,7 @@ import pytest
 
 from sim.plane.interface import Marker, NoticeKind, ThreadState, Trait
 from sim.plane.spec import Lag
-from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
+from tests.plane.lab import begin_again, edge, pool, run, source, state, task, vertex, world
 
 
 def chain(lag, *, total=4, last=10, **options):
@@ -86,9 +86,7 @@ def test_late_records_are_late_again_after_a_start(build):
     assert (positions[1].served, positions[1].late) == (4, 3)
     run(plane, 400)
     plane.halt([0, 1, 2])
-    plane.start(positions)
-    for t in range(3):
-        plane.release(t)
+    begin_again(plane, positions)
     run(plane, 499)
     assert int(plane.channels()[1]["records_in"]) == 1
     run(plane, 700)
@@ -104,9 +102,7 @@ def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
     positions = {t: before.position(t) for t in range(3)}
     assert (positions[1].served, positions[1].late) == (4, 4)
     plane.halt([0, 1, 2])
-    plane.start(positions)
-    for t in range(3):
-        plane.release(t)
+    begin_again(plane, positions)
     run(plane, 50)
     assert (state(plane, 1), plane.position(1).late) == (ThreadState.BUSY, 4)
 
@@ -164,9 +160,7 @@ def test_a_start_ends_the_waiting(build):
     positions = {t: plane.position(t) for t in range(3)}
     plane.wait_for_late(1)
     plane.halt([0, 1, 2])
-    plane.start(positions)
-    for t in range(3):
-        plane.release(t)
+    begin_again(plane, positions)
 
     assert NoticeKind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
 

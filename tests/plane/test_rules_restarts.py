@@ -8,7 +8,21 @@ import pytest
 from sim.model.cluster import Debloating
 from sim.plane.interface import Marker, Notice, NoticeKind, Position, ThreadState, Trait
 from sim.plane.spec import Ship
-from tests.plane.lab import channel, column, edge, idle_floating, pipe, pool, run, source, state, task, vertex, world
+from tests.plane.lab import (
+    begin_again,
+    channel,
+    column,
+    edge,
+    idle_floating,
+    pipe,
+    pool,
+    run,
+    source,
+    state,
+    task,
+    vertex,
+    world,
+)
 
 
 def writer(*, served=0, written=(0,), records=(0,), overtaken=(0,)):
@@ -21,13 +35,6 @@ def reader(*, captured=(0,), consumed=None):
     """The position of a sink, whose own offsets nobody asks for."""
     none, zeros = np.zeros(0, np.int64), np.zeros(len(captured), np.int64)
     return Position(0, zeros if consumed is None else np.array(consumed), zeros, np.array(captured), none, none, none)
-
-
-def begin_again(plane, positions, tasks=None):
-    """Start and release at once."""
-    plane.start(positions)
-    for t in positions if tasks is None else tasks:
-        plane.release(t)
 
 
 def columns(position):

@@ -16,6 +16,10 @@ def phase(period, *names):
     return 1 + ((draw(stream(0, *names), 0) * period) >> 32)
 
 
+def first_run(period=1000):
+    return phase(period, "debloat", "0-1", 0)
+
+
 def half_even(value):
     integer, rest = divmod(value, UNIT)
     return integer + (2 * rest > UNIT or (2 * rest == UNIT and integer % 2 == 1))
@@ -40,7 +44,7 @@ def test_D1_gates_measure_at_a_drawn_phase(build):
     """Nothing was ever read: the rate is 0 and the first run already shrinks the buffers."""
     options = Debloating(period_ns=1000, target_ns=1000, samples=3, threshold_percent=10, min_bytes=10)
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=800))
-    first = phase(1000, "debloat", "0-1", 0)
+    first = first_run()
 
     assert sizes(plane, [first - 1, first, first + 999, first + 1000]) == [800, 400, 400, 200]
     assert channel(plane, 0, "buffer_bytes") == 200
@@ -51,7 +55,7 @@ def test_D2_D3_the_size_follows_the_rate(build, local):
     """A reader that is always in service from 10 on: 100 bytes per 40 ns, as many buffers in use as wait for it."""
     options = Debloating(period_ns=1000, target_ns=200, samples=4, threshold_percent=1, min_bytes=10)
     plane = build(pipe(service=40, debloating=options, exclusive=1, floating=2, local=local))
-    first = phase(1000, "debloat", "0-1", 0)
+    first = first_run()
     run(plane, first)
     read_bytes = channel(plane, 0, "taken")
     queued, received = channel(plane, 0, "queued", "received")
@@ -76,7 +80,7 @@ def test_D3_rounds_half_to_even(build):
     """Half the way to 0 in every run (samples = 3): 101 becomes 50.5, 25.25 and 12.625, announced as 50, 25, 13."""
     options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=0, min_bytes=1)
     plane = build(pipe(total=0, debloating=options, segment_bytes=1000, starting_buffer_bytes=101))
-    first = phase(1000, "debloat", "0-1", 0)
+    first = first_run()
 
     assert sizes(plane, [first, first + 1000, first + 2000]) == [50, 25, 13]
 
@@ -89,7 +93,7 @@ def test_D4_bounds_are_always_announced(build):
     """From 12 towards the minimum of 10: a small change, but the minimum."""
     options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=90, min_bytes=10)
     plane = build(pipe(total=0, debloating=options, segment_bytes=100, starting_buffer_bytes=12))
-    first = phase(1000, "debloat", "0-1", 0)
+    first = first_run()
 
     assert sizes(plane, [first - 1, first]) == [12, 10]
 
@@ -97,7 +101,7 @@ def test_D4_bounds_are_always_announced(build):
 def test_D4_the_size_reaches_the_sender_with_the_latency(build):
     options = Debloating(period_ns=5000, target_ns=1, samples=3, threshold_percent=1, min_bytes=10)
     plane = build(pipe(total=0, debloating=options, latency_ns=300))
-    first = phase(5000, "debloat", "0-1", 0)
+    first = first_run(5000)
     run(plane, first + 300)
 
     assert (int(plane.gates()[0]["buffer_bytes"]), channel(plane, 0, "buffer_bytes")) == (50, 100)
@@ -161,7 +165,7 @@ def test_D4_an_open_buffer_keeps_its_capacity(build):
     """100 bytes while the size was 100, the one open at the announcement included; 50 (the minimum) after it."""
     options = Debloating(period_ns=1000, target_ns=1, samples=3, threshold_percent=1, min_bytes=50)
     plane = build(pipe(size=10, debloating=options, segment_bytes=200, starting_buffer_bytes=100))
-    first = phase(1000, "debloat", "0-1", 0)
+    first = first_run()
     run(plane, first)
     written, sent = channel(plane, 0, "written", "sent")
     announced_inside = 0 < written - sent < 100

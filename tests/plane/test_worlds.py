@@ -43,6 +43,18 @@ def owed(plane, spec, vertex):
     return records
 
 
+def assert_all_served_once(plane, spec):
+    """Every record of each source, and every copy of it."""
+    plan = layout(spec)
+    for task, v in enumerate(plan.vertex):
+        log = spec.vertices[v].log(plan.subtask[task])
+        if log is not None:
+            assert [(task, k) for k in range(log.total)] == plane.served_records(task)
+    for v, vertex in enumerate(spec.vertices):
+        if vertex.source is None:
+            assert owed(plane, spec, v) == served(plane, spec, v)
+
+
 @shapes
 @few_examples
 @given(data=st.data())
@@ -51,12 +63,4 @@ def test_bounded_worlds_end_with_every_record_served(shape, data):
     spec, script = data.draw(worlds(shape, live=True)), data.draw(scripts())
     plane = ReferencePlane(spec, identities=True)
     drive(plane, spec, script, after=plane.check, to_the_end=True)
-    plan = layout(spec)
-
-    for task, v in enumerate(plan.vertex):
-        log = spec.vertices[v].log(plan.subtask[task])
-        if log is not None:
-            assert [(task, k) for k in range(log.total)] == plane.served_records(task)
-    for v, vertex in enumerate(spec.vertices):
-        if vertex.source is None:
-            assert owed(plane, spec, v) == served(plane, spec, v)
+    assert_all_served_once(plane, spec)

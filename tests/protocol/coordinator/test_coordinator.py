@@ -68,6 +68,15 @@ def triggered(now, machine=None, kind=MANUAL, **options):
     return machine
 
 
+def pausing():
+    """The first periodic checkpoint is under way; the next one waits 80 ns after a completion."""
+    machine = coordinator(min_pause_ns=80)
+    machine.on(SchedulerStarted(0, 0))
+    machine.on(PeriodicTimerFired(0))
+    machine.on(TriggerReady(0, PLAN))
+    return machine
+
+
 def acknowledged(machine, checkpoint, now):
     machine.on(Acknowledged(now, 0, checkpoint))
     return machine.on(Acknowledged(now, 1, checkpoint))
@@ -164,10 +173,7 @@ def test_law_20_triggers_in_a_horizon():
 
 
 def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
-    machine = coordinator(interval=100, min_pause_ns=80)
-    machine.on(SchedulerStarted(0, 0))
-    machine.on(PeriodicTimerFired(0))
-    machine.on(TriggerReady(0, PLAN))
+    machine = pausing()
     completed(machine, 1, 50)
 
     assert (
@@ -180,20 +186,14 @@ def test_law_19_a_pause_drops_the_request_and_moves_the_grid():
 
 @pytest.mark.parametrize(("completion", "runs"), [(20, True), (21, False)])
 def test_law_19_the_pause_ends_exactly(completion, runs):
-    machine = coordinator(interval=100, min_pause_ns=80)
-    machine.on(SchedulerStarted(0, 0))
-    machine.on(PeriodicTimerFired(0))
-    machine.on(TriggerReady(0, PLAN))
+    machine = pausing()
     completed(machine, 1, completion)
 
     assert runs == (PrepareTrigger(100, PERIODIC) in machine.on(PeriodicTimerFired(100)))
 
 
 def test_a_failure_imposes_no_pause():
-    machine = coordinator(min_pause_ns=80)
-    machine.on(SchedulerStarted(0, 0))
-    machine.on(PeriodicTimerFired(0))
-    machine.on(TriggerReady(0, PLAN))
+    machine = pausing()
     machine.on(CheckpointTimedOut(90, 1))
     machine.on(StateDiscarded(90, 1))
 
