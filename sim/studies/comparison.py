@@ -824,10 +824,7 @@ def _interruptions(result: Result) -> Iterator[str]:
             "checkpoint.interval-during-backlog is off"
         )
     running_ms = restarts["running"][restarts["running"] >= 0]
-    stops = rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"]
-    for row in stops[stops["status"] == "FAILED"].to_dict("records"):
-        yield f"Savepoint {row['id']}, which the job was to stop with, fails ({row['failure_message']}): the job does not stop then"
-    stops = stops[stops["status"] == "COMPLETED"]
+    stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
     spans = [
         (running_ms[running_ms > stopped_ms].min() - stopped_ms, took_ms)
         for stopped_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)
@@ -873,6 +870,11 @@ def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
 
 def _failure_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on the time until a killed TaskManager is replaced, and on restarts: what they go back to, and how many are left."""
+    snapshots = result.checkpoints
+    for row in snapshots[
+        (snapshots["checkpoint_type"] == "SYNC_SAVEPOINT") & (snapshots["status"] == "FAILED")
+    ].to_dict("records"):
+        yield f"Savepoint {row['id']}, which the job was to stop with, fails ({row['failure_message']}): the job does not stop then"
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
     was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
     if was_lost and (outage := outage_sentence(scenario)):
