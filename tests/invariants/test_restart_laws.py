@@ -53,16 +53,18 @@ def test_a_lost_task_manager_and_a_new_job_manager_concern_others():
         )
 
 
+def beyond_the_strategy(rows, *allowance, begun=False):
+    return facts(recovery.beyond_the_strategy(rows, Allowance(*allowance), TELLER, begun=begun))
+
+
 def test_restarts_are_counted_and_wait():
     rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
 
-    assert facts(recovery.beyond_the_strategy(rows, Allowance(2, None, 3), TELLER, begun=False)) == []
-    assert len(facts(recovery.beyond_the_strategy(rows, Allowance(1, None, 3), TELLER, begun=False))) == 1
-    assert facts(recovery.beyond_the_strategy(rows, Allowance(1, 10, 3), TELLER, begun=False)) == []
-    assert facts(recovery.beyond_the_strategy(rows, Allowance(1, None, 3), TELLER, begun=True)) == []
-    assert facts(recovery.beyond_the_strategy(rows, Allowance(2, None, 4), TELLER, begun=False)) == [
-        "its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"
-    ]
+    assert beyond_the_strategy(rows, 2, None, 3) == []
+    assert len(beyond_the_strategy(rows, 1, None, 3)) == 1
+    assert beyond_the_strategy(rows, 1, 10, 3) == []
+    assert beyond_the_strategy(rows, 1, None, 3, begun=True) == []
+    assert beyond_the_strategy(rows, 2, None, 4) == ["its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"]
 
 
 def test_the_attempt_before_has_stopped():
@@ -152,10 +154,10 @@ def test_restarts_count_within_their_interval():
         *rows[2:],
     ]
 
-    assert len(facts(recovery.beyond_the_strategy(rows, Allowance(1, 14, 3), TELLER, begun=False))) == 1
-    assert facts(recovery.beyond_the_strategy(rows, Allowance(1, 13, 3), TELLER, begun=False)) == []
-    assert facts(recovery.beyond_the_strategy(elected, Allowance(1, None, 0), TELLER, begun=False)) == []
-    assert len(facts(recovery.beyond_the_strategy(elected, Allowance(0, None, 0), TELLER, begun=False))) == 1
+    assert len(beyond_the_strategy(rows, 1, 14, 3)) == 1
+    assert beyond_the_strategy(rows, 1, 13, 3) == []
+    assert beyond_the_strategy(elected, 1, None, 0) == []
+    assert len(beyond_the_strategy(elected, 0, None, 0)) == 1
 
 
 def test_the_first_checkpoint_may_take_its_time():

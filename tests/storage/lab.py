@@ -36,6 +36,12 @@ class Lab:
 
         return self.env.process(run())
 
+    def interrupt(self, at_ms, work):
+        """Have a process run from now on, and interrupt it then."""
+        process = self.start("interrupted", work)
+        process.callbacks.append(lambda event: setattr(event, "defused", True))
+        self.env.timeout(at_ms * MS).callbacks.append(lambda _: process.interrupt())
+
     def run(self, until_ms=None):
         self.env.run(until=None if until_ms is None else round(until_ms * MS))
         return self.ended

@@ -48,9 +48,7 @@ def test_the_first_failure_stops_the_others():
 
 def test_an_interrupt_stops_all_threads():
     lab = Lab(FLAT)
-    process = lab.start("all", lab.write_all(files(100, 100, 100), threads=2))
-    process.callbacks.append(lambda event: setattr(event, "defused", True))
-    lab.env.timeout(5 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.interrupt(5, lab.write_all(files(100, 100, 100), threads=2))
     lab.env.run()
 
     assert [(file.complete, file.given_up_ns) for file in lab.storage.files] == [(False, 5 * MS), (False, 5 * MS)]

@@ -115,9 +115,7 @@ def test_all_times_by_k_and_bandwidths_by_one_kth_scale_all_durations(k):
 def test_what_is_interrupted_is_half_written():
     """Given up in the second block: the card is free for others, the file never becomes durable."""
     lab = Lab(dfs(block_bytes=10 * MB))
-    process = lab.start("a", lab.storage.write(100 * MB, "a"))
-    process.callbacks.append(lambda event: setattr(event, "defused", True))
-    lab.env.timeout(150 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.interrupt(150, lab.storage.write(100 * MB, "a"))
     lab.run()
     (stored,) = lab.storage.files
 

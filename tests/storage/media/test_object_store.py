@@ -79,9 +79,7 @@ def test_a_part_that_fails_fails_the_file():
 
 def test_who_is_interrupted_sends_no_more_parts():
     lab = Lab(store())
-    process = lab.start("a", lab.storage.write(500 * MB, "a"))
-    process.callbacks.append(lambda event: setattr(event, "defused", True))
-    lab.env.timeout(50 * MS).callbacks.append(lambda _: process.interrupt())
+    lab.interrupt(50, lab.storage.write(500 * MB, "a"))
     lab.env.run()
 
     assert lab.env.now < 200 * MS

@@ -50,12 +50,18 @@ def test_every_snapshot_adds_a_table_and_the_fourth_is_compacted():
     assert seen[4:] == [[[1], [1000]], [[1, 1], [1000]]]
 
 
-def test_a_compaction_takes_its_time():
-    """1 MB at 1 MB/s: a snapshot half a second later still holds the old tables."""
+def flushed(tables):
+    """A tree of 1 MB, compacted at 1 MB/s, after so many snapshots with one write each."""
     tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
-    for i in range(4):
+    for i in range(tables):
         tree.write(1, i, i + 1)
         tree.flush(i + 1)
+    return tree
+
+
+def test_a_compaction_takes_its_time():
+    """1 MB at 1 MB/s: a snapshot half a second later still holds the old tables."""
+    tree = flushed(4)
     tree.write(0, 4, SECOND // 2)
 
     assert sizes(tree)[0] == [1000, 1, 1, 1]
@@ -65,10 +71,7 @@ def test_a_compaction_takes_its_time():
 
 def test_what_is_flushed_meanwhile_stays_above():
     """Only the tables that were there when a compaction began are merged."""
-    tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
-    for i in range(5):
-        tree.write(1, i, i + 1)
-        tree.flush(i + 1)
+    tree = flushed(5)
     tree.write(0, 5, 2 * SECOND)
 
     assert sizes(tree) == [[1], [1000]]
@@ -333,10 +336,7 @@ def test_tables_side_by_side_have_no_keys_in_common():
 
 
 def test_a_flush_finds_the_compactions_that_are_over_by_then():
-    tree = LsmTree(Lsm(memtable_bytes=10**12, compaction_bytes_per_second=1_000_000), 1000, 1000)
-    for i in range(4):
-        tree.write(1, i, i + 1)
-        tree.flush(i + 1)
+    tree = flushed(4)
     tree.write(1, 4, 5)
     tree.flush(2 * SECOND)
 
