@@ -141,6 +141,12 @@ def counted(told, match):
     )
 
 
+def rises(told: ToldJob, match: re.Match[str]) -> bool:
+    took = [point.end_to_end_duration for point in told.usual]
+    n = int(match["n"])
+    return same_ms(match["ms"], median(took[:n])) and same_ms(match["last"], median(took[-n:]))
+
+
 def subject(told, match):
     """The checkpoint took, or has taken, so long, and its fate is as is said."""
     told.point = told.history.checkpoint(int(match["id"]))
@@ -586,6 +592,13 @@ TEMPLATES = (
         r"Nothing tells of the subtasks of .*?: they had ended, or /jobs/JOB/\S+ of it is not in the answers",
     ),
     template("path goes on", r"Then the path may go on there"),
+    template(
+        "durations rise",
+        r"Durations rise, from (?P<ms>MS) in the first (?P<n>\d+) to (?P<last>MS) in the last \d+ \(medians; p = [\d.e-]+\)(?:, and .*?)?(?=\.)",
+        rises,
+    ),
+    template("rhythm of every", r"Slow ones keep a rhythm of \d+ checkpoints: .*? rhythms\)"),
+    template("what comes as often", r"Look for what comes as often: merges of RocksDB, .* on the same storage"),
     template("under way", r"(?P<n>\d+) under way", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(

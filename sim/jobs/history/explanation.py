@@ -25,7 +25,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile
+from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, course, held_triggers, in_common, profile
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -221,6 +221,7 @@ def choice_text(answer: HistoryAnswer) -> str:
     if known.under_way:
         parts.append(f"{len(known.under_way)} under way.")
     parts += held_triggers(answer.history)
+    parts += course(answer.history, known.slow, known.others)
     if answer.history.restored:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."

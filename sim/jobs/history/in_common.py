@@ -422,3 +422,64 @@ def _compared(
     p = 1.0 if alike else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
     text = f"more {name}: {in_words(median(slow))} in {len(slow)} slow ones, {in_words(median(others))} in {len(others)} others (medians)"
     yield Finding(text, p, 1.0)
+
+
+# ---- Durations over the history, where subtasks are unknown: a rise, and a rhythm of every k-th checkpoint.
+
+_MAX_TREND_P_VALUE, _MAX_RHYTHM_P_VALUE = 0.001, 0.01
+_MIN_IN_RHYTHM = 0.8
+"""Least share of the slow checkpoints that are in the rhythm, and of those in the rhythm that are slow."""
+_RHYTHMS = range(2, 11)
+"""Every second to every tenth."""
+
+
+def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
+    """Yield sentences about durations that rise, and about every k-th checkpoint being slow."""
+    points = sorted([*slow, *others], key=lambda point: point.id)
+    if history.detailed or len(points) < _MIN_RANKS:
+        return
+    third = len(points) // 3
+    took, sizes = (
+        [amount(point) for point in points]
+        for amount in (lambda own: own.end_to_end_duration, _AMOUNTS["size of all state"])
+    )
+    before, after = median(took[:third]), median(took[-third:])
+    found = spearmanr(range(len(took)), took, alternative="greater") if len({*took}) > 1 else None
+    rises = found is not None and found.pvalue < _MAX_TREND_P_VALUE and found.statistic >= _MIN_RANK_CORRELATION
+    if found is not None and rises and after > _MIN_FACTOR * before:
+        p = max(float(found.pvalue), 1 / factorial(len(took)))
+        sized, later = median(sizes[:third]), median(sizes[-third:])
+        size = f"from {bytes_text(sized)} to {bytes_text(later)}"
+        state = (
+            ""
+            if min(sizes) <= 0
+            else (
+                f", and the size of state {size}"
+                if later > _MIN_FACTOR * sized
+                else f", and not because of the size of state ({size})"
+            )
+        )
+        yield f"Durations rise, from {ms_text(before)} in the first {third} to {ms_text(after)} in the last {third} (medians; p = {p:.2g}){state}."
+    slow_ids, tests = {point.id for point in slow}, sum(_RHYTHMS)
+    best: tuple[float, int, int] = (_MAX_RHYTHM_P_VALUE, 0, 0)
+    for every in _RHYTHMS:
+        for phase in range(every):
+            own = [point.id in slow_ids for point in points if point.id % every == phase]
+            if sum(own) < _MIN_IN_RHYTHM * max(len(own), len(slow_ids)):
+                continue
+            rest = len(points) - len(own)
+            elsewhere = len(slow_ids) - sum(own)
+            p = float(
+                fisher_exact(
+                    [[sum(own), len(own) - sum(own)], [elsewhere, rest - elsewhere]], alternative="greater"
+                ).pvalue
+            )
+            best = min(best, (p * tests, every, phase))
+    p, every, phase = best
+    if every:
+        ids = [f"{point.id}" for point in points if point.id % every == phase]
+        yield (
+            f"Slow ones keep a rhythm of {every} checkpoints: {sum(name in {*map(str, slow_ids)} for name in ids)} of the {len(slow_ids)} are "
+            f"among {first_names(ids, 4)} (p = {p:.2g}, corrected for {tests} rhythms). Look for what comes as often: merges of RocksDB, which "
+            "begin with 4 files of level 0, timers, windows, or another job on the same storage."
+        )

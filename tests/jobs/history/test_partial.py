@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from sim.app.verbs.explain import explain_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.explanation import answer, answer_text, plain
-from sim.jobs.history.in_common import circumstances, held_triggers
+from sim.jobs.history.history import History, split
+from sim.jobs.history.in_common import circumstances, course, held_triggers
 from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
-from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError
 from sim.jobs.source.saved import read_lone_answer, read_saved
 from tests.places import DATA
 
@@ -213,6 +215,42 @@ def is_of_source(path):
     """The answer is of the vertex that reads no other."""
     (source,) = [vertex.id for vertex in history_of(SNAPSHOT).vertices if not vertex.inputs]
     return path.endswith(source)
+
+
+def course_of(took, sizes=None):
+    """What is said of checkpoints that take so long [ms]."""
+    rows = [
+        RecordedCheckpoint.model_validate(row(n, "COMPLETED", int(ms), state_size=(sizes or {}).get(n, 10**9)))
+        for n, ms in enumerate(took, 2)
+    ]
+    history = History("made up", "", (), tuple(rows))
+    known = split(history)
+    return " ".join(course(history, known.slow, known.others))
+
+
+def test_a_rise_of_durations_is_told_with_the_size_of_state():
+    rising = [4000 + 300 * n for n in range(24)]
+
+    assert "Durations rise, from 5 s in the first 8 to 9.8 s in the last 8" in course_of(rising)
+    assert "and not because of the size of state (from 1 GB to 1 GB)" in course_of(rising)
+    assert "and the size of state from 550 MB to 2.1 GB" in course_of(rising, {n: n * 10**8 for n in range(2, 26)})
+    assert "Durations rise" not in course_of(reversed(rising))
+
+
+def test_every_fourth_checkpoint_that_is_slow_is_a_rhythm():
+    said = course_of([40_000 if n % 4 == 0 else 4000 + n for n in range(2, 26)])
+
+    assert "keep a rhythm of 4 checkpoints: 6 of the 6 are among 4, 8, 12, 16 and 2 more" in said
+    assert course_of([40_000 if n in (3, 4, 9, 17, 18, 23) else 4000 for n in range(2, 26)]) == ""
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.5, 1.5])
+def test_durations_that_are_drawn_alike_neither_rise_nor_have_a_rhythm(spread):
+    """200 series of 12 to 60 checkpoints."""
+    random = Random(7)
+    series = [[4000 * random.lognormvariate(0, spread) for _ in range(random.randint(12, 60))] for _ in range(200)]
+
+    assert [said for took in series if (said := course_of(took))] == []
 
 
 def test_no_checkpoint_was_ever_triggered(tmp_path):
