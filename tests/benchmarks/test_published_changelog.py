@@ -1,6 +1,5 @@
 """The changelog post's experiments: what the scenarios say, how cells are compared, and which bars are reached."""
 
-import pandas as pd
 import pytest
 
 from benchmarks.published.changelog import BARS, SCENARIOS, compared, published, run
@@ -19,7 +18,7 @@ def test_the_scenarios_differ_in_the_changelog_only(job):
     assert set(published().quantity) == set(BARS)
 
 
-def furthest(rows: pd.DataFrame) -> dict[str, float]:
+def furthest(rows):
     """The largest error of each quantity."""
     return rows.assign(error=rows.error.abs()).groupby("quantity").error.max().to_dict()
 

@@ -40,7 +40,7 @@ def test_it_scales_with_the_service_time():
     To a tenth: how full which channel is when it is asked for is chance.
     """
 
-    def alone(service_ns: int) -> float:
+    def alone(service_ns):
         made = scenario(4, 1, service_ns)
         return savepoint_s(replace(made, checkpoint=replace(made.checkpoint, interval_ns=None)))
 

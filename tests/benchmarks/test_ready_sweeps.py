@@ -1,7 +1,5 @@
 """Ready sweeps: each can be run as it stands, and its page has its answer."""
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.answers import BEGIN, END, SWEEPS, answer
@@ -14,7 +12,7 @@ CHEAPEST = "khaos-iot-at-rest"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_it_can_be_planned(file: Path):
+def test_it_can_be_planned(file):
     """All its scenarios are valid and their traces are there; it says what it asks, warns of nothing, and has a question."""
     sweep = define(file)
 
@@ -25,7 +23,7 @@ def test_it_can_be_planned(file: Path):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_its_page_answers(file: Path):
+def test_its_page_answers(file):
     """The answer stands in it, written by `make answers`, of the question as the file puts it; the list names it."""
     page = file.with_suffix(".md").read_text()
     answer = page.partition(BEGIN)[2].partition(END)[0]

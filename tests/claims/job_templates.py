@@ -11,7 +11,7 @@ from typing import Any
 from sim.jobs.history.history import History, subtasks_of
 from sim.model.text import one_line
 from sim.results.formats import bytes_text, share_text
-from tests.claims.printed import Claim, Template, number, same_ms
+from tests.claims.printed import Template, number, same_ms
 
 SUB = r"[^\s,;:()]+\[\d+\]"
 
@@ -24,7 +24,7 @@ class ToldJob:
     point: Any = None
 
     @property
-    def done(self) -> list[Any]:
+    def done(self):
         return [
             point
             for point in self.history.checkpoints
@@ -32,31 +32,31 @@ class ToldJob:
         ]
 
     @property
-    def usual(self) -> list[Any]:
+    def usual(self):
         """Neither the first, which uploads everything, nor a savepoint; if there is nothing else, all."""
         return [point for point in self.done if point.id != 1 and not point.is_savepoint] or self.done
 
     @property
-    def limit_ms(self) -> float:
+    def limit_ms(self):
         usual = median(point.end_to_end_duration for point in self.usual)
         return max(1.5 * usual, usual + 60)
 
     @property
-    def slow(self) -> list[Any]:
+    def slow(self):
         return [point for point in self.usual if point.end_to_end_duration > self.limit_ms]
 
-    def key(self, name: str) -> tuple[str, int]:
+    def key(self, name):
         """``vertex[0]``, or a long name as it is shortened."""
         vertex, _, index = name.rpartition("[")
         return next(each.name for each in self.history.vertices if vertex in (each.name, one_line(each.name, 24))), int(
             index.rstrip("]")
         )
 
-    def of(self, name: str, point: Any = None) -> Any:
+    def of(self, name, point=None):
         """The statistics of ``vertex[0]`` in the checkpoint; None: Flink has none."""
         return subtasks_of(point or self.point).get(self.key(name))
 
-    def all_of(self, name: str) -> list[Any]:
+    def all_of(self, name):
         """The statistics of a subtask in all other checkpoints."""
         rows = [self.of(name, point) for point in self.history.detailed if point.id != self.point.id]
         return [row for row in rows if row is not None and row.checkpoint.async_ >= 0]
@@ -167,7 +167,7 @@ def subject(told, match):
     )
 
 
-def overtook(point: Any) -> bool:
+def overtook(point):
     return point.checkpoint_type == "UNALIGNED_CHECKPOINT" or point.persisted_data > 0
 
 
@@ -297,7 +297,7 @@ def of_its_manager(told, match):
     return match["size"] == bytes_text(sum(max(row.alignment.persisted, 0) for row in own))
 
 
-def late(told: ToldJob) -> set[tuple[str, int]]:
+def late(told):
     rows = subtasks_of(told.point)
     expected = {
         (vertex.name, i)
@@ -434,7 +434,7 @@ class ToldLog(ToldJob):
 
     written: tuple[tuple[int, str, Any], ...] = ()
 
-    def since(self, kind: str) -> list[Any]:
+    def since(self, kind):
         """What was written of this kind since the last completion."""
         last = max((at for at, own, _ in self.written if own == "completed"), default=-1)
         return [value for at, own, value in self.written if own == kind and at > last]
@@ -458,7 +458,7 @@ def all_silent_failures(told, match):
     return int(match["n"]) == [*told.since("failed"), *told.since("stopped")].count(reason) > 0
 
 
-def clock_of(at: int) -> str:
+def clock_of(at):
     return f"2026-03-09 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}"
 
 
@@ -529,7 +529,7 @@ def failures_apart(told, match):
     ]
 
 
-def template(name: str, pattern: str, claim: Claim = always, when: Claim = always) -> Template:
+def template(name, pattern, claim=always, when=always):
     return Template(name, pattern.replace("SUB", SUB), when, claim)
 
 
@@ -973,7 +973,7 @@ TEMPLATES = (
 )
 
 
-def sentences(text: str) -> list[str]:
+def sentences(text):
     """The printed answer without its tables, a paragraph or note each, on one line."""
     found = []
     for block in text.split("\n\n"):

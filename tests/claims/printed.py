@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
@@ -17,7 +17,6 @@ from typing import Any
 
 from sim.results.formats import count_text, ms_text
 from sim.results.journal import Happening
-from sim.runtime.result import Result
 from sim.studies.comparison import Comparison
 
 CHECKPOINT = (
@@ -45,31 +44,31 @@ class Printed:
     comparison: Comparison
 
     @property
-    def names(self) -> list[str]:
+    def names(self):
         return [line.called for line in self.comparison.strategies]
 
     @property
-    def names_and_labels(self) -> list[str]:
+    def names_and_labels(self):
         """Verdicts have names of strategies, remarks their labels."""
         return [*dict.fromkeys([*self.names, *self.comparison.results])]
 
     @cached_property
-    def all_runs(self) -> list[tuple[Result, ...]]:
+    def all_runs(self):
         return [self.comparison.results[line.label] for line in self.comparison.strategies]
 
-    def runs(self, name: str | None) -> tuple[Result, ...]:
+    def runs(self, name):
         """The replications of a strategy; None: of the only one."""
         if name is None:
             (only,) = self.all_runs
             return only
         return self.all_runs[[called.lower() for called in self.names].index(name.lower())]
 
-    def listed(self, names: str | None) -> list[tuple[Result, ...]]:
+    def listed(self, names):
         """``a, b and c``; None: all."""
         known = "|".join(sorted(map(re.escape, self.names), key=len, reverse=True))
         return [self.runs(name) for name in (re.findall(known, names, re.IGNORECASE) if names else self.names)]
 
-    def about(self, match: re.Match[str]) -> list[tuple[Result, ...]]:
+    def about(self, match):
         """The runs of the strategies whose labels a remark begins with; of none: of all."""
         results, rest, found = self.comparison.results, match["names"], []
         if rest is None:
@@ -80,29 +79,29 @@ class Printed:
                 found.append(results[label])
         return found
 
-    def run_of(self, match: re.Match[str]) -> Result:
+    def run_of(self, match):
         return self.runs(match["of"])[int(match["replication"] or 0)]
 
-    def row(self, match: re.Match[str]) -> Any:
+    def row(self, match):
         """The row of the checkpoint that a sentence names."""
         return _of_checkpoint(self.run_of(match).checkpoints, match).iloc[0]
 
-    def lasted_ms(self, match: re.Match[str]) -> float:
+    def lasted_ms(self, match):
         """How long the named checkpoint took, or has been under way."""
         row = self.row(match)
         ended_ms = self.run_of(match).ended_ns / 1e6
         return ended_ms - row["trigger_timestamp"] if row["status"] == "IN_PROGRESS" else row["end_to_end_duration"]
 
-    def parts(self, match: re.Match[str]) -> list[dict[str, Any]]:
+    def parts(self, match):
         """The named checkpoint's critical path until the last acknowledgement."""
         rows = _of_checkpoint(self.run_of(match).path, match)
         return rows[~rows["acknowledged"].astype(bool)].to_dict("records")
 
-    def warmup_ms(self, run: Result) -> float:
+    def warmup_ms(self, run):
         warm_ups, results = self.comparison.warm_ups, self.comparison.results
         return next(warm_ups[name].ns / 1e6 for name, runs in results.items() if any(run is own for own in runs))
 
-    def periodic(self, runs: Iterable[Result], *statuses: str, uploads: bool = False) -> list[dict[str, Any]]:
+    def periodic(self, runs, *statuses, uploads=False):
         """Periodic checkpoints after the warm-up, of these statuses or all.  `uploads`: also those that upload everything at first."""
         rows = [
             row
@@ -114,10 +113,10 @@ class Printed:
         ]
         return [row for row in rows if not statuses or row["status"] in statuses]
 
-    def durations(self, runs: Iterable[Result]) -> list[float]:
+    def durations(self, runs):
         return sorted(row["end_to_end_duration"] for row in self.periodic(runs, "COMPLETED"))
 
-    def medians(self) -> dict[str, float]:
+    def medians(self):
         """Of strategies whose checkpoints neither failed nor hung, and whose jobs live."""
         sound = {
             name: self.durations(runs)
@@ -126,7 +125,7 @@ class Printed:
         }
         return {name: median(durations) for name, durations in sound.items() if durations}
 
-    def failures(self, runs: Iterable[Result]) -> Counter[str]:
+    def failures(self, runs):
         """Reasons of checkpoints that failed by themselves."""
         return Counter(
             row["failure_message"] for row in self.periodic(runs, "FAILED") if row["failure_message"] not in CUT_SHORT
@@ -142,19 +141,19 @@ CUT_SHORT = {
 """Reasons of Flink for checkpoints that were under way when their job, or a task of it, ended or restarted."""
 
 
-def _of_checkpoint(rows: Any, match: re.Match[str]) -> Any:
+def _of_checkpoint(rows, match):
     rows = rows[rows["id"] == int(match["id"])]
     return rows[rows["x_job"] == int(match["job"])] if match["job"] else rows
 
 
-def first_uploads(run: Result) -> set[tuple[int, int]]:
+def first_uploads(run):
     """(id, job) of checkpoints before a job's first acknowledged one that write all they refer to, and later ones less than half of it."""
-    found: dict[int, list[dict[str, Any]]] = {}
+    found = {}
     for row in run.checkpoints.sort_values("trigger_timestamp", kind="stable").to_dict("records"):
         if row["status"] == "COMPLETED" and not row["savepointFormat"]:
             row |= {name: row[name] - row["persisted_data"] for name in ("checkpointed_size", "state_size")}
             found.setdefault(row.get("x_job", 0), []).append(row)
-    first: dict[int, list[dict[str, Any]]] = {}
+    first = {}
     for job, rows in found.items():
         ended = rows[0]["trigger_timestamp"] + rows[0]["end_to_end_duration"]
         full = [row for row in rows if 0 < row["checkpointed_size"] >= 0.9 * row["state_size"]]
@@ -170,34 +169,34 @@ def first_uploads(run: Result) -> set[tuple[int, int]]:
     return uploads
 
 
-def moments_ms(run: Result, *happenings: Happening) -> list[float]:
+def moments_ms(run, *happenings):
     return [entry.time_ns / 1e6 for entry in run.journal if entry.happening in happenings]
 
 
-def end_of_data_ns(run: Result) -> int | None:
+def end_of_data_ns(run):
     """When the last task came to its end of data for the last time; None: some task never did."""
     ends = {entry.task: entry.time_ns for entry in run.journal if entry.happening is Happening.END_OF_DATA}
     tasks = {entry.task for entry in run.journal if entry.happening is Happening.TASK_FINISHED}
     return max(ends.values()) if ends and tasks <= set(ends) else None
 
 
-def mean_end_ms(runs: Iterable[Result]) -> float:
+def mean_end_ms(runs):
     return fmean(run.ended_ns / 1e6 for run in runs)
 
 
-def is_noise(one: float, other: float) -> bool:
+def is_noise(one, other):
     return abs(one - other) <= 1.01 * max(100.0, 0.1 * max(one, other))
 
 
-def same_ms(printed: str, *candidates: float) -> bool:
+def same_ms(printed, *candidates):
     return printed in {ms_text(value) for value in candidates}
 
 
-def same_count(printed: str, *candidates: float) -> bool:
+def same_count(printed, *candidates):
     return printed in {count_text(value) for value in candidates}
 
 
-def number(text: str) -> float:
+def number(text):
     """``3 s`` in ms, ``2 MB`` in bytes, ``4.1k`` and ``4.1k/s`` as they are."""
     value, _, unit = text.removesuffix("/s").partition(" ")
     return float(value.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(value[-1], 1) * UNITS.get(unit, 1)
@@ -215,7 +214,7 @@ class Template:
     precondition: Claim
     claim: Claim
 
-    def match(self, text: str, at: int, names: list[str]) -> re.Match[str] | None:
+    def match(self, text, at, names):
         name = "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
         pattern = (
             self.pattern.replace("CHECKPOINT", CHECKPOINT)
@@ -226,14 +225,14 @@ class Template:
             pattern = pattern.replace(word, rf"\d+(?:\.\d+)?{unit}")
         return re.compile(pattern, re.IGNORECASE).match(text, at)
 
-    def holds(self, told: Any, match: re.Match[str]) -> bool:
+    def holds(self, told, match):
         return bool(self.precondition(told, match) and self.claim(told, match))
 
 
 BETWEEN = re.compile(r"[.;:]? |[.:]$|, because ")
 
 
-def split(text: str, names: list[str], templates: tuple[Template, ...]) -> Iterator[tuple[Template, re.Match[str]]]:
+def split(text, names, templates):
     """The sentences and clauses of a printed answer.  ValueError: one is not in the table of templates."""
     at = 0
     while at < len(text):
@@ -246,9 +245,7 @@ def split(text: str, names: list[str], templates: tuple[Template, ...]) -> Itera
         at = between.end() if between else match.end()
 
 
-def false_sentences(
-    told: Any, texts: Iterable[str], names: list[str], templates: tuple[Template, ...]
-) -> tuple[list[str], set[str]]:
+def false_sentences(told, texts, names, templates):
     """Sentences whose claim does not hold or that have none; and the templates that were exercised."""
     found, exercised = [], set()
     for text in texts:

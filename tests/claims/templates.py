@@ -1,7 +1,5 @@
 """The sentences of `ckptsim run`: a pattern each, and what its words mean to a Flink engineer, from the runs' tables and journals."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace
@@ -16,12 +14,9 @@ from sim.model.sinks import SINKS
 from sim.model.units import parse_flink_size
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,
-    Claim,
-    Printed,
     Template,
     end_of_data_ns,
     is_noise,
@@ -172,7 +167,7 @@ def stores(told, match):
     return match["size"] in {bytes_text(median(row["persisted_data"] for row in own)) for own in rows if own}
 
 
-def has_status(*beginnings: str) -> Claim:
+def has_status(*beginnings):
     return lambda told, match: any(run.job_status.startswith(beginnings) for run in told.runs(match["of"]))
 
 
@@ -379,7 +374,7 @@ def was_cut_off(told, match):
     return bool(cut_off) and told.row(match)["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE"
 
 
-def largest(*parts: str) -> Claim:
+def largest(*parts):
     """The printed time passes so at the named vertex: in the column with most of the named checkpoint's critical path, no kind takes more."""
 
     def claim(told, match):
@@ -679,7 +674,7 @@ def full_size_grows(told, match):
 def worked_off_after(told, match):
     """So much waits then, and a tenth of it or less for the first time in the sample after that wait, or in none."""
     for runs in told.about(match):
-        waits: dict[float, float] = {}
+        waits = {}
         for row in runs[0].series.to_dict("records"):
             waits[row["time"]] = waits.get(row["time"], 0.0) + row["backlog"]
         tops = [time for time in waits if same_ms(match["at"], 1e3 * time) and same_count(match["most"], waits[time])]
@@ -746,9 +741,9 @@ def costs_the_same(told, match):
     return max(down) - min(down) < max(100.0, 0.1 * max(down)) and max(replayed) <= 1.1 * min(replayed)
 
 
-def restarts_with_attempts(run: Result) -> list[list[dict]]:
+def restarts_with_attempts(run):
     """The restarts of a run: a failure, and those that follow before the job runs again; of tasks that fail at once, the last."""
-    found: list[list[dict]] = []
+    found = []
     at_once = {row["failed"]: row for row in sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])}
     for row in at_once.values():
         last = found[-1][-1] if found else None
@@ -787,7 +782,7 @@ def replays(told, match):
     )
 
 
-def served(told: Printed, name: str) -> float:
+def served(told, name):
     return fmean(run.tasks["numRecordsIn"].sum() / run.ended_ns for run in told.runs(name))
 
 
@@ -929,7 +924,7 @@ def medians_are_the_same(told, match):
     return all(same_ms(match["all"], median(told.durations(runs))) for runs in told.all_runs if told.durations(runs))
 
 
-def triggers_ms(run: Result) -> list[float]:
+def triggers_ms(run):
     return [entry.time_ns / 1e6 for entry in run.journal if entry.happening is Happening.TRIGGERED]
 
 
@@ -979,7 +974,7 @@ def long_savepoint(told, match):
     return False
 
 
-def follow_savepoint(run: Result, match: re.Match[str], began_ms: float, ended_ms: float) -> bool:
+def follow_savepoint(run, match, began_ms, ended_ms):
     """So many are triggered, each as soon as the one before ends, and the longest lag is that of the time until then."""
     if match["following"] is None:
         return match["lag"] is None
@@ -998,7 +993,7 @@ def follow_savepoint(run: Result, match: re.Match[str], began_ms: float, ended_m
     )
 
 
-def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Template:
+def template(name, pattern, claim, when=always):
     return Template(name, pattern, when, claim)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from sim.explain.close_up import rerun_with_observers
-from sim.explain.explanation import Account, account, accounts, verified
+from sim.explain.explanation import account, accounts, verified
 from sim.model.schema.study import loads
 
 STEADY = """
@@ -175,7 +175,7 @@ TWELVE = {
 }
 
 
-def explained(planted: Planted) -> Account:
+def explained(planted):
     run = rerun_with_observers(loads(planted.scenario).scenarios[0])
     (instance,) = run.instances
     over = {row.number: row for row in instance.context.stats.values() if row.status != "IN_PROGRESS"}

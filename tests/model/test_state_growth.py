@@ -28,18 +28,18 @@ def test_a_part_of_the_keys_comes_to_its_part_of_the_limit():
     assert state.added_bytes(250_001, 100_000, Fraction(1, 4)) == 0
 
 
-def test_each_record_brings_a_key_or_meets_one_that_is_there() -> None:
+def test_each_record_brings_a_key_or_meets_one_that_is_there():
     state = State(0, growth_bytes=100, limit_bytes=1_000_000, update_share=Fraction(1), value_bytes=100)
 
     assert state.rewrites(0, 10_000) + state.added_bytes(0, 10_000) // 100 == 10_000
 
 
-def test_half_of_the_records_that_meet_a_key_rewrite_it() -> None:
+def test_half_of_the_records_that_meet_a_key_rewrite_it():
     state = State(0, growth_bytes=100, limit_bytes=1_000_000, update_share=Fraction(1, 2), value_bytes=100)
 
     assert state.rewrites(1_000_000, 1000) == 500
     assert state.rewrites(0, 1000) < 50
 
 
-def test_without_a_limit_records_rewrite_and_bring_keys() -> None:
+def test_without_a_limit_records_rewrite_and_bring_keys():
     assert State(0, growth_bytes=100, update_share=Fraction(1)).rewrites(0, 1000) == 1000

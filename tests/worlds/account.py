@@ -14,31 +14,24 @@ Windows of processing time lose what they hold at the end of data, and how much 
 windows of event time, while all sources are idle.  What is left out is said by `not_compared`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sim.model.scenario import Instances
 from sim.plane.spec import Ship
-from tests.worlds.traced import Lineage, Traced, traced
+from tests.worlds.traced import Lineage, traced
 
 if TYPE_CHECKING:
-    from sim.model.job import Vertex
-    from sim.model.scenario import Scenario
-    from sim.plane.spec import EdgeSpec, PlaneSpec
-
-__all__ = ["account", "not_compared", "undisturbed"]
+    pass
 
 
-def undisturbed(scenario: Scenario) -> Scenario:
+def undisturbed(scenario):
     """The same job: one instance of it, nothing fails, nobody asks for anything."""
     return replace(scenario, faults=(), actions=(), rescale=(), instances=Instances())
 
 
-def account(scenario: Scenario, twin: Traced | None = None) -> list[str]:
+def account(scenario, twin=None):
     """How what came of the run differs from what came of the undisturbed one; compared if both come to the end of their data.
 
     `twin`: what came of the undisturbed one, if it is known.
@@ -51,7 +44,7 @@ def account(scenario: Scenario, twin: Traced | None = None) -> list[str]:
     return list(_differences(run, twin)) if run.status == "FINISHED" else []
 
 
-def not_compared(scenario: Scenario) -> list[str]:
+def not_compared(scenario):
     """What `account` leaves out, and why; decided by the scenario alone."""
     if reason := _never_ends(scenario):
         return [reason]
@@ -79,14 +72,14 @@ def not_compared(scenario: Scenario) -> list[str]:
     return left_out
 
 
-def _forgets(vertex: Vertex, scenario: Scenario) -> bool:
+def _forgets(vertex, scenario):
     """Pending timers are dropped; so is the last watermark where all inputs are idle."""
     sources = (v.source for v in scenario.job.vertices if v.source is not None)
     may_be_idle = any(source.watermark.idle_timeout_ns is not None for source in sources)
     return vertex.window is not None and (vertex.window.time == "processing" or may_be_idle)
 
 
-def _never_ends(scenario: Scenario) -> str:
+def _never_ends(scenario):
     if any(vertex.source is not None and vertex.source.total is None for vertex in scenario.job.vertices):
         return "everything: a source has no end"
     if any(action.stop is not None for action in scenario.actions):
@@ -94,7 +87,7 @@ def _never_ends(scenario: Scenario) -> str:
     return ""
 
 
-def _differences(run: Traced, twin: Traced) -> Iterator[str]:
+def _differences(run, twin):
     if twin.spec is None:
         return
     open_ended = _behind(twin.spec, run.emits_late)
@@ -116,9 +109,9 @@ def _differences(run: Traced, twin: Traced) -> Iterator[str]:
             yield f"{name} has committed {actual.total()} records, {expected.total()} if nothing fails"
 
 
-def _order_free(spec: PlaneSpec, resized: set[str]) -> list[str]:
+def _order_free(spec, resized):
     """Vertices of which every record is known that they serve, in topological order."""
-    free: list[str] = []
+    free = []
     for number, vertex in enumerate(spec.vertices):
         inputs = [edge for edge in spec.edges if edge.downstream == number]
         known = all(_passes_on(spec, edge, free) for edge in inputs)
@@ -129,22 +122,22 @@ def _order_free(spec: PlaneSpec, resized: set[str]) -> list[str]:
     return free
 
 
-def _passes_on(spec: PlaneSpec, edge: EdgeSpec, free: list[str]) -> bool:
+def _passes_on(spec, edge, free):
     """Whether the records on this edge do not depend on the order in which its writer got them."""
     writer = spec.vertices[edge.upstream]
     return writer.source is not None or (writer.name in free and edge.fan_out[1] == 1)
 
 
-def _behind(spec: PlaneSpec, writers: set[str]) -> set[str]:
+def _behind(spec, writers):
     """Vertices that read from these, or from those who do."""
-    found: set[str] = set()
+    found = set()
     for edge in sorted(spec.edges, key=lambda edge: edge.downstream):  # vertices are in topological order
         if spec.vertices[edge.upstream].name in writers | found:
             found.add(spec.vertices[edge.downstream].name)
     return found
 
 
-def _compared(what: str, actual: Counter[Lineage], expected: Counter[Lineage]) -> Iterator[str]:
+def _compared(what, actual, expected):
     missing, extra = expected - actual, actual - expected
     for phrase, records in (("too few", missing), ("too many", extra)):
         if records:

@@ -1,24 +1,18 @@
 """Runtimes that are broken on purpose, in worlds that go where the break is: how many of them do the checkers notice?"""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from tests.invariants.injections import INJECTIONS
-from tests.worlds.draw import Document
 from tests.worlds.events import movable
-
-__all__ = ["BROKEN", "broken", "suit"]
 
 BROKEN = {f"{injection.path}: {injection.name}": injection for injection in INJECTIONS}
 """Each break by its name."""
 
 
 @contextmanager
-def broken(name: str) -> Iterator[None]:
+def broken(name):
     """The runtime is broken inside; with a name that is no break it is not."""
     with pytest.MonkeyPatch.context() as patch:
         if name in BROKEN:
@@ -26,7 +20,7 @@ def broken(name: str) -> Iterator[None]:
         yield
 
 
-def suit(name: str, world: Document) -> None:
+def suit(name, world):
     """Make the world go through the broken path."""
     path, job = BROKEN[name].path, world["job"]
     if path == "rescale":
@@ -55,6 +49,6 @@ def suit(name: str, world: Document) -> None:
             world["instances"]["claim"] = "claim"  # no-claim needs a full checkpoint, which a changelog never takes
 
 
-def _drop(world: Document, *keys: str) -> None:
+def _drop(world, *keys):
     for key in keys:
         world.pop(key, None)

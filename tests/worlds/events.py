@@ -1,18 +1,12 @@
 """Random events of a run: what somebody asks of the job, what goes wrong, how it is rescaled, who goes on from its snapshots."""
 
-from __future__ import annotations
-
-from tests.worlds.draw import Document, Draw
-
-__all__ = ["draw_actions", "draw_faults", "draw_instances", "draw_rescale", "movable"]
-
 LONGEST_ABSENCE_MS = 300
 """... of a JobManager."""
 
 
-def draw_actions(draw: Draw) -> list[Document]:
+def draw_actions(draw):
     """Savepoints, and perhaps a stop after them."""
-    actions: list[Document] = []
+    actions = []
     while draw.chance(0.25) and len(actions) < 3:
         actions.append({"savepoint": draw.pick("canonical", "native"), "at": draw.ms(30, 1000)})
     if draw.chance(0.2):
@@ -24,7 +18,7 @@ def draw_actions(draw: Draw) -> list[Document]:
     return actions
 
 
-def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
+def draw_rescale(draw, job):
     """One or two changes of parallelism, of what may be rescaled; None if nothing may."""
     candidates = [name for name, vertex in job.items() if movable(vertex)]
     if not candidates:
@@ -40,26 +34,26 @@ def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
     return rows if len(rows) > 1 else rows[0]
 
 
-def movable(vertex: Document) -> bool:
+def movable(vertex):
     """Whether a rescale may change its parallelism."""
     is_dealt_out = vertex.get("window", {}).get("time", "event") == "event"  # timers of processing time are not
     return is_dealt_out and not ("source" in vertex or vertex.get("commit", "none") != "none")
 
 
-def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
+def draw_instances(draw, job, *, savepoints):
     """Jobs that begin from what the one before left; what they begin from is where it was.
 
     Whoever goes back to a savepoint after later output was committed writes that twice: no world does.
     """
     begins = draw.pick("checkpoint", "savepoint") if savepoints else "checkpoint"
-    instances: Document = {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(0.6, copied=lambda: "nothing")
+    instances = {"count": draw.pick(1, 2, 2, 3), "from": begins} | draw.section(0.6, copied=lambda: "nothing")
     if any("changelog" in vertex.get("state", {}) for vertex in job.values()):
         # no-claim needs a full checkpoint, which a changelog never takes
         return instances | {"claim": draw.pick("claim", "legacy")}
     return instances | draw.section(0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"))
 
 
-def draw_faults(draw: Draw, job: Document, *, known_ms: int | None) -> list[Document]:
+def draw_faults(draw, job, *, known_ms):
     """Up to four; what strikes after the end strikes nobody.
 
     `known_ms`: from then on the JobManager stays, for its successor knows nothing of the savepoint that the job stops or goes on with,
@@ -75,7 +69,7 @@ def draw_faults(draw: Draw, job: Document, *, known_ms: int | None) -> list[Docu
     return faults
 
 
-def _fault(draw: Draw, job: Document) -> Document:
+def _fault(draw, job):
     vertex = draw.choice(sorted(job))
     subtask = f"{vertex}[{draw.randrange(job[vertex]['parallelism'])}]"
     silent = draw.section(0.4, silent=lambda: draw.pick(True, True, False))
@@ -93,7 +87,7 @@ def _fault(draw: Draw, job: Document) -> Document:
     )
 
 
-def _when(draw: Draw, fault: Document) -> Document:
+def _when(draw, fault):
     """Once, nearly always; by law rarely enough that the job gets on between two of them."""
     if draw.chance(0.06):
         return {"every": draw.fault_law(draw.pick("2 s", "4 s"))}
@@ -102,12 +96,12 @@ def _when(draw: Draw, fault: Document) -> Document:
     return {"at": draw.ms(20, 2500)}
 
 
-def _traced(draw: Draw, fault: Document) -> Document:
+def _traced(draw, fault):
     if draw.chance(0.3):
         return {"trace": "faults.csv", "column": "gap_s", "between": True} | draw.section(
             0.5, unit=lambda: draw.pick("500 ms", "1 s")
         )
-    traced: Document = {"trace": "faults.csv", "column": "t_s"} | draw.section(
+    traced = {"trace": "faults.csv", "column": "t_s"} | draw.section(
         0.4, where=lambda: {"kind": draw.pick("a", "b")}, unit=lambda: "700 ms"
     )
     traced |= draw.pick({"at": draw.ms(20, 900)}, {"from": draw.ms(20, 900)}, {})

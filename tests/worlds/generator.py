@@ -4,12 +4,10 @@ Every key of a scenario has its share of worlds (`tests.worlds.keys` holds that)
 runs take milliseconds.
 """
 
-from __future__ import annotations
-
 from sim.model.schema.writer import write
 from tests.places import DATA
 from tests.worlds.broken import suit
-from tests.worlds.draw import Document, Draw, rescales
+from tests.worlds.draw import Draw, rescales
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
 from tests.worlds.idleness import draw_idleness
 from tests.worlds.jobs import (
@@ -42,25 +40,23 @@ from tests.worlds.settings import (
 from tests.worlds.together import draw_together
 from tests.worlds.wrong import WRONG
 
-__all__ = ["FOLDER", "document", "text"]
-
 FOLDER = DATA / "worlds"
 """Where the traces of worlds lie, and the worlds that once failed."""
 
 
-def text(seed: int, wrong: str = "") -> str:
+def text(seed, wrong=""):
     """A scenario file."""
     return write(
         document(seed, wrong), f"Is everything processed exactly once? (world {seed}{', ' + wrong if wrong else ''})"
     )
 
 
-def document(seed: int, wrong: str = "") -> Document:
+def document(seed, wrong=""):
     """A world whose strategy is sound, unless it is to be wrong, or to meet a broken runtime."""
     draw = Draw(seed)
     bounded = draw.chance(0.93)
     job = draw_job(draw, bounded=bounded)
-    world: Document = {"version": 1, "job": job, "checkpoint": draw_checkpoint(draw, job)}
+    world = {"version": 1, "job": job, "checkpoint": draw_checkpoint(draw, job)}
     world["run"] = {"duration": "30 s" if bounded else draw.pick("2 s", "4 s"), "seed": draw.randint(1, 10**6)}
     world["run"] |= draw.section(0.05, warmup=lambda: draw.pick("300 ms", "auto"))
     world |= draw.section(0.9, cluster=lambda: draw_cluster(draw), storage=lambda: draw_storage(draw))
@@ -102,7 +98,7 @@ def document(seed: int, wrong: str = "") -> Document:
     return world
 
 
-def _fit_weights(job: Document) -> None:
+def _fit_weights(job):
     """Counted weights are of key groups, and a vertex has no more of these than its largest parallelism."""
     for vertex in job.values():
         for way in vertex.get("input", {}).values():
@@ -111,7 +107,7 @@ def _fit_weights(job: Document) -> None:
                 weights["counted"] = weights["counted"][: vertex["max-parallelism"]]
 
 
-def _ends_naively(world: Document) -> bool:
+def _ends_naively(world):
     """Whether each task may wait for a last checkpoint of its own.
 
     What tasks finish with behind a savepoint that drains the job is lost, as it was before FLIP-147.  With union state
@@ -122,8 +118,8 @@ def _ends_naively(world: Document) -> bool:
     return not drained and not any(vertex.get("union-state") for vertex in world["job"].values())
 
 
-def _events(draw: Draw, job: Document) -> Document:
-    events: Document = {}
+def _events(draw, job):
+    events = {}
     if actions := draw_actions(draw):
         events["actions"] = actions
     if not any("stop" in action for action in actions):
@@ -136,18 +132,18 @@ def _events(draw: Draw, job: Document) -> Document:
     return events
 
 
-def _commits(job: Document) -> bool:
+def _commits(job):
     return any("commit" in vertex for vertex in job.values())
 
 
-def _savepoint_ms(events: Document) -> int | None:
+def _savepoint_ms(events):
     """When the first savepoint is asked for that the job stops or goes on with; None: there is none."""
     rows = [row for row in rescales(events) if row.get("from") == "savepoint"]
     rows += [action for action in events.get("actions", ()) if "stop" in action]
     return min((int(row["at"].removesuffix(" ms")) for row in rows), default=None)
 
 
-def _write_as_flink(draw: Draw, world: Document) -> None:
+def _write_as_flink(draw, world):
     """Some worlds say a setting as Flink's own key."""
     options = world["checkpoint"]
     if draw.chance(0.05):

@@ -1,13 +1,7 @@
 """Sources that may be idle, and subtasks without records."""
 
-from __future__ import annotations
 
-from tests.worlds.draw import Document, Draw
-
-__all__ = ["draw_idleness"]
-
-
-def draw_idleness(draw: Draw, world: Document) -> None:
+def draw_idleness(draw, world):
     """Some sources may be idle, or have silent subtasks.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         source = vertex.get("source", {})

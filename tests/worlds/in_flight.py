@@ -1,7 +1,5 @@
 """Which committables the snapshots of a run hold in flight: barriers have overtaken them."""
 
-__all__ = ["in_flight_of"]
-
 
 def in_flight_of(run):
     """(result of `run`, committables in flight); `run` takes what `simulate` attaches."""

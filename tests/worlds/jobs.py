@@ -9,21 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.worlds.draw import Document, Draw, resized
-
-__all__ = [
-    "draw_backlogs",
-    "draw_edges",
-    "draw_expiry",
-    "draw_first_stages",
-    "draw_growth",
-    "draw_job",
-    "draw_residuals",
-    "draw_second_edges",
-    "draw_service_factors",
-    "draw_waits",
-    "draw_windows",
-]
+from tests.worlds.draw import Document, resized
 
 MOST_RECORDS = 1500  # that one vertex reads
 MOST_WORK_S = 2.5  # of one subtask
@@ -39,14 +25,14 @@ class _Sketch:
     records: dict[str, float] = field(default_factory=dict)  # that each vertex emits on each of its outgoing edges
     unread: list[str] = field(default_factory=list)
 
-    def readable(self) -> list[str]:
+    def readable(self):
         return list(self.records)
 
-    def parallelism(self, name: str) -> int:
+    def parallelism(self, name):
         return int(self.job[name].get("parallelism", 1))
 
 
-def draw_job(draw: Draw, *, bounded: bool) -> Document:
+def draw_job(draw, *, bounded):
     """Sources, operators, and sinks that read what nobody else reads; an unbounded job has one source that never ends."""
     sketch = _Sketch()
     for i in range(draw.pick(1, 1, 1, 2, 2, 3)):
@@ -63,13 +49,13 @@ def draw_job(draw: Draw, *, bounded: bool) -> Document:
     return sketch.job
 
 
-def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> None:
+def _add_source(draw, sketch, name, *, bounded):
     parallelism = draw.pick(1, 1, 2, 2, 3, 5)
     rate = draw.pick(40, 100, 250)
     records_each = max(1, min(round(rate * draw.uniform(0.2, 2)), 500 // parallelism))
-    source: Document = {"record": draw.size_law(draw.pick(*RECORDS))}
+    source = {"record": draw.size_law(draw.pick(*RECORDS))}
     per_subtask = draw.chance(0.6)
-    given: Any = f"{rate if per_subtask else rate * parallelism}/s"
+    given = f"{rate if per_subtask else rate * parallelism}/s"
     if bounded and draw.chance(0.2):
         given = "unlimited"
     elif draw.chance(0.2):
@@ -94,7 +80,7 @@ def _add_source(draw: Draw, sketch: _Sketch, name: str, *, bounded: bool) -> Non
     _keep(sketch, name, float(records_each * parallelism))
 
 
-def _steps(draw: Draw, rate: int) -> list[Document]:
+def _steps(draw, rate):
     """A lull or a peak."""
     begin = draw.randint(50, 600)
     between = draw.pick("0/s", f"{3 * rate}/s", "1/s")
@@ -105,7 +91,7 @@ def _steps(draw: Draw, rate: int) -> list[Document]:
     ]
 
 
-def _middle(draw: Draw) -> Document:
+def _middle(draw):
     """What an operator does beside serving records."""
     if draw.chance(0.2):
         return {
@@ -117,7 +103,7 @@ def _middle(draw: Draw) -> Document:
     return {}
 
 
-def _commit(draw: Draw, *, cascades: bool) -> Any:
+def _commit(draw, *, cascades):
     """`cascades`: records go on when they are committed."""
     if not cascades and draw.chance(0.3):
         return "two-phase"
@@ -129,9 +115,7 @@ def _commit(draw: Draw, *, cascades: bool) -> Any:
     return commit | draw.section(0.4, committer=lambda: draw.pick("chained", "global"), emits=lambda: "at-once")
 
 
-def _add_reader(
-    draw: Draw, sketch: _Sketch, name: str, extra: Document, *, last: bool = False, read_on: bool = True
-) -> None:
+def _add_reader(draw, sketch, name, extra, *, last=False, read_on=True):
     """`last`: it reads all that nobody else has read."""
     upstream = (
         draw.subset(sketch.readable(), 3) if not last else list(sketch.unread) or draw.subset(sketch.readable(), 2)
@@ -153,7 +137,7 @@ def _add_reader(
         if ship == "hash" and draw.chance(0.15):
             details["weights"] = _weights(draw, parallelism)
         inputs[up] = {"ship": ship} | details if details or draw.chance(0.5) else ship
-    vertex: Document = {
+    vertex = {
         "input": inputs,
         "parallelism": parallelism,
         "service": job_service,
@@ -171,12 +155,12 @@ def _add_reader(
         _keep(sketch, name, records * fan_out)
 
 
-def _keep(sketch: _Sketch, name: str, records: float) -> None:
+def _keep(sketch, name, records):
     sketch.records[name] = records
     sketch.unread.append(name)
 
 
-def _ship(draw: Draw, sketch: _Sketch, upstream: str, readers: int) -> str:
+def _ship(draw, sketch, upstream, readers):
     ships = ["hash", "hash", "hash", "rebalance", "rescale", "global"]
     if sketch.parallelism(upstream) == readers:
         ships += ["forward", "forward"]
@@ -185,7 +169,7 @@ def _ship(draw: Draw, sketch: _Sketch, upstream: str, readers: int) -> str:
     return draw.choice(ships)
 
 
-def _weights(draw: Draw, readers: int) -> Any:
+def _weights(draw, readers):
     if draw.chance(0.4):
         return {"hot": draw.pick("70 %", "95 %")}
     if draw.chance(0.5):
@@ -195,9 +179,9 @@ def _weights(draw: Draw, readers: int) -> Any:
     )
 
 
-def _details(draw: Draw, parallelism: int) -> Document:
+def _details(draw, parallelism):
     """State, work per snapshot and files of an operator."""
-    details: Document = {}
+    details = {}
     if draw.chance(0.45):
         details["state"] = _state(draw)
     if draw.chance(0.3):
@@ -219,8 +203,8 @@ def _details(draw: Draw, parallelism: int) -> Document:
     return details
 
 
-def _state(draw: Draw) -> Document:
-    state: Document = {"size": draw.pick("1 kB", "20 kB", "120 kB")} | draw.section(
+def _state(draw):
+    state = {"size": draw.pick("1 kB", "20 kB", "120 kB")} | draw.section(
         0.7,
         backend=lambda: draw.pick("hashmap", "rocksdb", "rocksdb"),
         update=lambda: draw.pick("20 %", "100 %"),
@@ -249,7 +233,7 @@ def _state(draw: Draw) -> Document:
     return state
 
 
-def _changelog(draw: Draw) -> Document:
+def _changelog(draw):
     return draw.section(
         0.6,
         materialize=lambda: draw.pick("60 ms", "200 ms", "1 s"),
@@ -263,7 +247,7 @@ def _changelog(draw: Draw) -> Document:
     )
 
 
-def draw_windows(draw: Draw, world: Document) -> None:
+def draw_windows(draw, world):
     """Some operators hold records until their window ends.  Drawn behind all else: other worlds stay what they were."""
     changed = resized(world)
     for name, vertex in world["job"].items():
@@ -279,7 +263,7 @@ def draw_windows(draw: Draw, world: Document) -> None:
                 world["checkpoint"]["interruptible-timers"] = draw.pick(True, True, False)
 
 
-def draw_first_stages(draw: Draw, world: Document) -> None:
+def draw_first_stages(draw, world):
     """Some sources have the first stage of an aggregation in their chain.  Drawn behind all else, too."""
     changed = resized(world)
     for name, vertex in world["job"].items():
@@ -289,7 +273,7 @@ def draw_first_stages(draw: Draw, world: Document) -> None:
             vertex["window"] = draw.pick(kind, batch) | draw.section(0.5, fire=lambda: draw.pick("100 us", "1 ms"))
 
 
-def draw_growth(draw: Draw, world: Document) -> None:
+def draw_growth(draw, world):
     """Some state gets new keys.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if "state" in vertex and draw.chance(0.3):
@@ -297,7 +281,7 @@ def draw_growth(draw: Draw, world: Document) -> None:
             vertex["state"] |= draw.section(0.3, limit=lambda: draw.pick("0 B", "20 kB", "2 MB"))
 
 
-def draw_expiry(draw: Draw, world: Document) -> None:
+def draw_expiry(draw, world):
     """Some state expires, sooner or later than a run ends.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if "state" in vertex and draw.chance(0.15):
@@ -307,7 +291,7 @@ def draw_expiry(draw: Draw, world: Document) -> None:
             )
 
 
-def draw_logs(draw: Draw, world: Document) -> None:
+def draw_logs(draw, world):
     """Some changelogs lie in memory.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if isinstance(vertex.get("state", {}).get("changelog"), dict) and draw.chance(0.3):
@@ -316,7 +300,7 @@ def draw_logs(draw: Draw, world: Document) -> None:
             )
 
 
-def draw_edges(draw: Draw, world: Document) -> None:
+def draw_edges(draw, world):
     """Some edges get a share of what their writer emits.  Drawn behind all else, too."""
     job = world["job"]
     for vertex in job.values():
@@ -326,7 +310,7 @@ def draw_edges(draw: Draw, world: Document) -> None:
             inputs[writer] = given | {"fan-out": draw.pick(0, 0.5, 1)}
 
 
-def draw_second_edges(draw: Draw, world: Document) -> None:
+def draw_second_edges(draw, world):
     """Some vertices read another one twice: a join of a stream with itself, or a side output.  Drawn behind all else, too."""
     job = world["job"]
     for vertex in job.values():
@@ -350,14 +334,14 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
                 inputs[f"{writer}-again"]["output"] = "late"
 
 
-def draw_waits(draw: Draw, world: Document) -> None:
+def draw_waits(draw, world):
     """Some sources wait in poll, or with the lock.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if "source" in vertex and draw.chance(0.15):
             vertex["source"]["waits"] = draw.pick("poll", "lock", "lock", "mailbox")
 
 
-def draw_service_factors(draw: Draw, world: Document) -> None:
+def draw_service_factors(draw, world):
     """Some subtasks work slower or faster than others of their vertex.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if draw.chance(0.1):
@@ -365,7 +349,7 @@ def draw_service_factors(draw: Draw, world: Document) -> None:
             vertex["service-factor"] = {str(subtask): draw.pick(0.5, 1.25, 3) for subtask in subtasks}
 
 
-def draw_backlogs(draw: Draw, world: Document) -> None:
+def draw_backlogs(draw, world):
     """Some sources report a backlog, and checkpoints are rarer meanwhile, or there are none.  Drawn behind all else, too."""
     for vertex in world["job"].values():
         if "source" in vertex and draw.chance(0.2):
@@ -374,7 +358,7 @@ def draw_backlogs(draw: Draw, world: Document) -> None:
                 world["checkpoint"]["interval-during-backlog"] = draw.pick("400 ms", "1 s", "off")
 
 
-def _backlog(draw: Draw, source: Document) -> Document:
+def _backlog(draw, source):
     unlimited = "unlimited" in (source.get("rate"), source.get("rate-per-subtask"))
     if unlimited or draw.chance(0.5):
         return {
@@ -383,7 +367,7 @@ def _backlog(draw: Draw, source: Document) -> Document:
     return {"lag": draw.pick("0 s", "20 ms", "300 ms")}
 
 
-def draw_residuals(draw: Draw, world: Document) -> None:
+def draw_residuals(draw, world):
     """Some jobs have a history with residuals.  Drawn behind all else, too."""
     if not draw.chance(0.1):
         return
@@ -400,8 +384,8 @@ def draw_residuals(draw: Draw, world: Document) -> None:
     world["residuals"] = {"checkpoints": checkpoints, "unit": draw.pick("1 ms", "400 us"), "of": of}
 
 
-def _window(draw: Draw) -> Document:
-    window: Document = {
+def _window(draw):
+    window = {
         "tumbling": draw.pick("40 ms", "150 ms", "600 ms"),
         "time": draw.pick("processing", "event", "event"),
     }
@@ -415,7 +399,7 @@ def _window(draw: Draw) -> Document:
     return _of_another_kind(draw, window) if draw.chance(0.5) else window
 
 
-def _of_another_kind(draw: Draw, window: Document) -> Document:
+def _of_another_kind(draw, window):
     """A window that slides, waits for a gap or leaves before barriers; in the tumbling one it is made of only the kind is another."""
     size = window.pop("tumbling")
     kind = draw.pick("sliding", "session", "clock", "local", "flush")

@@ -1,15 +1,8 @@
 """Which keys of the schema a scenario file sets, named by section: ``Retry.timeout``, ``Commit.emits``."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from sim.model.schema.reference import json_schema
-from tests.worlds.draw import Document
-
-__all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
 
 EXCEPTIONS = {
     "Watermark.alignment": "is accepted and has no effect",
@@ -43,15 +36,13 @@ EXCEPTIONS = {
 DESCRIBING = {"backtest", "history"}
 """Sections that say where a scenario comes from, and change no run: no random world has one, nor what lies below."""
 
-Node = dict[str, Any]
-
 
 @cache
-def _schema() -> Node:
+def _schema():
     return json_schema()
 
 
-def all_keys() -> set[str]:
+def all_keys():
     schema = _schema()
     below = set().union(*(_named_in(schema["properties"][name], schema["$defs"]) for name in DESCRIBING))
     sections = {name: section for name, section in schema["$defs"].items() if name not in below}
@@ -59,7 +50,7 @@ def all_keys() -> set[str]:
     return keys | schema["properties"].keys() - DESCRIBING
 
 
-def _named_in(node: Any, sections: dict[str, Node]) -> set[str]:
+def _named_in(node, sections):
     """The sections that a part of the schema refers to, directly or through others."""
     if isinstance(node, list):
         return set().union(*(_named_in(item, sections) for item in node))
@@ -72,12 +63,12 @@ def _named_in(node: Any, sections: dict[str, Node]) -> set[str]:
     )
 
 
-def keys_of(document: Document) -> set[str]:
+def keys_of(document):
     schema = _schema()
     return set(_keys(document, schema, "", schema["$defs"]))
 
 
-def _keys(value: Any, node: Node, section: str, sections: dict[str, Node]) -> Iterator[str]:
+def _keys(value, node, section, sections):
     if isinstance(value, list):
         for item in value:
             for option in _options(node):
@@ -100,7 +91,7 @@ def _keys(value: Any, node: Node, section: str, sections: dict[str, Node]) -> It
                 yield from _keys(below, free, section, sections)
 
 
-def _options(node: Node) -> Iterator[Node]:
+def _options(node):
     """What the value may be."""
     options = node.get("oneOf", node.get("anyOf"))
     if options is None:

@@ -4,18 +4,9 @@ A limit is the reason if the job was ended by it, comes to its end without it, a
 allows. Everything else is a finding: a job that should be quick enough, or that gets nowhere without limits as well.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
-
-from sim.model.job import Vertex
-from sim.model.scenario import Scenario
-from sim.runtime.result import Result
-
-__all__ = ["LONG_NS", "exceeded", "lifted"]
 
 LONG_NS = 3600 * 10**9
 UNLIMITED = 10**6
@@ -31,7 +22,7 @@ SAVED = (
 """What a checkpoint, or a task, fails with whose files could not be written."""
 
 
-def lifted(scenario: Scenario, held_up: Result) -> Scenario:
+def lifted(scenario, held_up):
     """As much time and patience as anybody may need, and as much room if its lack held the job up; faults and outages stay.
 
     Room stays as it is otherwise: it is what makes checkpoints take longer than their limits.
@@ -44,14 +35,14 @@ def lifted(scenario: Scenario, held_up: Result) -> Scenario:
     return _with_room(free) if _lacks_room(scenario, held_up) else free
 
 
-def _with_room(scenario: Scenario) -> Scenario:
+def _with_room(scenario):
     storage = scenario.storage
     store = None if storage.object_store is None else replace(storage.object_store, requests_per_second=None)
     storage = replace(storage, disk=replace(storage.disk, space_bytes=None), object_store=store)
     return replace(scenario, checkpoint=replace(scenario.checkpoint, staging_bytes=None), storage=storage)
 
 
-def _lacks_room(scenario: Scenario, result: Result) -> bool:
+def _lacks_room(scenario, result):
     """As its restarts say; a checkpoint does not say why its files failed, so its store must be as busy as it may be."""
     reasons = _reasons(result)
     if any(room in reason for room in ROOM for reason in reasons):
@@ -59,7 +50,7 @@ def _lacks_room(scenario: Scenario, result: Result) -> bool:
     return any(saved in reason for saved in SAVED for reason in reasons) and _is_busy(scenario, result)
 
 
-def _is_busy(scenario: Scenario, result: Result) -> bool:
+def _is_busy(scenario, result):
     """Whether in most seconds almost as many requests were served as the object store serves at all."""
     store = scenario.storage.object_store
     if store is None or store.requests_per_second is None or len(result.requests) == 0:
@@ -68,7 +59,7 @@ def _is_busy(scenario: Scenario, result: Result) -> bool:
     return bool(served.median() > NEARLY * store.requests_per_second)
 
 
-def _patient(vertex: Vertex) -> Vertex:
+def _patient(vertex):
     if vertex.state is None or vertex.state.changelog is None:
         return vertex
     return replace(
@@ -76,7 +67,7 @@ def _patient(vertex: Vertex) -> Vertex:
     )
 
 
-def exceeded(scenario: Scenario, held_up: Result, free: Result, write_ns: int = 0) -> bool:
+def exceeded(scenario, held_up, free, write_ns=0):
     """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest.
 
     `write_ns`: what a file takes there at the most; some are of no checkpoint, as those of the end of the data.
@@ -89,13 +80,13 @@ def exceeded(scenario: Scenario, held_up: Result, free: Result, write_ns: int = 
     return bool(limits_ns) and bool(longest_ms > min(limits_ns) / 1e6)
 
 
-def _reasons(result: Result) -> set[str]:
+def _reasons(result):
     """Why it restarted; of a job that runs, also why its checkpoints failed."""
     failed = [] if result.job_status.startswith("RESTARTING") else result.checkpoints["failure_message"].dropna()
     return {*result.recoveries["cause"], *failed}
 
 
-def _limits_met(scenario: Scenario, reasons: set[str]) -> Iterator[int]:
+def _limits_met(scenario, reasons):
     """Times that are over, as the reasons of failures say [ns].  A checkpoint also expires while a request is repeated again and again."""
     expired = any("CHECKPOINT_EXPIRED" in reason for reason in reasons)
     unanswered = any(saved in reason for reason in reasons for saved in ("no answer within", *SAVED))

@@ -11,53 +11,47 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from sim.model.job import Distribution
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from sim.runtime.job_instance import JobInstance
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from sim.studies.cells import warm
 from sim.studies.local import cores, run_each
 from tests.worlds.account import account, undisturbed
-from tests.worlds.draw import Document, Draw
+from tests.worlds.draw import Draw
 from tests.worlds.events import movable
 from tests.worlds.generator import FOLDER, document
 from tests.worlds.trial import limited_cpu
 
-__all__ = ["LAWS", "Found", "found_in"]
-
-Law = Callable[[Document], str | None]
-"""Says what is broken; empty: nothing; None: the law does not speak of this world."""
 MOST_CPU_S = 30
 LATER = {"rescale", "instances", "actions"}
 
 
-def _scenario(world: Document) -> Any:
+def _scenario(world):
     return loads(write(world, "A world."), folder=FOLDER).scenarios[0]
 
 
-def _run(world: Document, attach: Callable[[JobInstance], None] = lambda _: None) -> Result:
+def _run(world, attach=lambda _: None):
     return simulate(_scenario(world), attach=attach)
 
 
 # ---------------------------------------------------------------------------------------------- in-flight data
 
 
-def in_flight_written_is_read(world: Document) -> str | None:
+def in_flight_written_is_read(world):
     """The bytes of unaligned in-flight data in files are what the subtasks captured, and what a recovery reads."""
     if world["checkpoint"].get("barriers", "aligned") == "aligned" or LATER & set(world):
         return None
     world = world | {"storage": world.get("storage", {}) | {"inline-threshold": "0 B"}}
-    instances: list[JobInstance] = []
+    instances = []
     result = _run(world, instances.append)
     captured = (
         (result.subtasks["x_captured_input"] + result.subtasks["x_captured_output"])
@@ -84,7 +78,7 @@ def in_flight_written_is_read(world: Document) -> str | None:
     return "" if written.total() else None
 
 
-def _undisturbed(recoveries: pd.DataFrame, result: Result) -> pd.DataFrame:
+def _undisturbed(recoveries, result):
     """Those that are over before the next failure."""
     begins = sorted(result.recoveries["failed"])
     over = [
@@ -97,7 +91,7 @@ def _undisturbed(recoveries: pd.DataFrame, result: Result) -> pd.DataFrame:
 # ---------------------------------------------------------------------------------------------- a run in two
 
 
-def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
+def a_run_split_by_a_savepoint_comes_to_the_same(world):
     """Stopped with a savepoint and restored from it, a job serves and commits the same records."""
     plain = {key: section for key, section in world.items() if key not in LATER | {"faults"}}
     names = [name for name, vertex in world["job"].items() if movable(vertex)]
@@ -124,7 +118,7 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
 # ---------------------------------------------------------------------------------------------- storage
 
 
-def faster_storage_never_lengthens_an_asynchronous_part(world: Document) -> str | None:
+def faster_storage_never_lengthens_an_asynchronous_part(world):
     """The first checkpoint decides: until then both runs have come the same way."""
     storage = world.get("storage")
     if (
@@ -153,12 +147,12 @@ def faster_storage_never_lengthens_an_asynchronous_part(world: Document) -> str 
     return "" if (both["async_duration_fast"] < both["async_duration"]).any() else None
 
 
-def _first_subtasks(world: Document) -> pd.DataFrame:
+def _first_subtasks(world):
     rows = _run(world).subtasks
     return rows[(rows["id"] == 1) & rows["async_duration"].notna() & ~rows["aborted"]]
 
 
-def _faster(section: Any) -> Any:
+def _faster(section):
     """Every bandwidth is four times as large."""
     if isinstance(section, dict):
         return {key: _faster(value) for key, value in section.items()}
@@ -170,7 +164,7 @@ def _faster(section: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- components that have nothing to do with it
 
 
-def an_unrelated_vertex_changes_nothing(world: Document) -> str | None:
+def an_unrelated_vertex_changes_nothing(world):
     """A source of one record, which no other vertex reads, leaves the snapshots of all others as they were."""
     random = any(
         fault.get(key) in ("random-task", "random")
@@ -222,7 +216,7 @@ def an_unrelated_vertex_changes_nothing(world: Document) -> str | None:
     )
 
 
-def _without_end(world: Document) -> Document:
+def _without_end(world):
     """For two seconds: neither source comes to its end."""
     world = deepcopy(world)
     for vertex in world["job"].values():
@@ -235,7 +229,7 @@ def _without_end(world: Document) -> Document:
 # ---------------------------------------------------------------------------------------------- time
 
 
-def all_times_scale(world: Document) -> str | None:
+def all_times_scale(world):
     """Twice every time and half of every rate: whatever happens, happens at twice its time.
 
     Without what draws a phase, an episode or a size: it would be rounded to another nanosecond.  Rounding also decides
@@ -251,7 +245,7 @@ def all_times_scale(world: Document) -> str | None:
     return found
 
 
-def _does_not_scale(base: Any) -> str | None:
+def _does_not_scale(base):
     try:
         twice = _scaled("", base)
     except _OddError:
@@ -272,7 +266,7 @@ class _OddError(Exception):
     """A rate has no half."""
 
 
-def _scaled(name: str, value: Any) -> Any:
+def _scaled(name, value):
     """The same with all durations twice, all rates half."""
     if isinstance(value, Distribution):
         return value if name == "record_bytes" else replace(value, mean=2 * value.mean)
@@ -292,7 +286,7 @@ def _scaled(name: str, value: Any) -> Any:
     return 2 * value if name.endswith("_ns") else value
 
 
-def _without_draws(world: Document) -> Document:
+def _without_draws(world):
     world = {
         key: _constant(section)
         for key, section in world.items()
@@ -317,7 +311,7 @@ def _without_draws(world: Document) -> Document:
     return world
 
 
-def _constant(section: Any) -> Any:
+def _constant(section):
     """The means of laws, instead of the laws."""
     if isinstance(section, list):
         return [_constant(row) for row in section]
@@ -334,13 +328,13 @@ def _constant(section: Any) -> Any:
     return {key: _constant(value) for key, value in section.items()}
 
 
-def _happened(result: Result, times: int) -> list[tuple[int, tuple[str, int, int]]]:
+def _happened(result, times):
     """(time, what) in the order of what, then of time: things of one instant have no order."""
     rows = [(times * row.time_ns, (str(row.happening), row.checkpoint, row.task)) for row in result.journal]
     return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
-LAWS: dict[str, Law] = {
+LAWS = {
     law.__name__.replace("_", " "): law
     for law in (
         in_flight_written_is_read,
@@ -361,11 +355,11 @@ class Found(NamedTuple):
     broken: str | None
 
 
-def found_in(seed: int, laws: Iterable[str] = LAWS) -> list[Found]:
+def found_in(seed, laws=LAWS):
     return [Found(name, seed, _verdict(LAWS[name], document(seed))) for name in laws]
 
 
-def _verdict(law: Law, world: Document) -> str | None:
+def _verdict(law, world):
     try:
         with limited_cpu(MOST_CPU_S):
             return law(world)
@@ -373,12 +367,12 @@ def _verdict(law: Law, world: Document) -> str | None:
         return None  # the worlds of the nightly run find those that take too long
 
 
-def _found_in(item: tuple[int, tuple[str, ...]], _progress: object) -> list[Found]:
+def _found_in(item, _progress):
     seed, laws = item
     return found_in(seed, laws)
 
 
-def report(found: Iterable[Found]) -> int:
+def report(found):
     kept, broken = Counter[str](), list[Found]()
     for row in found:
         kept[row.law] += row.broken == ""
@@ -390,12 +384,12 @@ def report(found: Iterable[Found]) -> int:
     return 1 if broken else 0
 
 
-def print_line(line: str) -> None:
+def print_line(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(prog="python -m tests.worlds.metamorphic", description=__doc__)
     parser.add_argument("only", nargs="?", default="", help="laws whose name holds this text (default: all)")
     parser.add_argument("--count", type=int, default=200, help="worlds to draw (default: %(default)s)")
@@ -411,7 +405,7 @@ def main() -> int:
     return code
 
 
-def _flat(rows: Iterable[list[Found]]) -> Iterator[Found]:
+def _flat(rows):
     for row in rows:
         yield from row
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -26,8 +25,6 @@ from tests.worlds.pairs import faults_of, features_of
 from tests.worlds.tally import Tally
 from tests.worlds.trial import Outcome, run_document
 from tests.worlds.wrong import WRONG
-
-__all__ = ["Task", "WorldResult", "first_seed", "plan", "report", "run"]
 
 SOUND = ""
 WRONG_EVERY = 10  # one world in so many has a wrong strategy, or a broken runtime
@@ -52,7 +49,7 @@ class WorldResult(NamedTuple):
     faults: frozenset[str] = frozenset()
 
     @property
-    def bad(self) -> bool:
+    def bad(self):
         """A broken program may do anything, a wrong strategy anything but break the program; all others must end well."""
         if self.task.wrong in BROKEN:
             return False
@@ -61,12 +58,12 @@ class WorldResult(NamedTuple):
         )
 
 
-def first_seed(now: datetime) -> int:
+def first_seed(now):
     """Each minute has its own range of seeds, as long as the longest run."""
     return int((now - datetime(2026, 1, 1, tzinfo=UTC)).total_seconds()) // 60 * MOST
 
 
-def plan(count: int, first: int = 0) -> list[Task]:
+def plan(count, first=0):
     """Sound worlds, and between them each wrong strategy and each break in turn; a seed alone says which."""
     wrong = [*WRONG, *BROKEN]
     return [
@@ -75,7 +72,7 @@ def plan(count: int, first: int = 0) -> list[Task]:
     ]
 
 
-def run(task: Task) -> WorldResult:
+def run(task):
     world = document(task.seed, task.wrong)
     with broken(task.wrong):
         outcome = run_document(world, compare=task.compare and not task.wrong)
@@ -85,18 +82,18 @@ def run(task: Task) -> WorldResult:
     return result._replace(small=small_once(world, result.outcome, task.seed) or "") if result.bad else result
 
 
-def run_all(tasks: list[Task], jobs: int) -> Iterator[WorldResult]:
+def run_all(tasks, jobs):
     """As they end."""
     warm()
     for _, result in run_each(_run, tasks, jobs=jobs):
         yield result
 
 
-def _run(task: Task, _progress: object) -> WorldResult:
+def _run(task, _progress):
     return run(task)
 
 
-def report(results: Iterable[WorldResult], count: int, folder: Path) -> int:
+def report(results, count, folder):
     """Tell the progress and the sums, also of a run that was stopped; exit code."""
     tally, done, stopped = Tally(), 0, False
     try:
@@ -117,7 +114,7 @@ def report(results: Iterable[WorldResult], count: int, folder: Path) -> int:
     return 130 if stopped else 1 if tally.findings or tally.missed else 0
 
 
-def tell(result: WorldResult, folder: Path) -> None:
+def tell(result, folder):
     """One line, and the files."""
     seed, wrong, outcome = result.task.seed, result.task.wrong, result.outcome
     path = keep(folder, f"world-{seed}", write(document(seed, wrong), f"{outcome.kind}: {outcome.fact} (seed {seed})"))
@@ -126,12 +123,12 @@ def tell(result: WorldResult, folder: Path) -> None:
     print_line(f"seed {seed}{f' ({wrong})' if wrong else ''}: {outcome.kind}: {outcome.fact}  [{path}]")
 
 
-def print_line(line: str) -> None:
+def print_line(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help=f"worlds, at most {MOST} (default: %(default)s)")
     parser.add_argument(

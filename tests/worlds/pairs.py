@@ -4,71 +4,61 @@ A feature is what a world sets.  A fault is what strikes it, or what its limits 
 happened, a run says.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import Any
 
 from sim.results.journal import Happening
-from sim.runtime.result import Result
-from tests.worlds.draw import Document
 from tests.worlds.generator import document
-
-__all__ = ["FAULTS", "FEATURES", "MET", "Pairs", "faults_of", "features_of", "met"]
 
 MOST_TOLD = 12
 """Pairs that no world has."""
 
-World = Callable[[Document], Any]
 
-
-def _sections(world: Document, section: str) -> list[Document]:
+def _sections(world, section):
     """What the vertices of a world say in a section."""
     found = (vertex.get(section) for vertex in world["job"].values())
     return [row for row in found if isinstance(row, dict)]
 
 
-def _inputs(world: Document) -> list[Document]:
+def _inputs(world):
     return [
         edge for vertex in world["job"].values() for edge in vertex.get("input", {}).values() if isinstance(edge, dict)
     ]
 
 
-def _windows(**options: str) -> World:
+def _windows(**options):
     return lambda world: any(
         all(window.get(key) == value for key, value in options.items()) for window in _sections(world, "window")
     )
 
 
-def _window_with(key: str) -> World:
+def _window_with(key):
     return lambda world: any(key in window for window in _sections(world, "window"))
 
 
-def _state_with(key: str) -> World:
+def _state_with(key):
     return lambda world: any(key in state for state in _sections(world, "state"))
 
 
-def _watermark_with(key: str) -> World:
+def _watermark_with(key):
     return lambda world: any(key in source.get("watermark", {}) for source in _sections(world, "source"))
 
 
-def _checkpoint(key: str, *values: Any) -> World:
+def _checkpoint(key, *values):
     return lambda world: key in world["checkpoint"] and (not values or world["checkpoint"][key] in values)
 
 
-def _commit_with(key: str, value: str) -> World:
+def _commit_with(key, value):
     return lambda world: any(commit.get(key) == value for commit in _sections(world, "commit"))
 
 
-def _bounded(world: Document) -> bool:
+def _bounded(world):
     return all({"records", "records-per-subtask"} & set(source) for source in _sections(world, "source"))
 
 
-FEATURES: dict[str, World] = {
+FEATURES = {
     "windows of event time": _windows(time="event"),
     "windows of processing time": _windows(time="processing"),
     "sessions": _window_with("session"),
@@ -110,22 +100,22 @@ FEATURES: dict[str, World] = {
 """What is newer in a world -> whether a world has it."""
 
 
-def _struck(*keys: str) -> World:
+def _struck(*keys):
     return lambda world: any(key in fault for fault in world.get("faults", ()) for key in keys)
 
 
-def _slow_storage(world: Document) -> bool:
+def _slow_storage(world):
     storage = world.get("storage", {})
     return "slow" in storage or any("slow" in kind for kind in storage.values() if isinstance(kind, dict))
 
 
-def _may_exhaust(world: Document) -> bool:
+def _may_exhaust(world):
     """A restart strategy that gives up, and failures."""
     restart, kills = world["restart"], _struck("kill", "task-manager")(world)
     return kills and (restart.get("strategy") in ("none", "failure-rate") or "attempts" in restart)
 
 
-FAULTS: dict[str, World] = {
+FAULTS = {
     "a task fails": _struck("kill"),
     "a task manager is lost": _struck("task-manager"),
     "the JobManager is lost": _struck("job-manager"),
@@ -138,7 +128,7 @@ FAULTS: dict[str, World] = {
 }
 """What goes wrong in a world, or may -> whether it does so in this one."""
 
-MET: dict[str, Callable[[Result], bool]] = {
+MET = {
     "a checkpoint is declined": lambda result: _failed(result, "CHECKPOINT_DECLINED"),
     "a checkpoint expires": lambda result: _failed(result, "CHECKPOINT_EXPIRED"),
     "storage fails a checkpoint": lambda result: _failed(
@@ -149,38 +139,38 @@ MET: dict[str, Callable[[Result], bool]] = {
 """What only a run says -> whether it happened in this one."""
 
 
-def _failed(result: Result, *reasons: str) -> bool:
+def _failed(result, *reasons):
     """Whether a checkpoint failed for a reason that begins so."""
     return any(str(message).startswith(reasons) for message in result.checkpoints["failure_message"].dropna().unique())
 
 
-def met(result: Result) -> frozenset[str]:
+def met(result):
     return frozenset(name for name, happened in MET.items() if happened(result))
 
 
-def features_of(world: Document) -> frozenset[str]:
+def features_of(world):
     return frozenset(name for name, has in FEATURES.items() if has(world))
 
 
-def faults_of(world: Document) -> frozenset[str]:
+def faults_of(world):
     return frozenset(name for name, strikes in FAULTS.items() if strikes(world))
 
 
 class Pairs:
     """How many worlds have each feature together with each fault."""
 
-    def __init__(self, faults: Iterable[str] = FAULTS) -> None:
+    def __init__(self, faults=FAULTS):
         self.faults = tuple(faults)
         self.counts = Counter[tuple[str, str]]()
 
-    def add(self, features: Iterable[str], faults: Iterable[str]) -> None:
+    def add(self, features, faults):
         self.counts.update(product(features, faults))
 
     @property
-    def empty(self) -> list[tuple[str, str]]:
+    def empty(self):
         return [pair for pair in product(FEATURES, self.faults) if not self.counts[pair]]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self):
         width = max(map(len, FEATURES))
         yield f"{'pairs of feature and fault, worlds':{width}} " + " ".join(
             f"{number:>6}" for number in range(1, len(self.faults) + 1)
@@ -195,7 +185,7 @@ class Pairs:
             yield f"in no world: {pairs}{', ...' if len(self.empty) > MOST_TOLD else ''}"
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(prog="python -m tests.worlds.pairs", description=__doc__)
     parser.add_argument("--count", type=int, default=20_000, help="worlds to draw; none is run (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default: %(default)s)")

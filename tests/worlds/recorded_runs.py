@@ -4,8 +4,6 @@ One digest notices what many examples would: any change of what a run does.  Whe
 `python -m benchmarks.same CHECKOUT` shows where two versions differ.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 
@@ -13,13 +11,11 @@ from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from tests.worlds.generator import FOLDER
 
-__all__ = ["RECORDED", "WORLDS", "compute_digests"]
-
 RECORDED = FOLDER.parent / "recorded-runs.json"
 WORLDS = sorted(file.stem for file in FOLDER.glob("*.yaml"))
 
 
-def compute_digests(world: str) -> dict[str, str]:
+def compute_digests(world):
     """A digest of each table of the run of a world, of its journal and of its end."""
     (scenario,) = loads((FOLDER / f"{world}.yaml").read_text(), folder=FOLDER).scenarios
     result = simulate(scenario)

@@ -1,28 +1,9 @@
 """Random ways of checkpointing, clusters, storage and restarts; every one of them is sound."""
 
-from __future__ import annotations
 
-from typing import Any
-
-from tests.worlds.draw import Document, Draw
-
-__all__ = [
-    "draw_checkpoint",
-    "draw_cluster",
-    "draw_cores",
-    "draw_detection",
-    "draw_directories",
-    "draw_overheads",
-    "draw_recovery",
-    "draw_restart",
-    "draw_scheduler",
-    "draw_storage",
-]
-
-
-def draw_checkpoint(draw: Draw, job: Document) -> Document:
+def draw_checkpoint(draw, job):
     timeout = {"aligned-timeout": draw.pick("1 ms", "5 ms", "40 ms", "150 ms")}
-    options: Document = {"interval": draw.ms(60, 400), "timeout": draw.pick("250 ms", "600 ms", *["10 s"] * 5)}
+    options = {"interval": draw.ms(60, 400), "timeout": draw.pick("250 ms", "600 ms", *["10 s"] * 5)}
     options["tolerable-failed"] = 10**6 if draw.chance(0.9) else draw.pick(0, 2)
     if draw.chance(0.8):
         options["barriers"] = draw.pick("aligned", "unaligned", "unaligned", timeout)
@@ -65,8 +46,8 @@ CONSTANTS_OF_2 = {"buffers-per-channel", "floating-buffers-per-gate", "max-buffe
 """Flink 2.x has no such options."""
 
 
-def draw_cluster(draw: Draw) -> Document:
-    cluster: Document = draw.section(
+def draw_cluster(draw):
+    cluster = draw.section(
         0.3,
         latency=lambda: draw.pick("50 us", "3 ms"),
         nic=lambda: draw.pick("2 MB/s", "10 MB/s"),
@@ -82,7 +63,7 @@ def draw_cluster(draw: Draw) -> Document:
     return cluster
 
 
-def draw_cores(draw: Draw, world: Document) -> None:
+def draw_cores(draw, world):
     """Some clusters have few cores, and state that takes one of them.  Drawn behind all else."""
     if not draw.chance(0.1):
         return
@@ -96,8 +77,8 @@ def draw_cores(draw: Draw, world: Document) -> None:
     world["cluster"] |= draw.section(0.3, **{"on-core": lambda: draw.pick("10 %", "60 %")})
 
 
-def _network(draw: Draw) -> Document:
-    network: Document = {"segment-size": draw.pick("4 KiB", "4 KiB", "32 KiB")} | draw.section(
+def _network(draw):
+    network = {"segment-size": draw.pick("4 KiB", "4 KiB", "32 KiB")} | draw.section(
         0.5,
         buffers_per_channel=lambda: draw.pick(1, 2, 3),
         floating_buffers_per_gate=lambda: draw.pick(1, 2, 8),
@@ -122,8 +103,8 @@ def _network(draw: Draw) -> Document:
     return network
 
 
-def draw_storage(draw: Draw) -> Document:
-    storage: Document = draw.section(
+def draw_storage(draw):
+    storage = draw.section(
         0.3, inline_threshold=lambda: draw.pick("0 B", "1 kB"), metadata_latency=lambda: draw.pick("2 ms", "30 ms")
     )
     kind = draw.pick("flat", "flat", "dfs", "object-store")
@@ -164,9 +145,9 @@ def draw_storage(draw: Draw) -> Document:
     return storage
 
 
-def _dfs(draw: Draw) -> Document:
+def _dfs(draw):
     nodes = draw.pick(1, 3, 6)
-    dfs: Document = {"nodes": nodes, "bandwidth": draw.pick("1 MB/s", "4 MB/s", "20 MB/s")} | draw.section(
+    dfs = {"nodes": nodes, "bandwidth": draw.pick("1 MB/s", "4 MB/s", "20 MB/s")} | draw.section(
         0.4,
         replication=lambda: draw.pick(*(n for n in (1, 2, 3) if n <= nodes)),
         block=lambda: draw.pick("4 kB", "16 kB", "1 MB"),
@@ -182,7 +163,7 @@ def _dfs(draw: Draw) -> Document:
     return dfs
 
 
-def _slow_nodes(draw: Draw) -> Document:
+def _slow_nodes(draw):
     if draw.chance(0.25):
         return {"trace": "speeds.csv", "column": "speed", "machine": "machine"} | draw.section(
             0.5, time=lambda: "t_s", **{"from": lambda: draw.pick("200 ms", "1 s")}
@@ -192,7 +173,7 @@ def _slow_nodes(draw: Draw) -> Document:
     )
 
 
-def _object_store(draw: Draw) -> Document:
+def _object_store(draw):
     store = draw.section(
         0.6,
         bandwidth=lambda: draw.pick("1 MB/s", "10 MB/s", "unlimited"),
@@ -208,9 +189,9 @@ def _object_store(draw: Draw) -> Document:
     return store
 
 
-def draw_overheads(draw: Draw) -> Document:
+def draw_overheads(draw):
     """Calls take a millisecond, restarts a few: a run of seconds sees many of them."""
-    short: Document = {
+    short = {
         "trigger": "1 ms",
         "acknowledge": "1 ms",
         "complete": "1 ms",
@@ -228,7 +209,7 @@ def draw_overheads(draw: Draw) -> Document:
     return short | others
 
 
-def draw_restart(draw: Draw) -> Document:
+def draw_restart(draw):
     """Most restart without end; those that give up let the job fail."""
     strategy = draw.pick(
         "fixed-delay",
@@ -239,7 +220,7 @@ def draw_restart(draw: Draw) -> Document:
         "none" if draw.chance(0.3) else "fixed-delay",
     )
     heartbeat = draw.pick("150 ms", "500 ms")
-    restart: Document = {
+    restart = {
         "strategy": strategy,
         "connection-reset": "10 ms",
         "heartbeat-interval": heartbeat,
@@ -275,14 +256,14 @@ def draw_restart(draw: Draw) -> Document:
     )
 
 
-def draw_recovery(draw: Draw, world: Document) -> None:
+def draw_recovery(draw, world):
     """Some jobs recover captured output downstream, and run before they have processed what they recover.  Drawn behind all else."""
     if draw.chance(0.3):
         world["checkpoint"]["recover-output-on-downstream"] = draw.pick(True, True, False)
         world["checkpoint"] |= draw.section(0.8, during_recovery=lambda: draw.pick(True, True, False))
 
 
-def draw_detection(draw: Draw, world: Document) -> None:
+def draw_detection(draw, world):
     """How soon a lost task manager is missed, and by whom.  Drawn behind all else."""
     world["restart"] |= draw.section(
         0.4,
@@ -298,7 +279,7 @@ def draw_detection(draw: Draw, world: Document) -> None:
             fault["orderly"] = draw.pick(True, True, False)
 
 
-def draw_scheduler(draw: Draw, world: Document) -> None:
+def draw_scheduler(draw, world):
     """Some jobs go on with the slots there are, and are rescaled when others come.  Drawn behind all else."""
     if draw.chance(0.15):
         world["restart"] |= {"scheduler": "adaptive"} | draw.section(
@@ -312,7 +293,7 @@ def draw_scheduler(draw: Draw, world: Document) -> None:
         )
 
 
-def draw_exchanges(draw: Draw, world: Document) -> None:
+def draw_exchanges(draw, world):
     """What barriers may do between writers and a global committer.  Drawn behind all else."""
     for vertex in world["job"].values():
         commit = vertex.get("commit")
@@ -320,7 +301,7 @@ def draw_exchanges(draw: Draw, world: Document) -> None:
             commit["exchange"] = draw.pick("aligned", "as-job", "aligns-job")
 
 
-def draw_directories(draw: Draw) -> Any:
+def draw_directories(draw):
     return draw.section(
         0.5,
         paths=lambda: draw.pick("absolute", "relative-to-metadata", "relative-to-job"),

@@ -3,26 +3,18 @@
 What may be taken away, the largest first: sections, events, vertices, edges, keys; then values become plain.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import islice
-from typing import Any
 
 from sim.model.schema.job import upstream_of
-from tests.worlds.draw import Document, rescales
+from tests.worlds.draw import rescales
 
-__all__ = ["shrink"]
-
-Holds = Callable[[Document], bool]
-Place = tuple[str | int, ...]
 NEEDED = {("version",), ("job",), ("checkpoint",), ("run",), ("run", "duration"), ("run", "seed")}
 TOLERANT = {("checkpoint", "tolerable-failed"): 10**6}
 
 
-def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu_s: float = 20) -> Document:
+def shrink(document, holds, *, most_tries=1000, most_cpu_s=20):
     """The smallest document found for which `holds` is true; it is true for `document`."""
     left, smaller, began = most_tries, True, time.process_time()
     while smaller:
@@ -40,7 +32,7 @@ def shrink(document: Document, holds: Holds, *, most_tries: int = 1000, most_cpu
     return document
 
 
-def _candidates(document: Document) -> Iterator[Document]:
+def _candidates(document):
     """One change each; the most promising first."""
     for key in [name for name in document if (name,) not in NEEDED]:
         yield _without(document, (key,))
@@ -54,14 +46,14 @@ def _candidates(document: Document) -> Iterator[Document]:
         yield from _plainer(document, place, value)
 
 
-def _is_needed(place: Place) -> bool:
+def _is_needed(place):
     """Edges go one by one and never all; without the others the file is none."""
     edge = place[0] == "job" and len(place) in (3, 4) and place[2] in ("input", "source") and place[3:] != ("record",)
     named = place[0] == "job" and place[2:3] == ("input",) and place[-1] == "from"
     return edge or named or place[-1] in ("ship", "at", "mean", "cv", "count", "nodes", "size")
 
 
-def _walk(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+def _walk(value, place):
     """Every place below, the outer ones first."""
     pairs = (
         list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
@@ -72,25 +64,25 @@ def _walk(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
         yield from _walk(below, (*place, key))
 
 
-def _without(document: Document, place: Place) -> Document:
+def _without(document, place):
     changed = deepcopy(document)
     del _at(changed, place[:-1])[place[-1]]
     return changed
 
 
-def _with(document: Document, place: Place, value: Any) -> Document:
+def _with(document, place, value):
     changed = deepcopy(document)
     _at(changed, place[:-1])[place[-1]] = value
     return changed
 
 
-def _at(document: Any, place: Place) -> Any:
+def _at(document, place):
     for step in place:
         document = document[step]
     return document
 
 
-def _without_vertex(document: Document, name: str) -> Document | None:
+def _without_vertex(document, name):
     """Its readers read what it read."""
     changed = deepcopy(document)
     gone = changed["job"].pop(name)
@@ -113,14 +105,14 @@ def _without_vertex(document: Document, name: str) -> Document | None:
     return changed
 
 
-def _without_edges(document: Document) -> Iterator[Document]:
+def _without_edges(document):
     for name, vertex in document["job"].items():
         inputs = vertex.get("input", {})
         if len(inputs) > 1:
             yield from (_without(document, ("job", name, "input", upstream)) for upstream in inputs)
 
 
-def _plainer(document: Document, place: Place, value: Any) -> Iterator[Document]:
+def _plainer(document, place, value):
     """The same key with a value that is easier to read."""
     key = place[-1]
     if isinstance(value, dict):
@@ -146,7 +138,7 @@ def _plainer(document: Document, place: Place, value: Any) -> Iterator[Document]
             yield _with(document, place, "hash")
 
 
-def _smaller_numbers(document: Document, place: Place, value: int) -> Iterator[Document]:
+def _smaller_numbers(document, place, value):
     key = place[-1]
     if key in ("parallelism", "files", "count", "max-concurrent") or (len(place) > 1 and place[-2] == "parallelism"):
         yield from (_with(document, place, less) for less in range(1, min(value, 4)))

@@ -16,8 +16,6 @@ from sim.model.scenario import Action, Scenario
 from sim.model.sinks import Commit, Flush
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
-__all__ = ["FAULTS", "STRATEGIES", "Strategy", "quick_restarts"]
-
 Change = Callable[[Scenario], Scenario]
 
 
@@ -29,18 +27,18 @@ class Strategy:
     why: str = ""  # what is wrong with it
 
 
-def options(**changes: object) -> Change:
+def options(**changes):
     return lambda base: replace(base, checkpoint=replace(base.checkpoint, **changes))  # type: ignore[arg-type]
 
 
-def barriers(kind: str, timeout_ms: int = 0) -> Change:
+def barriers(kind, timeout_ms=0):
     return options(barriers=Barriers(kind, timeout_ms * MS))  # type: ignore[arg-type]
 
 
-def commits(**changes: object) -> Change:
+def commits(**changes):
     """Other terms for the sink's transactions."""
 
-    def change(base: Scenario) -> Scenario:
+    def change(base):
         vertices = (
             v if v.commit is None else replace(v, commit=replace(v.commit, **changes)) for v in base.job.vertices
         )  # type: ignore[arg-type]
@@ -49,25 +47,25 @@ def commits(**changes: object) -> Change:
     return change
 
 
-def one_committer(base: Scenario) -> Scenario:
+def one_committer(base):
     """A task of its own behind all writers commits."""
     job = commits(committer="global")(base).job
     inlet = Input("sink", "global", service=Distribution(10_000), record_bytes=Distribution(50))
     return replace(base, job=Job((*job.vertices, Vertex("committer", inputs=(inlet,), committer_of="sink"))))
 
 
-def upload(policy: str) -> Change:
+def upload(policy):
     """The sink's files are uploaded behind the barrier (FLINK-37375); what an abort does to them."""
     return options(operator_io="async", abort_policy=policy)
 
 
-def stop(how: str) -> Change:
+def stop(how):
     """The job is stopped with a savepoint in mid-run, and its sources would have gone on."""
     return lambda base: replace(base, actions=(Action(1700 * MS, stop=how),))  # type: ignore[arg-type]
 
 
-def both(*changes: Change) -> Change:
-    def change(base: Scenario) -> Scenario:
+def both(*changes):
+    def change(base):
         for change in changes:
             base = change(base)
         return base
@@ -117,11 +115,11 @@ STRATEGIES = (
 )
 
 
-def struck(*faults: Fault) -> Change:
+def struck(*faults):
     return lambda base: replace(base, faults=faults)
 
 
-FAULTS: dict[str, Change] = {
+FAULTS = {
     "nothing": lambda base: base,
     "a task fails": struck(Fault(Kill("stage0", 0), When((900 * MS, 1500 * MS)))),
     "a sink fails": struck(Fault(Kill("sink", 1), When((777 * MS, 1490 * MS, 2140 * MS)))),
@@ -134,7 +132,7 @@ FAULTS: dict[str, Change] = {
 }
 
 
-def quick_restarts(base: Scenario) -> Scenario:
+def quick_restarts(base):
     """Failures cost tens of milliseconds, so that a run of seconds sees several."""
     restart = Restart(
         "fixed-delay",
@@ -149,7 +147,7 @@ def quick_restarts(base: Scenario) -> Scenario:
     )
 
 
-def base() -> Scenario:
+def base():
     """300 records per source, about three seconds of work, checkpoints every 450 ms; the sink writes files and commits them."""
     vertices = chain(2, sink_ns=8 * MS, rate=150).vertices
     vertices = tuple(replace(v, source=replace(v.source, total=350)) if v.source is not None else v for v in vertices)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,8 @@ from tests.worlds.pairs import FAULTS, MET, Pairs
 from tests.worlds.wrong import WRONG
 
 if TYPE_CHECKING:
-    from tests.worlds.nightly import WorldResult
+    pass
 
-__all__ = ["Tally"]
 
 ENOUGH = 40  # worlds of a wrong strategy, one of which must be caught
 
@@ -33,7 +31,7 @@ class Tally:
     cpu_s: float = 0
     pairs: Pairs = field(default_factory=lambda: Pairs((*FAULTS, *MET)))
 
-    def add(self, result: WorldResult) -> None:
+    def add(self, result):
         wrong, outcome = result.task.wrong, result.outcome
         # an error is noticed as well
         noticed = ("violated", "crash", "unaccounted") if wrong in BROKEN else ("violated",)
@@ -55,11 +53,11 @@ class Tally:
         self.cpu_s += outcome.cpu_s
 
     @property
-    def missed(self) -> list[str]:
+    def missed(self):
         """Wrong strategies that had their chance and were never caught."""
         return [name for name in WRONG if self.worlds[name] >= ENOUGH and not self.caught[name]]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self):
         yield "key, worlds that set it, worlds caught with it when a rule is broken"
         for key in sorted(all_keys() - set(EXCEPTIONS)):
             yield f"  {key:45} {self.set_in[key]:7} {self.caught_with[key]:7}"
@@ -75,7 +73,7 @@ class Tally:
             f"CPU {self.cpu_s:.0f} s, {1000 * self.cpu_s / max(1, done):.0f} ms per world"
         )
 
-    def found(self) -> Iterator[str]:
+    def found(self):
         yield f"findings: {sum(map(len, self.findings.values()))} worlds, {len(self.findings)} kinds"
         for finding, seeds in sorted(self.findings.items(), key=lambda pair: -len(pair[1])):
             yield f"  {len(seeds)} x {finding} (seeds {', '.join(map(str, seeds[:3]))})"

@@ -1,7 +1,5 @@
 """Every record reaches the commit once, whatever happens on the way: runs against the same job undisturbed, record by record."""
 
-from __future__ import annotations
-
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
@@ -9,19 +7,18 @@ from functools import cache
 
 import pytest
 
-from sim.model.scenario import Scenario
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from tests.invariants.injected_worlds import WORLDS
 from tests.invariants.injections import INJECTIONS
 from tests.worlds.account import account, not_compared, undisturbed
-from tests.worlds.traced import Traced, traced
+from tests.worlds.traced import traced
 
 RECORDS = Counter({("orders", 0): 400, ("orders", 1): 400, ("rates", 0): 150})
 JOBS = 3  # of which only the last one comes to the end of its data
 
 
-def world(name: str, fan_out: float = 1) -> Scenario:
+def world(name, fan_out=1):
     document = deepcopy(WORLDS[name])
     document["job"]["count"]["fan-out"] = fan_out
     if "instances" in document:
@@ -31,7 +28,7 @@ def world(name: str, fan_out: float = 1) -> Scenario:
 
 
 @cache
-def twin(name: str, fan_out: float = 1) -> Traced:
+def twin(name, fan_out=1):
     """What comes of the world if nothing happens."""
     return traced(undisturbed(world(name, fan_out)))
 

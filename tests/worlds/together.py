@@ -1,26 +1,20 @@
 """What must come together for some mistakes to show, and seldom does by chance.  One world in four has one such set."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from tests.worlds.draw import Document, Draw, resized
+from tests.worlds.draw import Draw, resized
 from tests.worlds.events import movable
-
-__all__ = ["TOGETHER", "draw_together"]
 
 SHARE = 0.25
 """... of the worlds."""
 
 
-def draw_together(seed: int, world: Document) -> None:
+def draw_together(seed, world):
     """Drawn behind all else, from numbers of its own: all other worlds stay what they were."""
     draw = Draw(f"together {seed}")
     if draw.chance(SHARE):
         draw.choice(list(TOGETHER.values()))(draw, world)
 
 
-def _plain(world: Document) -> list[str]:
+def _plain(world):
     """Vertices that may have a window, or another one."""
     changed = resized(world)
     return [
@@ -33,19 +27,19 @@ def _plain(world: Document) -> list[str]:
     ]
 
 
-def _subtask(draw: Draw, world: Document) -> str:
+def _subtask(draw, world):
     vertex = draw.choice(sorted(world["job"]))
     return f"{vertex}[{draw.randrange(world['job'][vertex].get('parallelism', 1))}]"
 
 
-def _kills(draw: Draw, world: Document, *times_ms: int) -> None:
+def _kills(draw, world, *times_ms):
     """Tasks fail at these times, in place of all else that goes wrong."""
     world["faults"] = [
         {"kill": draw.pick("random-task", _subtask(draw, world)), "at": f"{at_ms} ms"} for at_ms in times_ms
     ]
 
 
-def _an_idle_source(draw: Draw, world: Document) -> None:
+def _an_idle_source(draw, world):
     """A source pauses and goes on, another one does not, and a window reads both."""
     plain = _plain(world)
     if not plain:
@@ -79,7 +73,7 @@ def _an_idle_source(draw: Draw, world: Document) -> None:
     world["job"][name]["input"]["i0"] = "hash"
 
 
-def _slices(draw: Draw, world: Document) -> None:
+def _slices(draw, world):
     """Records stay in windows that slide, and a task is restarted meanwhile."""
     plain = _plain(world)
     if not plain:
@@ -94,7 +88,7 @@ def _slices(draw: Draw, world: Document) -> None:
     world.setdefault("faults", []).append({"kill": _subtask(draw, world), "at": draw.ms(400, 1200)})
 
 
-def _new_leader(draw: Draw, world: Document) -> None:
+def _new_leader(draw, world):
     """Few restarts are allowed, and a new JobManager counts them anew."""
     _forget_savepoints(world)
     attempts = draw.pick(1, 2, 3)
@@ -111,14 +105,14 @@ def _new_leader(draw: Draw, world: Document) -> None:
     }
 
 
-def _forget_savepoints(world: Document) -> None:
+def _forget_savepoints(world):
     """A JobManager that is lost behind the request of a savepoint is drawn nowhere, see `draw_faults`."""
     world.pop("rescale", None)
     if "instances" not in world:
         world.pop("actions", None)
 
 
-def _few_attempts(draw: Draw, world: Document) -> None:
+def _few_attempts(draw, world):
     """More tasks fail than the restart strategy allows."""
     attempts = draw.pick(0, 1, 2)
     begin_ms, step_ms = draw.randint(100, 300), draw.randint(150, 300)
@@ -126,7 +120,7 @@ def _few_attempts(draw: Draw, world: Document) -> None:
     world["restart"] = {"strategy": "fixed-delay", "attempts": attempts, "delay": draw.ms(1, 20)}
 
 
-def _regions(draw: Draw, world: Document) -> None:
+def _regions(draw, world):
     """All subtasks of the same number are a region: no other one restarts with it."""
     subtasks = draw.pick(2, 2, 3)
     _forget_savepoints(world)
@@ -149,7 +143,7 @@ def _regions(draw: Draw, world: Document) -> None:
     world["restart"] = {"strategy": "fixed-delay", "delay": draw.ms(1, 60), "failover": "region"}
 
 
-def _ends_in_turn(draw: Draw, world: Document) -> None:
+def _ends_in_turn(draw, world):
     """A short branch ends, a checkpoint knows that, and then a task fails.  Each task waits for its own last checkpoint."""
     readers = [name for name, vertex in world["job"].items() if "input" in vertex and "window" not in vertex]
     if not readers or any(action.get("stop") == "drain" for action in world.get("actions", ())):
@@ -173,7 +167,7 @@ def _ends_in_turn(draw: Draw, world: Document) -> None:
     _kills(draw, world, draw.randint(400, 900))
 
 
-def _long_backlog(draw: Draw, world: Document) -> None:
+def _long_backlog(draw, world):
     """A source reads its history for a second, and checkpoints are rarer meanwhile."""
     sources = [name for name, vertex in world["job"].items() if "source" in vertex]
     vertex = world["job"][draw.choice(sources)]
@@ -190,7 +184,7 @@ def _long_backlog(draw: Draw, world: Document) -> None:
     world["checkpoint"]["interval-during-backlog"] = draw.pick("300 ms", "500 ms", "1 s", "off")
 
 
-def _rescaled_in_flight(draw: Draw, world: Document) -> None:
+def _rescaled_in_flight(draw, world):
     """What waits in the channels, and lies in files, is dealt out among other subtasks."""
     job = world["job"]
     names = [
@@ -221,7 +215,7 @@ def _rescaled_in_flight(draw: Draw, world: Document) -> None:
     world["rescale"] = {"at": draw.ms(200, 700), "from": "checkpoint", "parallelism": {name: after}}
 
 
-def _saved_tables(draw: Draw, world: Document) -> None:
+def _saved_tables(draw, world):
     """Savepoints in Flink's own format between incremental checkpoints of the same tables."""
     names = [name for name, vertex in world["job"].items() if "input" in vertex]
     vertex = world["job"][draw.choice(names)]
@@ -243,11 +237,11 @@ def _saved_tables(draw: Draw, world: Document) -> None:
     ]
 
 
-def _at_ms(action: Document) -> int:
+def _at_ms(action):
     return int(action["at"].removesuffix(" ms"))
 
 
-def _lost_machine(draw: Draw, world: Document) -> None:
+def _lost_machine(draw, world):
     """State has local copies, some on the disk of a machine that is lost."""
     names = [name for name, vertex in world["job"].items() if "input" in vertex]
     vertex = world["job"][draw.choice(names)]
@@ -261,7 +255,7 @@ def _lost_machine(draw: Draw, world: Document) -> None:
     ]
 
 
-TOGETHER: dict[str, Callable[[Draw, Document], None]] = {
+TOGETHER = {
     "an idle source beside an active one": _an_idle_source,
     "slices behind a restart": _slices,
     "a new JobManager with few attempts": _new_leader,

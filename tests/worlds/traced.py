@@ -8,25 +8,17 @@ the places of records are not known.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
-from sim.runtime.job_instance import JobInstance
 from sim.runtime.simulate import Chain
 from tests.oracle import ReferencePlane, oracle
 
 if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
     from sim.plane.spec import PlaneSpec
-    from sim.protocol.commit import Committable
-    from sim.runtime.context import TaskSnapshot
-    from sim.runtime.job_instance import InitialState
-    from tests.oracle.parts import Channel, Identity
 
-__all__ = ["Lineage", "Traced", "traced"]
 
 Lineage = tuple[str, int, int]
 """Vertex and index of the source, ordinal there."""
@@ -45,7 +37,7 @@ class Traced:
     committed: dict[str, Counter[Lineage]] = field(default_factory=dict)  # by vertex
 
 
-def traced(scenario: Scenario) -> Traced:
+def traced(scenario):
     """Run it to its end."""
     result = Traced()
     chain = _TracedChain(scenario, result)
@@ -80,11 +72,11 @@ def traced(scenario: Scenario) -> Traced:
 class _TracedChain(Chain):
     """Jobs in planes that know the identity of every record."""
 
-    def __init__(self, scenario: Scenario, result: Traced) -> None:
+    def __init__(self, scenario, result):
         super().__init__(scenario, oracle, check=False)
         self.result = result
 
-    def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
+    def instance(self, scenario, beginning):
         with patch("sim.runtime.job_instance.build", lambda spec, _: ReferencePlane(spec, identities=True)):
             instance = super().instance(scenario, beginning)
         if beginning is not None:
@@ -93,16 +85,16 @@ class _TracedChain(Chain):
         return instance
 
 
-def _plane(instance: JobInstance) -> ReferencePlane:
+def _plane(instance):
     return cast("ReferencePlane", instance.plane)
 
 
-def _watch_commits(instances: list[JobInstance], committed: dict[str, Counter[Lineage]]) -> None:
+def _watch_commits(instances, committed):
     """Count the commits of the last instance; the earlier instances know what its snapshot holds."""
     output, names = instances[-1].output, instances[-1].names
     commit = output.commit
 
-    def watched(fresh: Iterable[Committable], checkpoint: int) -> None:
+    def watched(fresh, checkpoint):
         several = list(fresh)
         for transaction in several:
             name = names[transaction.writer]
@@ -112,7 +104,7 @@ def _watch_commits(instances: list[JobInstance], committed: dict[str, Counter[Li
     output.commit = watched  # type: ignore[method-assign]
 
 
-def _records(instances: list[JobInstance], writer: tuple[str, int], transaction: Committable) -> Iterator[Lineage]:
+def _records(instances, writer, transaction):
     """What a transaction holds; one that a job began with is counted as the job before it counts."""
     *earlier, instance = instances
     if instance.beginning is not None and transaction.epoch <= instance.beginning.snapshot.checkpoint:
@@ -126,13 +118,13 @@ def _records(instances: list[JobInstance], writer: tuple[str, int], transaction:
         yield from [("nobody", 0, 0)] * (end - begin - len(known))
 
 
-def _hand_over(old: JobInstance, new: JobInstance, beginning: InitialState) -> None:
+def _hand_over(old, new, beginning):
     """The identities of what the snapshot holds."""
     number = {name: task for task, name in enumerate(new.names)}
     names, before, after = old.names, _plane(old), _plane(new)
     parts = old.job.files.parts(beginning.snapshot)
 
-    def renumbered(records: Iterable[Identity]) -> list[Identity]:
+    def renumbered(records):
         return [(number[names[task]], ordinal) if task >= 0 else (task, ordinal) for task, ordinal in records]
 
     pairs = zip(old.spec.vertices, new.spec.vertices, strict=True)
@@ -172,7 +164,7 @@ def _hand_over(old: JobInstance, new: JobInstance, beginning: InitialState) -> N
             ]
 
 
-def _places(channel: Channel, parts: Mapping[int, TaskSnapshot]) -> tuple[int, int, int]:
+def _places(channel, parts):
     """At the cut: the first record its reader holds back, the first not read, the first not written."""
     part, at = parts[channel.reader.number], channel.reader.channels_in.index(channel)
     read = int(part.position.records_out[at])

@@ -6,28 +6,18 @@ import re
 import signal
 import time
 import traceback
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
-import pandas as pd
-
-from sim.model.scenario import Scenario
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.writer import write
-from sim.runtime.job_instance import JobInstance
-from sim.runtime.result import Result
 from sim.runtime.simulate import NOT_STOPPED, simulate
 from tests.oracle import oracle
 from tests.worlds.account import account, undisturbed
-from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
 from tests.worlds.pairs import met
-
-__all__ = ["Outcome", "differences", "limited_cpu", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
@@ -50,17 +40,17 @@ class Outcome:
     met: frozenset[str] = frozenset()  # what happened to it: kinds of `pairs.MET`
 
     @property
-    def finding(self) -> str:
+    def finding(self):
         """What it comes down to: without numbers and names of vertices."""
         plain = re.sub(r"(record|byte|channel)s? (is|are)\b", r"\1s are", f"{self.kind} {self.fact}".strip())
         return re.sub(r"\b[smk][0-9k]\b", "V", re.sub(r"\d+(\.\d+)?", "N", plain)).replace("VN", "V")
 
 
-def run_document(document: Document, *, compare: bool = False, patience: int = PATIENCE) -> Outcome:
+def run_document(document, *, compare=False, patience=PATIENCE):
     return run_text(write(document, "A world."), compare=compare, patience=patience)
 
 
-def run_text(text: str, *, compare: bool = False, patience: int = PATIENCE) -> Outcome:
+def run_text(text, *, compare=False, patience=PATIENCE):
     """`compare`: the reference engine must say the same as the compiled one, and every record must come as it does if nothing fails.
 
     `patience`: see PATIENCE.
@@ -78,7 +68,7 @@ def run_text(text: str, *, compare: bool = False, patience: int = PATIENCE) -> O
     return replace(outcome, cpu_s=time.process_time() - began)
 
 
-def differences(first: Result, second: Result) -> list[str]:
+def differences(first, second):
     """Names of tables, columns and other results that are not the same to the byte."""
     names = [name for name in ("job_status", "ended_ns", "violations") if getattr(first, name) != getattr(second, name)]
     if list(first.journal) != list(second.journal):
@@ -94,7 +84,7 @@ def differences(first: Result, second: Result) -> list[str]:
     return names
 
 
-def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
+def _run(scenario, *, compare, patience):
     result = simulate(scenario)
     if compare and (names := differences(result, simulate(scenario, engine=oracle))):
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
@@ -107,7 +97,7 @@ def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     return _patiently(scenario, result, patience)
 
 
-def _patiently(scenario: Scenario, result: Result, patience: int) -> Outcome:
+def _patiently(scenario, result, patience):
     """A job may go on for ever if that is its world's doing: no checkpoint comes through, and nothing is lost.
 
     What is found out with the least work comes first.
@@ -121,7 +111,7 @@ def _patiently(scenario: Scenario, result: Result, patience: int) -> Outcome:
     return _excused(scenario, longer, LAST_PATIENCE) if outcome.kind == "endless" else outcome
 
 
-def _excused(scenario: Scenario, result: Result, times: int) -> Outcome:
+def _excused(scenario, result, times):
     """`times`: for so many times its duration the world without limits may run."""
     outcome = _judged(scenario, result)
     if outcome.kind == "endless" and (_hangs(scenario, result) or _held_up(scenario, result, times)):
@@ -129,25 +119,25 @@ def _excused(scenario: Scenario, result: Result, times: int) -> Outcome:
     return outcome
 
 
-def _longer(scenario: Scenario, times: int) -> Scenario:
+def _longer(scenario, times):
     return replace(scenario, run=replace(scenario.run, duration_ns=times * scenario.run.duration_ns))
 
 
-def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
+def _held_up(scenario, result, times):
     """By limits of its world: `limits` says when they are the reason."""
-    jobs: list[JobInstance] = []
+    jobs = []
     free = simulate(_longer(lifted(scenario, result), times), attach=jobs.append)
     goes_on = _judged(scenario, free).kind == "" or _hangs(scenario, free)
     return goes_on and exceeded(scenario, result, free, _longest_write_ns(jobs))
 
 
-def _longest_write_ns(jobs: Iterable[JobInstance]) -> int:
+def _longest_write_ns(jobs):
     """The time of the slowest file, whether a checkpoint writes it or a task at its end."""
     files = (file for job in jobs for file in job.context.storage.files)
     return max((file.durable_ns - file.created_ns for file in files if file.durable_ns is not None), default=0)
 
 
-def _judged(scenario: Scenario, result: Result) -> Outcome:
+def _judged(scenario, result):
     kind, fact, status = "", "", result.job_status
     if found := (*result.violations, *result.repetitions):
         kind, fact = "violated", str(found[0]).splitlines()[0]
@@ -163,7 +153,7 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
     return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns, met=met(result))
 
 
-def _unfinished(scenario: Scenario, result: Result) -> bool:
+def _unfinished(scenario, result):
     """Its sources end, nobody waits for what is never said, nothing fails for ever, and yet it runs."""
     bounded = all(vertex.source is None or vertex.source.total is not None for vertex in scenario.job.vertices)
     goes_on = any(action.stop is not None for action in scenario.actions) or any(
@@ -174,12 +164,12 @@ def _unfinished(scenario: Scenario, result: Result) -> bool:
     return bounded and not waits and not fails and (result.job_status == "RUNNING" or NOT_STOPPED in result.job_status)
 
 
-def _may_fail(scenario: Scenario) -> bool:
+def _may_fail(scenario):
     restart = scenario.restart
     return restart.strategy in ("none", "failure-rate") or restart.attempts is not None
 
 
-def _hangs(scenario: Scenario, result: Result) -> bool:
+def _hangs(scenario, result):
     """Its tasks wait for each other, as Flink's do where barriers that overtook meet others that are forced to align.
 
     With naive ends they also do so without a checkpoint.  A task that closes declines until its readers have read its
@@ -194,7 +184,7 @@ def _hangs(scenario: Scenario, result: Result) -> bool:
     return any(result.checkpoints.loc[unfinished, "x_standstill"].tail(1))
 
 
-def _pace(result: Result) -> str:
+def _pace(result):
     """How a job spends its time that does not end."""
     restarts = len(result.recoveries)
     late = _late(result)
@@ -206,13 +196,13 @@ def _pace(result: Result) -> str:
     return f"its late checkpoints are {', '.join(sorted(set(late['status'])))}"
 
 
-def _late(result: Result) -> pd.DataFrame:
+def _late(result):
     """The checkpoints of its second half."""
     rows = result.checkpoints
     return rows[rows["trigger_timestamp"] > result.ended_ns / 2e6] if len(rows) else rows
 
 
-def _crash(error: Exception) -> str:
+def _crash(error):
     """Class, place and first line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/sim/" in frame.filename]
     place = f" in {frames[-1].filename.rsplit('/sim/', 1)[-1]}:{frames[-1].name}" if frames else ""
@@ -220,10 +210,10 @@ def _crash(error: Exception) -> str:
 
 
 @contextmanager
-def limited_cpu(cpu_s: float) -> Iterator[None]:
+def limited_cpu(cpu_s):
     """TimeoutError after so much processor time of this process."""
 
-    def stop(_signal: int, _frame: object) -> NoReturn:
+    def stop(_signal, _frame):
         raise TimeoutError(f"the run takes more than {cpu_s:g} s of processor time")
 
     before = signal.signal(signal.SIGPROF, stop)

@@ -1,18 +1,11 @@
 """The table of verdicts: every strategy meets every fault, the checkers say what became of exactly-once."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from sim.invariants.violation import Violation
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
-from tests.worlds.strategies import FAULTS, STRATEGIES, Strategy, base
-
-__all__ = ["TABLE", "run", "table", "verdict"]
+from tests.worlds.strategies import FAULTS, STRATEGIES, base
 
 TABLE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- verdicts -->\n", "<!-- /verdicts -->\n"
@@ -28,22 +21,22 @@ SHORT_FACTS = {
 
 
 @cache
-def run(strategy: Strategy, fault: str) -> Result:
+def run(strategy, fault):
     return simulate(FAULTS[fault](strategy.change(base())))
 
 
-def verdict(strategy: Strategy, fault: str) -> str:
+def verdict(strategy, fault):
     """``sound``, or what was broken; of at-least-once also what came twice as it was asked to."""
     result = run(strategy, fault)
     unfinished = [] if result.job_status == "FINISHED" else [f"ends {result.job_status}"]
     return ", ".join(sorted({*map(word, (*result.violations, *result.repetitions)), *unfinished})) or "sound"
 
 
-def word(violation: Violation) -> str:
+def word(violation):
     return next((short for part, short in SHORT_FACTS.items() if part in violation.fact), violation.fact)
 
 
-def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
+def table(verdicts):
     lines = [
         "Written by `python -m tests.worlds.verdicts`: one small bounded job with a transactional sink that writes files.",
         "",
@@ -55,7 +48,7 @@ def table(verdicts: Iterable[tuple[Strategy, dict[str, str]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
+def main():
     verdicts = [(strategy, {fault: verdict(strategy, fault) for fault in FAULTS}) for strategy in STRATEGIES]
     before, rest = TABLE.read_text().split(BEGIN)
     written = table(verdicts)

@@ -1,15 +1,7 @@
 """Strategies known to be wrong, as changes of a sound world: some of their worlds must be caught."""
 
-from __future__ import annotations
 
-from collections.abc import Callable
-
-from tests.worlds.draw import Document
-
-__all__ = ["WRONG"]
-
-
-def _committing(world: Document) -> list[Document]:
+def _committing(world):
     """Vertices that commit, with the details of it written out."""
     vertices = [vertex for vertex in world["job"].values() if vertex.get("commit", "none") != "none"]
     for vertex in vertices:
@@ -18,7 +10,7 @@ def _committing(world: Document) -> list[Document]:
     return vertices
 
 
-def _counting(world: Document) -> None:
+def _counting(world):
     """Unequal channels into a slow reader, and a failure."""
     world["checkpoint"] |= {"barriers": "at-least-once"}
     for vertex in world["job"].values():
@@ -33,7 +25,7 @@ def _counting(world: Document) -> None:
     world["faults"] = [{"kill": "random-task", "at": "700 ms"}]
 
 
-def _have_two_subtasks(vertex: Document) -> None:
+def _have_two_subtasks(vertex):
     """Without what is said of others, or of all that they emit."""
     vertex["parallelism"] = 2
     vertex["source"].pop("backlog", None)
@@ -44,7 +36,7 @@ def _have_two_subtasks(vertex: Document) -> None:
         vertex["service-factor"] = factors
 
 
-def _dropping(world: Document) -> None:
+def _dropping(world):
     """With files, so that something can be dropped, and checkpoints that are aborted."""
     for vertex in _committing(world):
         vertex["flush"] = {"share": "100 %", "bytes": "20 kB"}
@@ -58,22 +50,22 @@ def _dropping(world: Document) -> None:
     world["checkpoint"].pop("staging", None)
 
 
-def _expiring(world: Document) -> None:
+def _expiring(world):
     for vertex in _committing(world):
         vertex["commit"]["transaction-timeout"] = "100 ms"
 
 
-def _finishing_afterwards(world: Document) -> None:
+def _finishing_afterwards(world):
     world.pop("rescale", None)
     world.pop("instances", None)
     world["actions"] = [{"stop": "savepoint-then-finish", "at": "400 ms"}]
 
 
-def _finish(how: str) -> Callable[[Document], None]:
+def _finish(how):
     return lambda world: world["checkpoint"].update({"finish": how})
 
 
-WRONG: dict[str, Callable[[Document], None]] = {
+WRONG = {
     "at least once": _counting,
     "upload dropped on abort": _dropping,
     "commit at finish": _finish("commit-at-finish"),

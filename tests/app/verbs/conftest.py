@@ -50,14 +50,14 @@ def both_ways(tmp_path, monkeypatch):
     return call
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     """Path below the folder -> bytes."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
 
 
-def report_of(folder: str) -> str:
+def report_of(folder):
     """The page that the command `report` makes of a folder, as people read it."""
     done = CliRunner().invoke(
         app, ["report", folder, "-o", f"{folder}.html"], prog_name="ckptsim", catch_exceptions=False

@@ -68,13 +68,13 @@ def kept(tmp_path_factory, short_trials):
     return found
 
 
-def read(page: str) -> str:
+def read(page):
     """The words of a page, one blank between them."""
     text = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", page, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def sentences(printed: str) -> list[str]:
+def sentences(printed):
     """Lines of prose: a cell of a table stands two blanks from the next."""
     lines = [
         " ".join(line.split())
@@ -84,7 +84,7 @@ def sentences(printed: str) -> list[str]:
     return [in_words_of(line) for line in lines if len(line.split()) > 3]
 
 
-def in_words_of(line: str) -> str:
+def in_words_of(line):
     """A page has words for names of columns."""
     return re.sub(r"\b\w+_(ms|bytes|per_second)\b", lambda name: in_words(name[0]), line)
 

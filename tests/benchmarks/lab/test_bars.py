@@ -1,7 +1,5 @@
 """Each bar asks its own rows, and says what was reached."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

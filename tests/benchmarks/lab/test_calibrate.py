@@ -1,7 +1,5 @@
 """`python -m benchmarks.lab calibrate`: a folder of recordings in, one file out; what cannot be read is named."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

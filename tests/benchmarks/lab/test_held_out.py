@@ -1,10 +1,7 @@
 """Jobs unlike all that constants come from: what a prediction made for others says about them (tests/data/held-out)."""
 
-from __future__ import annotations
-
 from functools import cache
 
-import pandas as pd
 import pytest
 
 from benchmarks.lab import read
@@ -19,18 +16,18 @@ MIXED_SIZES = {"fanout2-join-aligned"}  # records of two sizes go on together; e
 
 
 @cache
-def table(name: str) -> pd.DataFrame:
+def table(name):
     return judged(truth(HELD_OUT / f"{name}.json.gz", seeds=(1,))).set_index("quantity")
 
 
-def errors(name: str, quantity: str, *, above: float = 0) -> list[float]:
+def errors(name, quantity, *, above=0):
     """Each vertex that shows the quantity."""
     rows = table(name)
     rows = rows[(rows.index == quantity) & (rows["observed_p50"] > above)]
     return [float(error) for error in rows["relative_error"].abs()]
 
 
-def sinks(name: str) -> list[str]:
+def sinks(name):
     config = read(HELD_OUT / f"{name}.json.gz").config
     return [node.id for node in config.nodes if not config.is_read(node.id)]
 
@@ -61,7 +58,7 @@ def test_the_pace_of_the_sinks_stays_close(name):
     assert pace.max() <= 0.04
 
 
-def row(name: str, quantity: str, vertex: str | None = None) -> pd.Series:
+def row(name, quantity, vertex=None):
     rows = table(name).loc[[quantity]]
     return rows[rows["vertex"].isna()].iloc[0] if vertex is None else rows[rows["vertex"] == vertex].iloc[0]
 

@@ -1,7 +1,5 @@
 """``python -m benchmarks.lab validate``: what is read is judged, what is not is named, and the exit code says which."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

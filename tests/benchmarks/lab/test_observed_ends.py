@@ -1,7 +1,5 @@
 """Ends are read off what the operators logged: final commits, and the end of the job."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

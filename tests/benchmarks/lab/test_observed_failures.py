@@ -1,7 +1,5 @@
 """Failures are read off what the operators logged: when they serve again, what is replayed, when they have caught up."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

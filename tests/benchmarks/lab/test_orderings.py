@@ -1,7 +1,5 @@
 """Recordings that differ in one setting are found by their configurations, and predictions must put them in the same order."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

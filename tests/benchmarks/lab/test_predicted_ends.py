@@ -1,7 +1,5 @@
 """Ends and failures of a simulated run are measured as those of a recorded one."""
 
-from __future__ import annotations
-
 from benchmarks.lab.predicted_ends import of_ends_and_failures
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate

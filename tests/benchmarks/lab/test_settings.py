@@ -1,7 +1,5 @@
 """A setting is what can be set on its own: two keys for one choice are one, the same change everywhere is one."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.lab.config import Configuration

@@ -1,7 +1,5 @@
 """Requests and failures are dated from the submission; a run begins when all tasks run."""
 
-from __future__ import annotations
-
 from benchmarks.lab import Recording
 from benchmarks.lab.startup import startup_ms
 from sim.model.scenario import Overheads

@@ -1,7 +1,6 @@
 """State of real Flink, checkpoint by checkpoint: what was written, what is referred to, when the compactions show."""
 
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,7 +9,6 @@ from benchmarks.lab import read
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from sim.runtime.result import Result
 from sim.runtime.simulate import simulate
 from tests.places import RECORDINGS
 
@@ -18,12 +16,12 @@ ROCKSDB = RECORDINGS / "rocksdb-incremental-p2-aligned.json.gz"
 
 
 @cache
-def simulated(path: Path) -> Result:
+def simulated(path):
     document, question, comments, _ = to_document(read(path))
     return simulate(loads(write(document, question, comments), name="recorded").scenarios[0])
 
 
-def both(path: Path, column: str) -> pd.DataFrame:
+def both(path, column):
     """(observed, predicted) of each checkpoint that was completed."""
     recorded, predicted = read(path).checkpoints_table(), simulated(path).checkpoints
     observed = recorded[recorded["status"] == "COMPLETED"].set_index("id")[column]

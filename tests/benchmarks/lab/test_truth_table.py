@@ -1,7 +1,5 @@
 """Predictions are held to recordings of real Flink: the errors are small, the orderings right, and nothing is skipped silently."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +16,6 @@ from sim.jobs.evidence.prediction import (
     truth,
 )
 from sim.jobs.observations import observation_table, observed
-from sim.model.scenario import Scenario
 from sim.runtime.simulate import simulate
 from tests.places import RECORDINGS
 
@@ -26,11 +23,11 @@ NAN = float("nan")
 
 
 @cache
-def table(name: str) -> pd.DataFrame:
+def table(name):
     return judged(truth(RECORDINGS / f"{name}.json.gz", seeds=(1,)))
 
 
-def value(name: str, quantity: str, vertex: str = "") -> float:
+def value(name, quantity, vertex=""):
     rows = table(name)
     return float(rows[(rows["quantity"] == quantity) & (rows["vertex"].fillna("") == vertex)]["predicted_p50"].iloc[0])
 
@@ -97,7 +94,7 @@ def test_slow_flushes_add_up_before_the_barrier_only():
     assert {0, 1, 2} <= before["predicted"] <= {0, 1, 2, 3}
 
 
-def clusters(name: str) -> dict[str, set[int]]:
+def clusters(name):
     """How many flushes of 2 s there are in each checkpoint but the first; -1: the rest is more than 400 ms."""
     runs = [replace(imported(name), run=replace(imported(name).run, seed=seed)) for seed in (1, 2)]
     recorded = observed(read(RECORDINGS / f"{name}.json.gz"))
@@ -109,7 +106,7 @@ def clusters(name: str) -> dict[str, set[int]]:
     return {kind: {int(ms // 2_000) if ms % 2_000 < 400 else -1 for ms in values} for kind, values in durations.items()}
 
 
-def imported(name: str) -> Scenario:
+def imported(name):
     return scenario_of(read(RECORDINGS / f"{name}.json.gz"))
 
 

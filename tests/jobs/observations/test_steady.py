@@ -1,7 +1,5 @@
 """Runs are judged over whole checkpoints, once they have settled."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sim.jobs.observations import growth_per_ms, steady_window

@@ -1,7 +1,5 @@
 """Sums of independent values have the law that they have on paper."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

@@ -12,7 +12,7 @@ integers = st.integers(0, MASK32)
 INVERSE = pow(0x45D9F3B, -1, 2**32)
 
 
-def unmixed(x: int) -> int:
+def unmixed(x):
     """mix32 backwards; x ^ (x >> 16) is its own inverse."""
     for _ in range(2):
         x = (x ^ (x >> 16)) * INVERSE & MASK32

@@ -19,7 +19,7 @@ class Whole(str):
     __slots__ = ()
 
 
-def but(*changes: tuple[str, str]) -> str:
+def but(*changes):
     """BASE with some texts replaced."""
     text = BASE
     for old, new in changes:
@@ -28,25 +28,25 @@ def but(*changes: tuple[str, str]) -> str:
     return Whole(text)
 
 
-def ending(lines: str) -> str:
+def ending(lines):
     return Whole(BASE + lines)
 
 
-def scenario(wrong: str) -> str:
+def scenario(wrong):
     """BASE with `old => new` replaced or with more lines; a whole text as it is."""
     if isinstance(wrong, Whole):
         return wrong
     return but(tuple(wrong.split(" => "))) if " => " in wrong else ending(wrong)
 
 
-def aliases() -> str:
+def aliases():
     """Nine nested tens: a thousand million values in ten lines."""
     levels = ["x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     levels += [f"x{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 10)}]" for i in range(1, 9)]
     return ending("\n".join(levels))
 
 
-BROKEN: dict[str, tuple[str, ...]] = {
+BROKEN = {
     # keys
     "misspelt key": (
         "parallelism: 2}\n  b => paralelism: 2}\n  b",

@@ -1,7 +1,5 @@
 """`environment:` of a scenario: by name or file, under `overheads:`, and every mistake at its place."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

@@ -1,7 +1,6 @@
 """The numbers in a sentence, each as text, with its unit; random worlds compared, and the sentences about them."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,7 +16,7 @@ NUMBER = re.compile(
 ID = re.compile(r"[Cc]heckpoint (?P<id>\d+)(?: of job (?P<job>\d+))?(?: of replication (?P<replication>\d+))?")
 
 
-def numbers(sentence: str, names: Iterable[str] = ()) -> list[str]:
+def numbers(sentence, names=()):
     """``numbers("takes 5.7 s of 'sink' (busy 99 %)") == ["5.7 s", "99 %"]``; ids of checkpoints and `names` are left out."""
     for name in sorted({name for name in names if name}, key=len, reverse=True):
         sentence = sentence.replace(name, "NAME")

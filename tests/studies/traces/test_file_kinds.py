@@ -149,7 +149,7 @@ def test_outages_in_parquet(tmp_path):
     assert found["quarantine", "o"]["line"].tolist() == [3]
 
 
-def bomb(inner: bytes, times: int) -> bytes:
+def bomb(inner, times):
     packed = io.BytesIO()
     with gzip.open(packed, "wb") as stream:
         for _ in range(times):

@@ -1,7 +1,5 @@
 """Files of environments: written to be read back, and the one that comes with the package is what our own recordings say."""
 
-from __future__ import annotations
-
 from typer.testing import CliRunner
 
 from benchmarks.lab.__main__ import app

@@ -12,7 +12,7 @@ SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 
 @cache
-def phrases(*changes: str) -> list[str]:
+def phrases(*changes):
     return envelope().unvalidated(load(SEVERE, list(changes)).scenarios)
 
 
