@@ -9,7 +9,7 @@ import pytest
 from sim.explain.causes import SlowPlace, _nodes, _slowest, slow_file
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import NOTABLE, WIDTH, Account, AccountLine, duration, sentence, text, title
-from sim.explain.what_if import WhatIf, changed, what_if
+from sim.explain.what_if import _RULES, WhatIf, what_if
 from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind, PathPart
 
@@ -32,8 +32,9 @@ def scenario():
 
 
 def after(kind, scenario, vertex=None):
-    return changed(
-        kind, scenario, None if vertex is None else next(own for own in scenario.job.vertices if own.name == vertex)
+    _, change = _RULES[kind]
+    return change(
+        scenario, None if vertex is None else next(own for own in scenario.job.vertices if own.name == vertex)
     )
 
 
