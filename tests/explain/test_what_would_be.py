@@ -32,7 +32,7 @@ def scenario():
 
 
 def after(kind, scenario, vertex=None):
-    _, change = _RULES[kind]
+    _, change = _RULES.get(kind, ("", lambda *_: None))
     return change(
         scenario, None if vertex is None else next(own for own in scenario.job.vertices if own.name == vertex)
     )
