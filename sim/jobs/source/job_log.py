@@ -256,7 +256,12 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
             if shared.ended_ms >= 0
             else "no line has a time, so it is not a log of a JobManager"
         )
-        if running is not None:
+        if running is not None and running.failures:
+            running.lost, running.attempts, running.ended_ms = shared.lost, shared.attempts, shared.ended_ms
+            running.fresh_restarts = shared.fresh_restarts if len(jobs) == 1 else 0
+            times = f"{running.failures} time{'s' * (running.failures > 1)}"
+            unless = " ".join([f"job {running.job} failed {times} before one was triggered.", *log_remarks(running)])
+        elif running is not None:
             unless = (
                 f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
             )

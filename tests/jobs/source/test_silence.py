@@ -362,6 +362,20 @@ def test_a_log_of_a_job_without_checkpoints_says_so(tmp_path):
         told(tmp_path, ("06:09:00", STATE))
 
 
+def test_a_job_that_fails_before_each_checkpoint_is_not_said_to_run_without(tmp_path):
+    lines = [
+        ("06:09:00", STATE),
+        switched("06:09:10", "RUNNING", "RESTARTING"),
+        switched("06:09:20", "RESTARTING", "RUNNING"),
+    ]
+    lines += [switched("06:09:30", "RUNNING", "FAILING"), switched("06:09:31", "FAILING", "FAILED")]
+
+    with pytest.raises(
+        ValueError, match="failed 2 times before one was triggered.*failed for good at .*, after 1 restart"
+    ):
+        told(tmp_path, *lines)
+
+
 def test_a_running_job_is_silent_by_its_rest_api():
     def point(number, status, took=1000):
         return RecordedCheckpoint(

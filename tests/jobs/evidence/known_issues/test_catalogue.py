@@ -249,3 +249,16 @@ def test_a_defect_of_a_connector_occurs_on_some_versions_of_flink(version, appli
     failure = ["faults=[{kill: map, at: 30 s}]", f"cluster.version={version}"]
 
     assert applies == found(*sink, *failure).get("delta#467")
+
+
+@pytest.mark.parametrize(("connector", "applies"), [("iceberg-v2", True), ("iceberg-v1", False), ("hudi", False)])
+def test_a_defect_of_sink_v2_spares_committers_of_their_own(connector, applies):
+    """Hudi has a coordinator, and Iceberg's FlinkSink operators of its own."""
+    changes = [
+        f"job.sink.connector={connector}",
+        "job.sink.commit=as-connector",
+        "checkpoint.barriers=unaligned",
+        "cluster.version=1.18.1",
+    ]
+
+    assert ("FLINK-36287" in found(*changes)) == applies
