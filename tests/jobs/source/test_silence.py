@@ -371,7 +371,7 @@ def test_a_job_that_fails_before_each_checkpoint_is_not_said_to_run_without(tmp_
     lines += [switched("06:09:30", "RUNNING", "FAILING"), switched("06:09:31", "FAILING", "FAILED")]
 
     with pytest.raises(
-        ValueError, match="failed 2 times before one was triggered.*failed for good at .*, after 1 restart"
+        ValueError, match=r"failed 2 times before one was triggered.*failed for good at .*, after 1 restart"
     ):
         told(tmp_path, *lines)
 
