@@ -299,7 +299,9 @@ class AsyncIO:
 
     latency: Distribution = option(Kind.DURATION_LAW, MISSING, "Request -> answer.")
     capacity: int = option(
-        Kind.POSITIVE, 100, "Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."
+        Kind.POSITIVE,
+        100,
+        "Requests under way per subtask; with so many, the task waits.  Answers leave in order (orderedWait).  Default: 100, as in Flink.",
     )
 
 

@@ -162,7 +162,12 @@ class Disk:
     """The local disk of each task manager."""
 
     bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
-    space_bytes: int | None = option(Kind.SIZE, None, "Full is a failure.")
+    space_bytes: int | None = option(
+        Kind.SIZE,
+        None,
+        "Room for files that sinks stage, which fail without it, and for local copies of heap state, which are left out then.\n"
+        "RocksDB's own files and links are not counted.",
+    )
     slow: SlowPlaces | None = option(Kind.PART, None, "The disks of some task managers are slow, for a while.")
 
     def completed(self, at: At) -> Disk:
