@@ -87,7 +87,7 @@ class Situation:
     shares: Mapping[str, float]  # part -> share of the exceeding time; they sum to 1, or are 0 if nothing is known
     milliseconds: Mapping[str, float]  # part -> time [ms] spent by the slowest tenth of checkpoints
     checkpoint_ms: float = 0.0
-    uploaded_bytes: float = 0.0  # per checkpoint, all subtasks
+    uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] of a recovery
     is_recovered: bool = True  # within its trial
     breaks: tuple[str, ...] = ()  # exceeded limits
@@ -134,6 +134,8 @@ COLUMNS: dict[str, str] = {
 _JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
 _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
 """Parts that residuals of a history lengthen (`sim.model.randomness`)."""
+_ALIKE = 0.8
+"""Share of the slowest checkpoints' duration from which the median one is like them."""
 FULL = 0.98
 """Minimum busy share of a subtask that counts as fully busy."""
 
@@ -184,8 +186,10 @@ def dominant(situation: Situation) -> str:
         return f"{ms_text(total_ms)}: nothing holds checkpoints up"
     sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
-        rate = situation.uploaded_bytes / own_ms * 1e3
-        return f"{sentence} ({bytes_text(situation.uploaded_bytes)} at {bytes_text(rate)}/s)"
+        written = bytes_text(situation.uploaded_bytes)
+        if situation.checkpoint_ms < _ALIKE * total_ms:  # what the slowest ones write is not known
+            return f"{sentence} (the median checkpoint writes {written})"
+        return f"{sentence} ({written} at {bytes_text(situation.uploaded_bytes / own_ms * 1e3)}/s)"
     return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
 
 

@@ -134,7 +134,14 @@ def test_a_recovery_is_divided_by_what_was_left_to_do():
             "18 s of 20 s: barriers wait behind data ('sink' is full)",
         ),
         ({"milliseconds": {SYNC: 18_000.0}, "full": "sink"}, "18 s of 18 s: synchronous parts"),
-        ({"milliseconds": {UPLOAD: 2000.0}, "uploaded_bytes": 4e9}, "2 s of 2 s: upload of state (4 GB at 2 GB/s)"),
+        (
+            {"milliseconds": {UPLOAD: 2000.0}, "uploaded_bytes": 4e9, "checkpoint_ms": 1900.0},
+            "2 s of 2 s: upload of state (4 GB at 2 GB/s)",
+        ),
+        (
+            {"milliseconds": {UPLOAD: 702.0}, "uploaded_bytes": 2.5e6, "checkpoint_ms": 90.0},
+            "702 ms of 702 ms: upload of state (the median checkpoint writes 2.5 MB)",
+        ),
         ({"milliseconds": {UPLOAD: 2000.0}}, "2 s of 2 s: upload of state"),
         (
             {"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "milliseconds": {SYNC: 1.0}},
