@@ -103,24 +103,33 @@ def falls_behind(
     run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
 ) -> bool:
     """Return True if the backlog grows permanently: before the first fault without being worked off later, or after restarts."""
-    restarts, begun = run["recoveries"], run["checkpoints"]["trigger_timestamp"] / 1e3
-    waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
+    restarts, waiting = run["recoveries"], run["series"]["backlog"].groupby(run["series"]["time"]).sum()
     before = _keeping_up(run, edges, warmup_s, fault_s)
     if before is not None and before.falls_short:
         is_before = waiting.index <= before.until_s
         return not waiting[~is_before].min() <= MAX_REMAINING_SHARE * waiting[is_before].max()
     if not (restarts["caught_up"] >= 0).any():
         return False
-    since_s = float(restarts["caught_up"].max()) / 1e3
+    return overload_since(run, edges, float(restarts["caught_up"].max()) / 1e3, warmup_s=warmup_s) is not None
+
+
+def overload_since(
+    run: Tables, edges: Sequence[tuple[str, str]], since_s: float, *, warmup_s: float = 0.0
+) -> KeepingUp | None:
+    """Return the rates from a time on, or None if the backlog does not grow steadily since then."""
+    begun, waiting = (
+        run["checkpoints"]["trigger_timestamp"] / 1e3,
+        run["series"]["backlog"].groupby(run["series"]["time"]).sum(),
+    )
     quarters = np.array(
         [part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)]
     )
     steps = np.diff(quarters)
     is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
     if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _MIN_TRIGGERS):
-        return False  # the growth may be due to one slow checkpoint
-    after = _keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
-    return after is not None and after.falls_short
+        return None  # the growth may be due to one slow checkpoint
+    after = _keeping_up({**run, "recoveries": run["recoveries"].iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
+    return after if after is not None and after.falls_short else None
 
 
 def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:

@@ -39,7 +39,7 @@ from sim.results.consequences import (
 )
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
-from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, falls_behind, keeping_up
+from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, falls_behind, keeping_up, overload_since
 from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,
@@ -847,6 +847,13 @@ def _interruptions(result: Result) -> Iterator[str]:
             f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
         ]
         yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
+    planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
+    late_s = (planned_s + result.ended_ns / 1e9) / 2  # by then what is replayed has been emitted
+    if planned_s >= 0 and (rates := overload_since(result.tables, scenario.job.edges, late_s)):
+        yield (
+            f"After the planned restart sources emit {per_second_text(rates.emitted_per_second)} of "
+            f"{per_second_text(rates.due_per_second)} that are due, and their backlog grows"
+        )
 
 
 def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:

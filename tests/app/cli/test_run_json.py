@@ -78,7 +78,7 @@ def test_the_json_has_what_the_screen_says(printed):
 
     assert list(unsaid(screen, machine)) == []
     assert machine["after_a_failure"] == "A failure stops the job and replays as much under all of them."
-    assert {"p50", "The", "failed", "unknown", "lost", "longest"} == {
+    assert {"p50", "The", "What", "failed", "unknown", "lost", "longest"} == {
         line.split()[1].rstrip(":") for line in machine["outcomes"]
     }
     assert [row["kind"] for row in machine["recoveries"]["aligned"]] == ["task"]

@@ -266,3 +266,20 @@ def test_a_savepoint_that_expires_keeps_checkpoints_waiting():
     verdict = compare(loads(text), jobs=1, check=False).verdict
 
     assert "Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; " in verdict
+
+
+@pytest.mark.parametrize(("parallelism", "is_enough"), [(1, False), (3, True)])
+def test_a_rescale_that_leaves_a_job_too_small_is_told(parallelism, is_enough):
+    """Each subtask serves 250/s, and 400/s come: samples of the second half say 249/s."""
+    text = (
+        "version: 1\njob:\n  src: {source: {rate: 400/s, record: 300 B}}\n  op: {input: {src: hash}, service: 4 ms, parallelism: 2}\n"
+        f"checkpoint: {{interval: 4 s}}\nrescale: {{at: 10 s, parallelism: {{op: {parallelism}}}}}\nrun: {{duration: 60 s}}\n"
+    )
+    found = compare(loads(text), jobs=1, check=False)
+
+    said = [text for text in found.interruptions if "planned restart sources" in text]
+    assert said == (
+        []
+        if is_enough
+        else ["After the planned restart sources emit 249/s of 400/s that are due, and their backlog grows."]
+    )
