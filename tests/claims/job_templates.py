@@ -85,7 +85,21 @@ def are_slow(told, match):
         int(match["n"]) == len(told.slow) > 0
         and int(match["of"]) == len(told.usual)
         and same_ms(match["limit"], told.limit_ms)
+        and (match["write"] is None or written_is(told, match))
     )
+
+
+def written_is(told, match):
+    """Medians of what slow checkpoints and all others write, one at least twice the other."""
+    slow, others = (
+        median(
+            point.checkpointed_size
+            for point in told.usual
+            if (point in told.slow) == is_slow and point.checkpointed_size >= 0
+        )
+        for is_slow in (True, False)
+    )
+    return (match["write"], match["rest"]) == (bytes_text(slow), bytes_text(others)) and slow >= 2 * others
 
 
 def none_is_slow(told, match):
@@ -543,7 +557,12 @@ TEMPLATES = (
         known,
     ),
     template("median", r"Median (?P<ms>MS)", median_is),
-    template("slow", r"(?P<n>\d+) of (?P<of>\d+) completed ones (?:is|are) slow \(over (?P<limit>MS)\)", are_slow),
+    template(
+        "slow",
+        r"(?P<n>\d+) of (?P<of>\d+) completed ones (?:is|are) slow \(over (?P<limit>MS)\)"
+        r"(?:: they write (?P<write>SIZE), the others (?P<rest>SIZE) \(medians\))?",
+        are_slow,
+    ),
     template(
         "none is slow",
         r"(?:Before that, )?none of the (?P<of>\d+) completed ones is slow \(over (?P<limit>MS)\); the longest took "

@@ -200,5 +200,10 @@ UNEXERCISED = {
     "its manager ends",
     "no places",
     "nearly late",
+    "no subtasks",
+    "path goes on",
+    "durations rise",
+    "rhythm of every",
+    "what comes as often",
 }
 """Hardly any checkpoint of a recording has one: unit tests of `tests/jobs/history` do."""

@@ -287,5 +287,5 @@ def test_each_template_is_exercised_and_true(tmp_path):
     assert [template.name for template in TEMPLATES if not exercised[template.name]] == UNEXERCISED
 
 
-UNEXERCISED = ["if aligned", "resamples"]
-"""`tests/advice` has them: aligned barriers fit as well where unaligned ones are advised, and a race of many runs."""
+UNEXERCISED = ["few runs", "if aligned", "resamples"]
+"""`tests/advice` has them: three runs that do not settle a choice, aligned barriers fit as well where unaligned ones are advised, and a race of many runs."""

@@ -292,6 +292,21 @@ def test_the_size_of_all_state_is_not_told_as_written(tmp_path, written, says):
     assert f"took 350 ms, with 8 GB of state ({says})." in text
 
 
+@pytest.mark.parametrize(
+    ("written", "says"), [(3 * 10**9, ": they write 3 GB, the others 400 MB (medians)."), (5 * 10**8, ".")]
+)
+def test_slow_checkpoints_that_write_a_multiple_are_said_to(tmp_path, written, says):
+    rows = [
+        row(n, "COMPLETED", 20_000 if n in (13, 17) else 5_000 + n, state_size=10**10, checkpointed_size=4 * 10**8)
+        for n in range(11, 21)
+    ]
+    slow = [own | {"checkpointed_size": written} if own["id"] in (13, 17) else own for own in rows]
+
+    assert f"2 of 10 completed ones are slow (over 7.5 s){says}" in told(tmp_path, listed(*slow, completed=20)).replace(
+        "))", ")"
+    )
+
+
 def test_times_after_the_year_9999(tmp_path):
     assert "9999-12-31 23:59:59" in told(
         tmp_path, listed(row(1, "FAILED", 5, trigger_timestamp=10**16, failure_message="x"))
