@@ -288,4 +288,4 @@ def test_each_template_is_exercised_and_true(tmp_path):
 
 
 UNEXERCISED = ["few runs", "if aligned", "resamples"]
-"""`tests/advice` has them: three runs that do not settle a choice, aligned barriers fit as well where unaligned ones are advised, and a race of many runs."""
+"""`tests/advice` has them: three runs that do not settle a choice, aligned barriers that fit where unaligned ones are advised, many runs."""
