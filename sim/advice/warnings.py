@@ -29,10 +29,6 @@ JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task f
 _GIVES_UP = "the restart strategy gives up before there are slots"
 
 
-def _recovers(ms: float) -> str:
-    return f"recovers in {ms_text(ms)}" if math.isfinite(ms) else "does not recover within its trial"
-
-
 @dataclass(frozen=True, slots=True)
 class FailingTask:
     """Recovery from a failing task, if a lost TaskManager is judged."""
@@ -55,8 +51,11 @@ class FailingTask:
         if self.slots_ms is not None:
             judged += ", as heartbeats happen to fall"
         today = "" if self.today_ms is None else f" (today {ms_text(self.today_ms)})"
-        recovers = "" if self.recovery_ms is None else _recovers(self.recovery_ms)
-        also = f" A failing task, whose slots stay, {recovers}{today}." if recovers else ""
+        also = ""
+        if self.recovery_ms is not None:
+            within = f"recovers in {ms_text(self.recovery_ms)}"
+            recovers = within if math.isfinite(self.recovery_ms) else "does not recover within its trial"
+            also = f" A failing task, whose slots stay, {recovers}{today}."
         now = f" Today it fails the job: {_GIVES_UP}." if self.today_gives_up else ""
         return f"{judged}.{now}{also}"
 

@@ -97,14 +97,13 @@ class Belonging:
         if number == IDLE:
             self.idle[channel] = read
             marks = self.marks[channel]
-            if (
-                self.hold_ns and marks
-            ):  # they leave with the next window, or with the latest that the channel has reached
+            if not self.hold_ns:
+                return
+            if marks:  # they leave with the next window, or with the latest that the channel has reached
                 following_ns = self.end_until(time_ns) + self.step_ns
-                marks[-1:] = (
-                    [(marks[-1][0], read)] if marks[-1][0] >= following_ns else [marks[-1], (following_ns, read)]
-                )
-            if not self.hold_ns or marks:
+                if marks[-1][0] >= following_ns:
+                    following_ns, _ = marks.pop()
+                marks.append((following_ns, read))
                 return
             number = time_ns
         elif number == ACTIVE:

@@ -69,9 +69,14 @@ def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> fl
     return records / seconds if seconds else 0.0
 
 
+def backlog(series: pd.DataFrame) -> pd.Series[float]:
+    """Return the records in the backlogs of all sources, by time [s]."""
+    return series["backlog"].groupby(series["time"]).sum()
+
+
 def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
     """Return the growth of the sources' backlog in records/s; negative if the backlog shrinks."""
-    waiting = series["backlog"].groupby(series["time"]).sum()
+    waiting = backlog(series)
     counted = waiting[waiting.index > warmup_s]
     if counted.empty:
         return 0.0
@@ -103,9 +108,10 @@ def falls_behind(
     run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
 ) -> bool:
     """Return True if the backlog grows permanently: before the first fault without being worked off later, or after restarts."""
-    restarts, waiting = run["recoveries"], run["series"]["backlog"].groupby(run["series"]["time"]).sum()
+    restarts = run["recoveries"]
     before = _keeping_up(run, edges, warmup_s, fault_s)
     if before is not None and before.falls_short:
+        waiting = backlog(run["series"])
         is_before = waiting.index <= before.until_s
         return not waiting[~is_before].min() <= MAX_REMAINING_SHARE * waiting[is_before].max()
     if not (restarts["caught_up"] >= 0).any():
@@ -117,10 +123,7 @@ def overload_since(
     run: Tables, edges: Sequence[tuple[str, str]], since_s: float, *, warmup_s: float = 0.0
 ) -> KeepingUp | None:
     """Return the rates from a time on, or None if the backlog does not grow steadily since then."""
-    begun, waiting = (
-        run["checkpoints"]["trigger_timestamp"] / 1e3,
-        run["series"]["backlog"].groupby(run["series"]["time"]).sum(),
-    )
+    begun, waiting = run["checkpoints"]["trigger_timestamp"] / 1e3, backlog(run["series"])
     quarters = np.array(
         [part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)]
     )
@@ -137,7 +140,7 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
     if restarts is not None and len(restarts):
         fault_s = min(fault_s, float(restarts["failed"].min()) / 1e3)
     calm = series[(series["time"] <= fault_s).to_numpy()]
-    waiting = calm["backlog"].groupby(calm["time"]).sum()
+    waiting = backlog(calm)
     waiting = waiting[waiting.index > warmup_s]
     last = waiting.iloc[-len(waiting) // 4 :]
     if (

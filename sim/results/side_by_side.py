@@ -57,9 +57,8 @@ class Single:
 class Singles(NamedTuple):
     """Single checkpoints and failures of a strategy that sentences refer to.  None: there is no such checkpoint."""
 
-    median: (
-        Single | None
-    )  # of an even number, the faster one of the two in the middle, or the slower one if they differ
+    # of an even number, the faster one of the two in the middle, or the slower one if they differ
+    median: Single | None
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason

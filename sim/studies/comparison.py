@@ -39,7 +39,7 @@ from sim.results.consequences import (
 )
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
-from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, falls_behind, keeping_up, overload_since
+from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, backlog, falls_behind, keeping_up, overload_since
 from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,
@@ -901,11 +901,11 @@ def _failure_sentences(result: Result) -> Iterator[str]:
 
 def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the peak of the load whose backlog the job works off for longest, if records wait for a second and more."""
-    waiting = series.groupby("time")["backlog"].sum()
+    waiting = backlog(series)
     is_high = waiting > MAX_REMAINING_SHARE * waiting.max()
     found = []
     for _, own in waiting[is_high].groupby((~is_high).cumsum()[is_high]):
-        top_s = float(own.idxmax())
+        top_s = float(own.index[int(own.to_numpy().argmax())])
         rest_s = waiting.index[(waiting.index > top_s) & (waiting <= MAX_REMAINING_SHARE * own.max())]
         found.append(((rest_s[0] if len(rest_s) else waiting.index[-1]) - top_s, top_s, own.max(), len(rest_s) > 0))
     if found and series["lag"].max() >= 1:

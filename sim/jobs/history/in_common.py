@@ -477,9 +477,9 @@ def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequenc
             best = min(best, (p * tests, every, phase))
     p, every, phase = best
     if every:
-        ids = [f"{point.id}" for point in points if point.id % every == phase]
+        ids = [point.id for point in points if point.id % every == phase]
         yield (
-            f"Slow ones keep a rhythm of {every} checkpoints: {sum(name in {*map(str, slow_ids)} for name in ids)} of the {len(slow_ids)} are "
-            f"among {first_names(ids, 4)} (p = {p:.2g}, corrected for {tests} rhythms). Look for what comes as often: merges of RocksDB, which "
-            "begin with 4 files of level 0, timers, windows, or another job on the same storage."
+            f"Slow ones keep a rhythm of {every} checkpoints: {len(slow_ids.intersection(ids))} of the {len(slow_ids)} are "
+            f"among {first_names([*map(str, ids)], 4)} (p = {p:.2g}, corrected for {tests} rhythms). Look for what comes as often: merges of "
+            "RocksDB, which begin with 4 files of level 0, timers, windows, or another job on the same storage."
         )

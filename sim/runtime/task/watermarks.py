@@ -30,9 +30,8 @@ class WatermarkGenerator(TaskPart):
         if windows is not None:
             windows.clock = self
         job = context.scenario.job
-        self._behind_ns = (
-            self.watermark.lateness_ns - job.lateness_ns
-        )  # windows wait for what all sources have in common
+        # windows wait for what all sources have in common
+        self._behind_ns = self.watermark.lateness_ns - job.lateness_ns
         self._ends = {
             (window.step_ns, (window.phase_ns + wait_ns) % window.step_ns)
             for window in job.event_time_windows.values()
