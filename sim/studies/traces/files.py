@@ -6,11 +6,9 @@ import csv
 import io
 import json
 import re
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
@@ -20,7 +18,6 @@ import pyarrow.parquet as pq
 
 from sim.jobs.source.recorded_job import ZIP, RecordingError
 from sim.jobs.source.rest_client import Client
-from sim.jobs.source.saved import is_answer
 from sim.jobs.source.secrets import masked_text
 from sim.model.series.monitoring import MonitoringError, MonitoringTable, NotRecordsError, table_of_document
 from sim.model.series.tables import cell_text
@@ -31,13 +28,12 @@ from sim.studies.traces.parsing import GZIP, SCALE_HINT, TraceFileError, TraceLi
 from sim.studies.traces.reading import (
     RowOrigin,
     labelled_windows,
-    log_rows,
     monitoring_rows,
     quarantined,
     read_rows,
-    recording_rows,
     rows_batch,
     table_rows,
+    with_arrivals_counted,
 )
 
 # Tables in Parquet: any whose columns a format knows, and OpenDC's models of failures, with the time to the next one and its duration.
@@ -122,20 +118,21 @@ def local_copy(place: str) -> Iterator[str]:
 
 # ---- Reading a file below a folder or bucket, within a Spark task: its kind, by content, and its rows.
 
-MAX_JSON, MAX_LOG = 64 << 20, 2 << 30
-"""Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
+MAX_JSON = 64 << 20
+"""Limit in bytes of documents, which are parsed as a whole."""
 HEAD = 1 << 16
 _LOG_LINE = re.compile(
     rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE
 )
+_OF_JOBS = "`ckptsim import` reads logs, answers and archives of a job"
 _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
-    source = RowOrigin(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
+    source = RowOrigin(file.trace, file.path)
     try:
-        yield from _rows(source, file, choices)
+        yield from with_arrivals_counted(source, _rows(source, file, choices))
     except TraceFileError as error:
         yield quarantined(source, str(error))
     except (OSError, pa.ArrowException) as error:
@@ -145,27 +142,23 @@ def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.Record
 
 def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
     filesystem, base = filesystem_of(file.root)
-    places = [f"{base}/{path}" for path in file.paths]
-    if file.folder is not None:
-        yield from _answers(source, filesystem, base, file)
-        return
-    with filesystem.open_input_file(places[0]) as stream:
+    with filesystem.open_input_file(f"{base}/{file.path}") as stream:
         head = _head(stream)
         stream.seek(0)
         if head[:4] == b"PAR1":
             yield from parquet_rows(source, stream, choices)
-            return
-        if not _is_log(file, head):
-            if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-                yield from _document_rows(source, stream, choices)
-            elif head[:2] in _BYTE_ORDER:
-                yield quarantined(source, "is UTF-16: save it as UTF-8")
-            elif b"\0" in head:
-                yield quarantined(source, "is no text, and nothing else we know")
-            else:
-                yield from read_rows(source, stream, choices)
-            return
-    yield from _logs(source, filesystem, places)
+        elif head[: len(ZIP)] == ZIP:
+            yield quarantined(source, f"is a zip: {_OF_JOBS}")
+        elif _LOG_LINE.search(head):
+            yield quarantined(source, f"is a log: {_OF_JOBS}")
+        elif head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+            yield from _document_rows(source, stream, choices)
+        elif head[:2] in _BYTE_ORDER:
+            yield quarantined(source, "is UTF-16: save it as UTF-8")
+        elif b"\0" in head:
+            yield quarantined(source, "is no text, and nothing else we know")
+        else:
+            yield from read_rows(source, stream, choices)
 
 
 def _head(stream: Any) -> bytes:
@@ -179,72 +172,27 @@ def _head(stream: Any) -> bytes:
         return b""
 
 
-def _is_log(file: TraceFile, head: bytes) -> bool:
-    return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
-
-
 def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Rows of a document or archive, which is read as a whole."""
-    with staging() as folder:
-        copy = folder / "job"
-        _copy(stream, copy, MAX_JSON)
-        with copy.open("rb") as begin:
-            if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
-                raise TraceFileError("is a damaged zip")
-        if (table := _monitored(copy, as_written=choices.per_s is not None)) is not None:
-            yield from monitoring_rows(source, table, choices)
-            return
-        yield from labelled_windows(source, copy) or recording_rows(source, copy)
+    """Rows of a document, which is read as a whole."""
+    data = b""
+    for block in unpacked(stream):
+        data += block
+        if len(data) > MAX_JSON:
+            raise TraceFileError(f"holds more than {MAX_JSON >> 20} MB: not read any further")
+    table = _monitored(data, as_written=choices.per_s is not None)
+    rows = labelled_windows(source, data) if table is None else monitoring_rows(source, table, choices)
+    if rows is None:
+        raise TraceFileError(f"is a document without a series of rates: {_OF_JOBS}")
+    yield from rows
 
 
-def _monitored(copy: Path, *, as_written: bool) -> MonitoringTable | None:
+def _monitored(data: bytes, *, as_written: bool) -> MonitoringTable | None:
     """Rates of a monitoring system.  TraceFileError: it is of one, and there are none."""
     try:
-        return table_of_document(copy.read_text("utf-8-sig"), as_written=as_written)
+        return table_of_document(data.decode("utf-8-sig"), as_written=as_written)
     except UnicodeDecodeError:
         return None
     except NotRecordsError as error:
         raise TraceFileError(error.metric.refusal(error.name, f"; {SCALE_HINT}")) from None
     except MonitoringError as error:
         raise TraceFileError(str(error)) from None
-
-
-def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
-    """Rows of logs; the readable part of a damaged one counts."""
-    with staging() as folder:
-        copies = list[Path]()
-        for place in places:
-            copies.append(folder / Path(place).name)
-            with filesystem.open_input_file(place) as stream:
-                try:
-                    _copy(stream, copies[-1], MAX_LOG)
-                except TraceFileError as error:
-                    yield quarantined(source, f"{copies[-1].name} {error}" if len(places) > 1 else str(error))
-        yield from log_rows(source, copies)
-
-
-def _answers(source: RowOrigin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
-    """Rows of a folder of saved answers, from a copy."""
-    left = MAX_JSON
-    with staging() as folder:
-        for path in file.paths:
-            name = path.removeprefix(file.folder or "")
-            if not is_answer(name):
-                continue  # a name in a bucket may lead out of the folder
-            copy = folder / name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            with filesystem.open_input_file(f"{base}/{path}") as stream:
-                left -= _copy(stream, copy, left)
-        yield from recording_rows(source, folder)
-
-
-def _copy(stream: BinaryIO, to: Path, most: int) -> int:
-    """Copy the unpacked content; returns the bytes.  TraceFileError: damaged, or too large; the bytes before are written."""
-    count = 0
-    with to.open("wb") as copy:
-        for block in unpacked(stream):
-            count += len(block)
-            if count > most:
-                raise TraceFileError(f"holds more than {most >> 20} MB: not read any further")
-            copy.write(block)
-    return count

@@ -1,13 +1,9 @@
-"""List the trace files under a folder or bucket (path, s3://, gs://, hdfs://), selected by name.
-
-A trace is a file, except that the parts of a rotated log are one trace, and so are saved REST responses (`jobs/...json`).
-"""
+"""List the trace files under a folder or bucket (path, s3://, gs://, hdfs://), selected by name."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -21,8 +17,6 @@ from sim.studies.traces.parsing import TraceFileError
 NON_TRACE_SUFFIXES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
 """Suffixes of files that are never traces."""
 _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")
-_ROTATED = re.compile(r"(?P<log>.*\.log)(?:[.-][\w.-]+?)?(?:\.gz)?$")
-_ANSWERS = re.compile(r"(?P<root>(?:.*/)?)(?:samples/\d+/)?jobs/.*\.json$")
 
 
 class TraceFile(NamedTuple):
@@ -30,9 +24,8 @@ class TraceFile(NamedTuple):
 
     trace: str
     root: str  # common folder, as the user wrote it
-    paths: tuple[str, ...]  # below the root
-    folder: str | None = None  # folder of saved REST responses, relative to the root
-    size: int = 0  # total stored (possibly compressed) bytes
+    path: str  # below the root
+    size: int = 0  # stored (possibly compressed) bytes
 
 
 class TraceListing(NamedTuple):
@@ -75,7 +68,7 @@ def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
     if not traces:
         raise TraceFileError(f"{root}: no trace files found" + "".join(f"; {line}" for line in notes))
     place = root if "://" in root else base  # absolute, because a Spark task may have another working directory
-    files = [file._replace(size=sum(map(sizes.__getitem__, file.paths))) for file in _group_files(place, traces)]
+    files = [TraceFile(trace_name(path), place, path, sizes[path]) for path in traces]
     return TraceListing(_with_unique_names(files, notes), notes)
 
 
@@ -157,25 +150,6 @@ def _below(inner: str, root: str) -> str | None:
         return None
 
 
-def _group_files(root: str, paths: list[str]) -> Iterator[TraceFile]:
-    """Group files into traces."""
-    folders = sorted({match["root"] for path in paths if (match := _ANSWERS.match(path))}, key=len)
-    answers, logs = dict[str, list[str]](), dict[str, list[str]]()
-    for path in paths:
-        folder = next((folder for folder in folders if path.startswith(folder) and path.endswith(".json")), None)
-        if folder is not None:
-            answers.setdefault(folder, []).append(path)
-        elif match := _ROTATED.match(path):
-            logs.setdefault(match["log"], []).append(path)
-        else:
-            yield TraceFile(trace_name(path), root, (path,))
-    for log, parts in logs.items():
-        yield TraceFile(trace_name(log), root, tuple(parts))
-    for folder, parts in answers.items():
-        name = folder.rstrip("/") or PurePosixPath(root.rstrip("/")).name
-        yield TraceFile(trace_name(name), root, tuple(parts), folder)
-
-
 def _with_unique_names(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
     """Add numbers to the names of traces whose files differ only in their suffixes, with a note."""
     by_name = dict[str, list[TraceFile]]()
@@ -189,7 +163,7 @@ def _with_unique_names(files: Iterable[TraceFile], notes: list[str]) -> list[Tra
             named.append(file._replace(trace=unique))
         if len(same) > 1:
             others = ", ".join(file.trace for file in named[1 - len(same) :])
-            notes.append(f"{', '.join(file.paths[0] for file in same)}: have the same trace name; renamed to {others}")
+            notes.append(f"{', '.join(file.path for file in same)}: have the same trace name; renamed to {others}")
     return named
 
 

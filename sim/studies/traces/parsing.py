@@ -444,39 +444,11 @@ def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
     return Parsed({"failures": rows}, first_wrong(("value is not a time", t_s.isna())), passed)
 
 
-def _log_lines(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Return line numbers of logs as numbers."""
-    time, rules = time_of(texts, "trigger_epoch_ms", reader, 1e-3)
-    rows = pd.DataFrame({"t_s": time, "type": "CHECKPOINT", "status": "COMPLETED"})
-    for name, column in (
-        ("id", "checkpoint_id"),
-        ("end_to_end_duration_ms", "duration_ms"),
-        ("checkpointed_size", "size_bytes"),
-    ):
-        rows[name] = number(texts[column])
-        rules += unusable(column, texts[column], rows[name])
-    untimed = blank(texts["trigger_epoch_ms"])
-    rules[0] = (rules[0][0], rules[0][1] & ~untimed)
-    return Parsed(
-        {"checkpoints": rows}, first_wrong(*rules), never(texts.index).mask(blank(texts["duration_ms"]), NOT_OBSERVED)
-    )
-
-
-def _savepoints(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    time, rules = time_of(texts, "save_start_local", reader)
-    rows = pd.DataFrame(
-        {"t_s": time, "type": "SAVEPOINT", "status": "COMPLETED", "end_to_end_duration_ms": number(texts["save_ms"])}
-    )
-    rules += unusable("save_ms", texts["save_ms"], rows["end_to_end_duration_ms"])
-    return Parsed({"checkpoints": rows}, first_wrong(*rules), never(texts.index))
-
-
 TASK_EVENT_COLUMNS = 13
 _TASK_FAILURES = {"2": "evicted", "3": "failed", "6": "lost"}
 
 _INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
 _OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
-_LOG_LINES = {"checkpoint_id", "trigger_epoch_ms", "size_bytes", "duration_ms"}
 _TOKENS = {"contexttokens", "generatedtokens"}
 """Further columns in traces of requests to language models."""
 
@@ -494,8 +466,6 @@ FORMATS = (
     Format("worker-failures", lambda names: {"engine", "semantics", "metric", "value"} <= set(names), _workers),
     Format("speeds", lambda names: {"value", "starttime", "VM_id"} <= set(names), _azure),
     Format("object-store", lambda names: set(names) >= _OBJECT_STORE, _object_store),
-    Format("log-lines", lambda names: set(names) >= _LOG_LINES, _log_lines),
-    Format("savepoints", lambda names: {"save_start_local", "save_ms"} <= set(names), _savepoints),
     Format(
         "rates",
         lambda names: bool(first_of(TIMES, names) and first_of(RATES, names)),

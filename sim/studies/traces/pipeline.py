@@ -23,7 +23,7 @@ from sim.studies.traces import executor
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import MAX_GAP_S, STAGING, TABLES, UNION
+from sim.studies.traces.tables import STAGING, TABLES, UNION
 from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
 
 MAX_TASKS = 2000
@@ -49,7 +49,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
-            table = _with_arrival_rates(staged) if name == "rates" else staged.where(f"kind = '{name}'")
+            table = staged.where("kind in ('rates', 'arrivals')" if name == "rates" else f"kind = '{name}'")
             table = _with_factor(table) if name == "factors" else table
             chosen = table.select(*(column.name for column in columns)).repartition("trace")
             chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy(
@@ -96,7 +96,7 @@ def windows(
 
 def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
     """Split the files by bytes into one share per slot, or into more if shares would be large."""
-    costs = [file.size + OPENING * len(file.paths) for file in files]
+    costs = [file.size + OPENING for file in files]
     total = sum(costs)
     share = max(min(BYTES_PER_TASK, total / slots), total / MAX_TASKS)
     middles = (end - cost / 2 for end, cost in zip(accumulate(costs), costs, strict=True))
@@ -138,46 +138,13 @@ def _counts(staged: Any) -> pd.DataFrame:
     return found
 
 
-def _with_arrival_rates(staged: Any) -> Any:
-    """Return rates unchanged, and arrivals counted per second, including seconds without arrivals."""
+def _with_factor(speeds: Any) -> Any:
+    """Divide the median speed of a trace, or of a series where `usual_of` names one, by each speed."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
-    arrivals = staged.where("kind = 'arrivals'").withColumn("second", F.floor("t_s"))
-    per_second = arrivals.groupBy("trace", "second").agg(F.count("*").alias("n"), F.min("line").alias("first"))
-    following = F.lead("second").over(Window.partitionBy("trace").orderBy("second"))
-    per_second = per_second.withColumn("upcoming", F.coalesce(following, F.col("second") + 1))
-    upcoming = F.col("upcoming")
-    gap = upcoming - F.col("second") - 1
-    empty = (
-        F.when(gap == 0, F.array().cast("array<bigint>"))
-        .when(gap <= MAX_GAP_S, F.sequence(F.col("second") + 1, upcoming - 1))
-        .otherwise(F.array(F.col("second") + 1, upcoming - 1))
-    )
-    filled = per_second.withColumn("at", F.explode(F.concat(F.array("second"), empty))).select(
-        "trace",
-        F.col("first").alias("line"),
-        F.col("at").cast("double").alias("t_s"),
-        F.when(F.col("at") == F.col("second"), F.col("n")).otherwise(0).cast("double").alias("rate"),
-        F.lit(None).cast("double").alias("latency_ms"),
-        F.lit(None).cast("double").alias("lag"),
-    )
-    return staged.where("kind = 'rates'").select(*(column.name for column in TABLES["rates"])).unionByName(filled)
-
-
-def _with_factor(speeds: Any) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    usual = speeds.groupBy("trace", "usual_of").agg(F.percentile_approx("speed", 0.5, 10_000).alias("usual"))
-    found = (
-        speeds.drop("factor")
-        .alias("s")
-        .join(
-            usual.alias("u"),
-            (F.col("s.trace") == F.col("u.trace")) & F.col("s.usual_of").eqNullSafe(F.col("u.usual_of")),
-        )
-    )
-    return found.select("s.*", (F.col("usual") / F.col("speed")).alias("factor"))
+    usual = F.percentile_approx("speed", 0.5, 10_000).over(Window.partitionBy("trace", "usual_of"))
+    return speeds.withColumn("factor", usual / F.col("speed"))
 
 
 def _reason(error: Exception) -> str:

@@ -1,24 +1,22 @@
-"""Reading of trace files into rows: text tables, and checkpoints of real jobs."""
+"""Reading of trace files into rows: text tables, and labelled anomalies."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sim.jobs.reading import read_any
-from sim.jobs.source.job_log import JobLog, read_jobs
-from sim.jobs.source.recorded_job import Budget, RecordingError
+from sim.jobs.source.recorded_job import Budget
 from sim.model.series.monitoring import MonitoringError, MonitoringTable, refuse_offsets, table_of_counter
 from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, metric_of, taken_as
 from sim.model.text import printable
@@ -33,7 +31,7 @@ from sim.studies.traces.parsing import (
     lines,
     out_of_order,
 )
-from sim.studies.traces.tables import UNION
+from sim.studies.traces.tables import MAX_GAP_S, UNION
 
 # ---- Text tables, read block by block, so that only one block is in memory. Invalid rows are quarantined with the reason; a
 # file of unknown format is a single row in quarantine.
@@ -329,74 +327,49 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# ---- Checkpoints of real jobs, read by `sim.jobs`.
+# ---- Arrivals, counted per second as they are read.  Times of a file do not decrease, so only its last second is held.
 
 
-def recording_rows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the checkpoints of a recording, a history server archive, or saved REST responses (a folder or a zip)."""
-    try:
-        rows = read_any(copy).checkpoints_table()
-    except RecordingError as error:
-        yield quarantined(
-            source, str(error).replace(f"{copy}: ", "").replace(str(copy), "it").removeprefix(f"{copy.name}: ")
-        )
-        return
-    yield rows_batch(
-        "checkpoints",
-        source,
-        pd.DataFrame(
-            {
-                "line": range(1, len(rows) + 1),
-                "t_s": rows["trigger_timestamp"].astype(float) / 1e3,
-                "id": rows["id"],
-                "type": rows["is_savepoint"].map({True: "SAVEPOINT", False: "CHECKPOINT"}),
-                "status": rows["status"],
-                "end_to_end_duration_ms": _known(rows["end_to_end_duration"]),
-                "checkpointed_size": _known(rows["checkpointed_size"]),
-            }
-        ),
-    )
+def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Replace arrivals by a row per second with their number, as `rate` and `count`; seconds without any are included.
+
+    A row has the line of the first arrival of its second or, without any, of the latest one before it.
+    """
+    held = list[pd.DataFrame]()
+    for batch in batches:
+        if not batch.num_rows or batch.column("kind")[0].as_py() != "arrivals":
+            yield batch
+            continue
+        arrived = batch.select(["t_s", "line"]).to_pandas()
+        seconds = pd.concat([*held, arrived.assign(t_s=np.floor(arrived["t_s"]), count=1)]).groupby("t_s")
+        rows = _with_empty_seconds(seconds.agg({"line": "min", "count": "sum"}))
+        yield _arrivals_batch(source, rows[:-1])
+        held = [rows[-1:]]
+    for rows in held:
+        yield _arrivals_batch(source, rows)
 
 
-def log_rows(source: RowOrigin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Yield the checkpoints of a JobManager log, or of the parts of a rotated log.  Each job is a separate trace."""
-    try:
-        jobs = read_jobs(parts)
-    except RecordingError as error:
-        yield quarantined(source, str(error).removeprefix(f"{', '.join(part.name for part in parts)}: "))
-        return
-    for name, log in sorted(jobs.items()):
-        yield from _log(source if len(jobs) == 1 else RowOrigin(f"{source.trace}/{name}", source.file), log)
+def _with_empty_seconds(counted: pd.DataFrame) -> pd.DataFrame:
+    at = counted.index.to_numpy()
+    seconds = [at]
+    for i in np.flatnonzero(np.diff(at) > 1):
+        first, last = at[i] + 1, at[i + 1] - 1
+        seconds.append(np.arange(first, last + 1) if last - first < MAX_GAP_S else np.array([first, last]))
+    rows = counted.reindex(np.sort(np.concatenate(seconds))).rename_axis("t_s").reset_index()
+    return rows.assign(line=rows["line"].ffill(), count=rows["count"].fillna(0))
 
 
-def _log(source: RowOrigin, log: JobLog) -> Iterator[pa.RecordBatch]:
-    points = sorted(log.checkpoints.values(), key=lambda point: point.id)
-    triggered = [point for point in points if point.triggered_ms >= 0]
-    if triggered:
-        yield rows_batch(
-            "checkpoints",
-            source,
-            pd.DataFrame(
-                {
-                    "line": range(1, len(triggered) + 1),
-                    "t_s": [point.triggered_ms / 1e3 for point in triggered],
-                    "id": [point.id for point in triggered],
-                    "type": ["SAVEPOINT" if point.is_savepoint else "CHECKPOINT" for point in triggered],
-                    "status": [point.status for point in triggered],
-                    "end_to_end_duration_ms": _known(pd.Series([point.duration_ms for point in triggered])),
-                    "checkpointed_size": _known(pd.Series([point.size_bytes for point in triggered])),
-                }
-            ),
-        )
-    for point in points:
-        if point.triggered_ms < 0:
-            yield quarantined(source, f"checkpoint {point.id} ends in the log and does not begin in it")
+def _arrivals_batch(source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
+    return rows_batch("arrivals", source, rows.assign(rate=rows["count"]))
 
 
-def labelled_windows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch] | None:
+# ---- Labelled anomalies.
+
+
+def labelled_windows(source: RowOrigin, data: bytes) -> Iterator[pa.RecordBatch] | None:
     """Read a JSON object {file: [[begin, end], ...]} of labelled anomalies as failures, or return None for other documents."""
     try:
-        labels = Budget().parse(copy.read_bytes(), "labels")
+        labels = Budget().parse(data, "labels")
     except (ValueError, RecursionError):
         return None
     if not isinstance(labels, dict) or not labels or not all(_is_windows(value) for value in labels.values()):
@@ -432,9 +405,3 @@ def _is_windows(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(moment, str) for moment in pair) for pair in value
     )
-
-
-def _known(values: pd.Series[Any]) -> pd.Series[float]:
-    """Return the values as floats, with NaN for -1 (unknown)."""
-    known = values.astype(float)
-    return known.where(known >= 0)

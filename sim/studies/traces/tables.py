@@ -60,20 +60,6 @@ TABLES: dict[str, tuple[TraceColumn, ...]] = {
         TraceColumn("what", pa.string(), "node or kind of failure"),
         TraceColumn("run", pa.string(), "traces of the folder whose names end in it met the failure; null: all did"),
     ),
-    "checkpoints": (
-        _TRACE,
-        _LINE,
-        _TIME,
-        TraceColumn("id", pa.int64(), "checkpoint id"),
-        TraceColumn("type", pa.string(), "CHECKPOINT or SAVEPOINT"),
-        TraceColumn("status", pa.string(), "COMPLETED, FAILED or IN_PROGRESS"),
-        TraceColumn(
-            "end_to_end_duration_ms",
-            pa.float64(),
-            "trigger to last acknowledgement; of logs, foreign savepoints: -> completed",
-        ),
-        TraceColumn("checkpointed_size", pa.float64(), "bytes written"),
-    ),
     "quarantine": (
         _TRACE,
         _LINE,

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,7 @@ from sim.studies.traces.choices import Choices
 from sim.studies.traces.files import rows_of
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import MAX_GAP_S, NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
+from sim.studies.traces.tables import NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
 
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
@@ -88,7 +87,7 @@ class _Counts:
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
     """The rows of a file by table."""
-    by_kind = dict[str, list[pa.RecordBatch]]()
+    by_table = dict[str, list[pa.RecordBatch]]()
     for batch in batches:
         kind = batch.column("kind")[0].as_py()
         if kind in NO_TABLE:
@@ -96,10 +95,8 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
         table = "rates" if kind == "arrivals" else kind
         extra = ["usual_of"] if kind == "factors" else []
         # the others are null
-        by_kind.setdefault(kind, []).append(batch.select([*(column.name for column in TABLES[table]), *extra]))
-    found = {kind: pa.Table.from_batches(parts).to_pandas() for kind, parts in by_kind.items()}
-    if "arrivals" in found:
-        found["rates"] = _per_second(found.pop("arrivals"))  # a file has either
+        by_table.setdefault(table, []).append(batch.select([*(column.name for column in TABLES[table]), *extra]))
+    found = {table: pa.Table.from_batches(parts).to_pandas() for table, parts in by_table.items()}
     if "factors" in found:
         usual = (
             found["factors"]
@@ -108,27 +105,6 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
         )
         found["factors"]["factor"] = usual / found["factors"]["speed"]
     return found
-
-
-def _per_second(arrivals: pd.DataFrame) -> pd.DataFrame:
-    """Arrivals counted per second, seconds without any included."""
-    seconds = arrivals.assign(second=np.floor(arrivals["t_s"])).groupby(["trace", "second"], as_index=False)
-    counted = seconds.agg(rate=("second", "size"), line=("line", "min")).rename(columns={"second": "t_s"})
-    return pd.concat(_filled(of_trace) for _, of_trace in counted.groupby("trace"))
-
-
-def _filled(counted: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a trace with seconds without arrivals, which have the line of the second before them."""
-    at = counted["t_s"].to_numpy(np.int64)
-    gaps = np.diff(at, append=at[-1:] + 1) - 1
-    empty = [
-        np.arange(begin + 1, begin + gap + 1) if gap <= MAX_GAP_S else np.array([begin + 1, begin + gap])
-        for begin, gap in zip(at[gaps > 0], gaps[gaps > 0], strict=True)
-    ]
-    lines = np.repeat(counted["line"].to_numpy()[gaps > 0], [len(seconds) for seconds in empty])
-    seconds = np.concatenate([*empty, np.empty(0, np.int64)]).astype(float)
-    zeros = pd.DataFrame({"trace": counted["trace"].iloc[0], "line": lines, "t_s": seconds, "rate": 0.0})
-    return pd.concat([counted.astype({"rate": float}), zeros])
 
 
 def _write(tables: dict[str, pd.DataFrame], staging: Path, number: int) -> None:

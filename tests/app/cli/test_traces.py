@@ -38,7 +38,7 @@ truncated.csv.gz: times of 't' are seconds, 'rate' is taken as records per secon
 bomb.json.gz: holds more than 64 MB: not read any further
 back.csv: 1 row in quarantine, line 3: time is ahead of the rows after it
 binary.csv: is no text, and nothing else we know
-document.json: is JSON, but not a recording of a Flink job
+document.json: is a document without a series of rates: `ckptsim import` reads logs, answers and archives of a job
 empty.csv: the file is empty
 foreign.csv: 1 row in quarantine, line 3: is not UTF-8
 good.csv, good.csv.gz: have the same trace name; renamed to good-1

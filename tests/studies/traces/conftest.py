@@ -1,11 +1,6 @@
 """A folder with traces of each kind."""
 
 import gzip
-import shutil
-
-from tests.places import REST
-
-LOG = REST / "jobmanager.log"
 
 
 def write_traces(folder):
@@ -24,9 +19,8 @@ def write_traces(folder):
 
 
 def write_more_traces(folder):
-    """Letters outside of ASCII, a log with checkpoints, speeds of several series, times between the seconds, lines passed over."""
+    """Letters outside of ASCII, speeds of several series, times between the seconds, lines passed over."""
     (folder / "größe.csv").write_text("t,rate\n" + "".join(f"{at / 3},{at % 17 + at % 5}\n" for at in range(300)))
-    shutil.copy(LOG, folder / "jobmanager.log")
     rows = "".join(f"s3,put,{mb},4,{speed}\n" for mb in (1, 10) for speed in (7, 3, 5, 9))
     (folder / "store.csv").write_text(f"store,operation,object_mb,clients,throughput_mb_s\n{rows}s3,put,1,4,0\n")
     tasks = "".join(

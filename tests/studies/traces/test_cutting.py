@@ -36,6 +36,17 @@ def test_windows(tables, cut, count, expected):
     assert (0 if cut == "bursts" else 1) == found["failures"].sum()
 
 
+def test_features_of_windows(tables):
+    (bursts,) = windows_here(tables, length_s=20, cut="bursts", count=1, trace="a/load").windows.to_dict("records")
+    assert bursts["burst"] > 1000 / (60 + 109.5 + 90)
+    assert (bursts["rows"], bursts["covered"]) == (20, 1.0)
+    assert 171 < bursts["p95"] < 1100
+
+    found = windows_here(tables, length_s=20, trace="a/load").windows
+    assert [pytest.approx(20 * 20 / 21 / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][:3].tolist()
+    assert found["failure_s"].dropna().tolist() == [5.0]
+
+
 def test_each_cut_of_spark_is_one_here(tables):
     for cut in CUTS:
         assert len(windows_here(tables, length_s=20, cut=cut, trace="a/load").windows)

@@ -1,4 +1,4 @@
-"""Names only: what belongs together is one trace, and what is left out is told."""
+"""Names only: each file is a trace of its own, and what is left out is told."""
 
 import os
 
@@ -14,33 +14,14 @@ def listed(folder, *names, **options):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     found = list_files(str(folder), **options)
-    return {file.trace: file.paths for file in found.files}, found.notes
-
-
-def test_parts_of_a_rotated_log_are_one_trace(tmp_path):
-    files, _ = listed(
-        tmp_path, "a/jm.log", "a/jm.log.1", "a/jm.log.2.gz", "a/jm.log.2024-01-01", "a/tm.log", "a/jm.log-old"
-    )
-
-    assert {"a/jm", "a/tm"} == set(files)
-    assert len(files["a/jm"]) == 5
-
-
-def test_saved_answers_are_one_trace(tmp_path):
-    """With what was sampled and what stands beside; tables beside them are their own."""
-    files, _ = listed(
-        tmp_path, "x/jobs/1/checkpoints.json", "x/samples/12/jobs/1/m.json", "x/source.json", "x/kills.csv", "y.json"
-    )
-
-    assert {name: len(paths) for name, paths in files.items()} == {"x": 3, "x/kills": 1, "y": 1}
-    assert listed(tmp_path / "y", "jobs/1.json")[0] == {"y": ("jobs/1.json",)}
+    return {file.trace for file in found.files}, found.notes
 
 
 def test_names_that_meet_stay_apart(tmp_path):
     """Neither file is lost in the other's folder; which is which is told."""
     files, notes = listed(tmp_path, "a.csv", "a.csv.gz", "a.json", "a b.csv", "a_b.csv")
 
-    assert {"a", "a-1", "a-2", "a_b", "a_b-1"} == set(files)
+    assert {"a", "a-1", "a-2", "a_b", "a_b-1"} == files
     assert [line for line in notes if line.startswith("a.csv")] == [
         "a.csv, a.csv.gz, a.json: have the same trace name; renamed to a-1, a-2"
     ]
@@ -61,7 +42,7 @@ def test_links_in_a_circle(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     files, notes = listed(tmp_path, "a/x.csv")
 
-    assert {"a/x"} == set(files)
+    assert {"a/x"} == files
     places = [
         "a/up: is a link to a folder already listed",
         "gone.csv: is a broken symbolic link",
@@ -74,13 +55,13 @@ def test_links_in_a_circle(tmp_path):
 def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):
     files, _ = listed(tmp_path, "a.csv", "out/rates/trace=a/x.parquet", exclude=str(tmp_path / "out"))
 
-    assert {"a"} == set(files)
+    assert {"a"} == files
 
 
 def test_one_file(tmp_path):
     listed(tmp_path, "a.csv", "b.csv")
 
-    assert [(file.trace, file.paths) for file in list_files(str(tmp_path / "a.csv")).files] == [("a", ("a.csv",))]
+    assert [(file.trace, file.path) for file in list_files(str(tmp_path / "a.csv")).files] == [("a", "a.csv")]
 
 
 @pytest.mark.parametrize(
@@ -117,10 +98,10 @@ def test_names_of_traces_are_short():
     assert all(len(name.encode()) < 200 for name in long)
 
 
-def test_a_trace_has_the_bytes_of_its_files(tmp_path):
+def test_a_trace_has_the_bytes_of_its_file(tmp_path):
     (tmp_path / "a").mkdir()
-    for name, size in (("jm.log", 3), ("jm.log.1", 4), ("a/x.csv", 5)):
+    for name, size in (("b.csv", 3), ("a/x.csv", 5)):
         (tmp_path / name).write_bytes(b"x" * size)
 
-    assert {file.trace: file.size for file in list_files(str(tmp_path)).files} == {"jm": 7, "a/x": 5}
+    assert {file.trace: file.size for file in list_files(str(tmp_path)).files} == {"b": 3, "a/x": 5}
     assert [file.size for file in list_files(str(tmp_path / "a" / "x.csv")).files] == [5]

@@ -43,82 +43,15 @@ def tables(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("traces")
     write_traces(folder)
     out = tmp_path_factory.mktemp("tables")
-    return out, read_traces(spark, list_files(str(folder)).files, str(out))
-
-
-def test_every_row_is_somewhere(tables):
-    """Good ones in a table, others in quarantine with the reason; arrivals are counted per second, those without any as well."""
-    out, counts = tables
-
-    assert (counts["kind"] == "note").sum() == 6
-    counts = counts[counts["kind"] != "note"]
-    counted = {
-        (row["trace"], row["kind"], row["reason"]): row["count"] for _, row in counts.fillna({"reason": ""}).iterrows()
-    }
-    assert counted == {
-        ("1", "factors", ""): 3,
-        ("a/all_kills", "failures", ""): 1,
-        ("a/kills", "failures", ""): 2,
-        ("a/load_chk7", "rates", ""): 3,
-        ("a/load", "quarantine", "rate is negative"): 1,
-        ("a/load", "quarantine", "time goes back"): 1,
-        ("a/load", "rates", ""): 120,
-        ("arrivals", "arrivals", ""): 5,
-        (
-            "notes",
-            "quarantine",
-            "no known format has the columns what, is, this: name columns with --time and --value",
-        ): 1,
-    }
-    rates = pd.read_parquet(out / "rates")
-    arrived = rates[rates["trace"] == "arrivals"]
-    assert list(arrived[["t_s", "rate"]].itertuples(index=False, name=None)) == [
-        (0, 3),
-        (1, 0),
-        (2, 0),
-        (3, 1),
-        (4, 0),
-        (8_999_999, 0),
-        (9_000_000, 1),
-    ]
-    assert pd.read_parquet(out / "factors")["factor"].tolist() == [1.0, 3.0, 1.0]
-    assert not (out / "_staging").exists()
-
-
-@pytest.mark.parametrize(
-    ("cut", "count", "expected"),
-    [
-        ("time", None, [0, 20, 40, 60, 80]),
-        ("bursts", 1, [60]),
-        ("load", 3, [0, 40, 60]),
-        ("failures", None, [pytest.approx(45 - 20 / 3)]),
-    ],
-)
-def test_windows(spark, tables, cut, count, expected):
-    """One after the other, the most bursty, one of each class of load, around a failure of the same folder."""
-    from sim.studies.traces.pipeline import windows
-
-    found, notes = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load")
-
-    assert expected == found["from_s"].tolist()
-    assert notes == []
-    assert found["failures"].sum() == (1 if cut in ("time", "load", "failures") else 0)
-    if cut == "bursts":
-        assert found["burst"][0] > 1000 / (60 + 109.5 + 90)
-        assert found[["rows", "covered"]].iloc[0].tolist() == [20, 1.0]
-        assert 171 < found["p95"][0] < 1100
-    if cut == "time":
-        assert [pytest.approx((20 * 20 / 21 + 0.0) / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][
-            :3
-        ].tolist()
-        assert found["failure_s"].dropna().tolist() == [5.0]
+    read_traces(spark, list_files(str(folder)).files, str(out))
+    return str(out)
 
 
 def test_a_sweep_replays_them(spark, tables, tmp_path):
     """The table of windows is what a sweep file reads: it names the table of rates, blanks and dirty rows and all."""
     from sim.studies.traces.pipeline import windows
 
-    windows(spark, str(tables[0]), length_s=20, trace="a/load", base=str(tmp_path)).windows.to_csv(
+    windows(spark, tables, length_s=20, trace="a/load", base=str(tmp_path)).windows.to_csv(
         tmp_path / "windows.csv", index=False
     )
     (tmp_path / "job.yaml").write_text(JOB)
@@ -136,18 +69,6 @@ def test_a_sweep_replays_them(spark, tables, tmp_path):
     assert {20 * 10**9} == {scenario.run.duration_ns for scenario in definition.scenarios}
     per_subtask = [scenario.job.vertices[0].source.rates[0].per_second for scenario in definition.scenarios]
     assert per_subtask == [50, 60, 70, 530, 90]
-
-
-def test_windows_with_few_observations_are_left_out(spark, tables):
-    """And counted; windows of several traces are told apart by them."""
-    from sim.studies.traces.pipeline import windows
-
-    found, notes = windows(spark, str(tables[0]), length_s=2, cut="bursts", count=1)
-
-    assert [name for name in found["window"] if not name.startswith("a/load_chk7")] == ["a/load 0 s", "arrivals 0 s"]
-    (left_out,) = notes
-    assert left_out.startswith("45000")
-    assert "windows are left out" in left_out
 
 
 def test_tables_that_cannot_be_written_are_one_line(spark, tmp_path):
@@ -182,6 +103,7 @@ def test_the_same_without_spark(spark, tmp_path):
 
     for table in TABLES:
         assert rows_by_folder(tmp_path / "there" / table) == rows_by_folder(tmp_path / "here" / table)
+    assert not (tmp_path / "there" / "_staging").exists()
     for cut, length_s, count in (("time", 20, None), ("bursts", 7.5, 4), ("load", 7.5, 3), ("failures", 20, None)):
         expected, notes = windows(spark, there, length_s=length_s, cut=cut, count=count, base=str(tmp_path))
         found, notes_here = windows_here(here, length_s=length_s, cut=cut, count=count, base=str(tmp_path))

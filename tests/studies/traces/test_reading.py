@@ -69,13 +69,6 @@ def test_rates_with_what_was_observed_beside_them():
         ("Time;Value\n5;1\n", "rates", "rate", [1.0]),
         ("engine,semantics,metric,key,value\nA,B,failure_at_s,,5.5\n", "failures", "what", ["worker killed: A B"]),
         (
-            "checkpoint_id,trigger_epoch_ms,size_bytes,duration_ms\n4,1500,7,9\n",
-            "checkpoints",
-            "end_to_end_duration_ms",
-            [9],
-        ),
-        ("run,save_start_local,save_ms\na,1970-01-01 00:00:02.5,8\n", "checkpoints", "type", ["SAVEPOINT"]),
-        (
             "store,operation,object_mb,clients,throughput_mb_s\nm,Read,4,1,50\n",
             "factors",
             "usual_of",

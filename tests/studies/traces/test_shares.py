@@ -10,7 +10,7 @@ SMALL = 15_000
 
 def split(sizes, slots):
     """How many files each task reads."""
-    files = [TraceFile(str(number), "folder", (str(number),), size=size) for number, size in enumerate(sizes)]
+    files = [TraceFile(str(number), "folder", str(number), size) for number, size in enumerate(sizes)]
     found = pipeline.shares(files, slots)
     assert files == [file for share in found for file in share]
     return [len(share) for share in found]

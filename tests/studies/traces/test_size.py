@@ -10,7 +10,7 @@ from sim.studies.traces.listing import TraceFile
 def test_files_are_small_together(monkeypatch, most, small):
     monkeypatch.setattr(anywhere, "MAX_BYTES", most)
 
-    assert small == anywhere.files_are_small([TraceFile(name, "folder", (name,), size=5) for name in "ab"])
+    assert small == anywhere.files_are_small([TraceFile(name, "folder", name, size=5) for name in "ab"])
 
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
@@ -24,5 +24,5 @@ def test_tables_are_small_together(tmp_path, monkeypatch, most, small):
 
 
 def test_buckets_are_never_read_here():
-    assert not anywhere.files_are_small([TraceFile("a", "s3://bucket", ("a.csv",))])
+    assert not anywhere.files_are_small([TraceFile("a", "s3://bucket", "a.csv")])
     assert not anywhere.tables_are_small("s3://bucket/tables")

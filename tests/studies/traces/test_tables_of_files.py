@@ -72,7 +72,6 @@ def test_an_interrupted_run_leaves_the_earlier_tables(tmp_path, monkeypatch):
         read(tmp_path / "load.csv", tmp_path / "out")
 
     assert sorted(place.name for place in (tmp_path / "out").iterdir()) == [
-        "checkpoints",
         "factors",
         "failures",
         "quarantine",
