@@ -39,6 +39,10 @@ class Heartbeats:
         return min(timed_out_ns, first_ns + (self.failures - 1) * self.interval_ns)
 
 
+CANCEL_CALLS = 4
+"""Calls that time out before a task counts as cancelled (the first, and Execution.NUM_CANCEL_CALL_TRIES retries)."""
+
+
 # ---- The adaptive scheduler runs a job with the available slots (AdaptiveScheduler; FLIP-160, FLIP-291, FLIP-461, FLIP-472).
 #
 # After a failure the whole job waits for resources.  With all slots it starts at once.  With fewer it waits until their

@@ -526,11 +526,12 @@ _RESTART_PHASES = (
 
 
 def distinct_failures(recoveries: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in order of time; of tasks that fail at the same instant, only the last.
+    """Return the rows in the order in which the JobManager learns of them; of tasks that fail at the same instant, only the last.
 
     One restart serves them all: four subtasks whose restore fails are one failure of the job.
     """
-    return recoveries.sort_values("failed", kind="stable").drop_duplicates("failed", keep="last")
+    ordered = recoveries.sort_values(["detected", "failed"], kind="stable")
+    return ordered.drop_duplicates("failed", keep="last")
 
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
@@ -542,11 +543,11 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
     for name, tables in runs.items():
         for rows in (distinct_failures(run["recoveries"]) for run in tables):
             for _, attempts in rows.groupby(_begins_restart(rows).cumsum()):
-                first, last = attempts.iloc[0], attempts.iloc[-1]
+                last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
                 moments = last[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
-                spent = np.array([moments[0] - first["failed"], *np.diff(moments)])
+                spent = np.array([moments[0] - attempts["failed"].min(), *np.diff(moments)])
                 if (spent >= 0).all():
-                    cause = f"{first['cause']}; then {last['cause']}" if len(attempts) > 1 else last["cause"]
+                    cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
                     found.append((spent.sum(), name, cause, last[["restored_bytes", "recovered_bytes"]], spent))
     if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
@@ -594,8 +595,8 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
     begins = _begins_restart(rows) | (is_planned != is_planned.shift())
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
     for _, attempts in rows.groupby(begins.cumsum()):
-        first = attempts.iloc[0]
-        failed_ms, up_ms, caught_ms = float(first["failed"]), float(first["up"]), float(caught_up_ms[attempts.index[0]])
+        first, failed_ms = attempts.iloc[0], float(attempts["failed"].min())
+        up_ms, caught_ms = float(first["up"]), float(caught_up_ms[attempts.index[0]])
         lags = [series.loc[series["time"] * 1e3 <= ms, "lag"].max() for ms in (failed_ms, caught_ms)]
         level = series[series["time"] * 1e3 >= caught_ms].groupby("time")["lag"].max().head(1).max()
         is_level = caught_ms < end_ms and max(lags[0], level) < lags[1] and level <= lags[0]
@@ -661,10 +662,12 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
     """Return the total time from failures until the job has caught up.  Overlapping times count once."""
     total = 0.0
     for run, duration_ms in zip(runs, durations_ms, strict=True):
-        rows = run["recoveries"].sort_values("failed")
+        rows = distinct_failures(run["recoveries"])
+        # a restart that another one interrupts has caught up when that one has
+        rows = rows.assign(end=rows["caught_up"].where(rows["caught_up"] >= 0).bfill()).sort_values("failed")
         failures = [*rows["failed"], duration_ms]
-        for caught_up, failed, following in zip(rows["caught_up"], failures, failures[1:], strict=False):
-            total += min(following, caught_up if caught_up >= 0 else following) - failed
+        for end, failed, following in zip(rows["end"], failures, failures[1:], strict=False):
+            total += min(following, following if math.isnan(end) else end) - failed
     return total
 
 

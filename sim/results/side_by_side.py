@@ -42,6 +42,7 @@ class Single:
     savepoint_format: str = ""  # CANONICAL or NATIVE; empty: a checkpoint
     cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
     late_input: str = ""  # the subtask whose barrier ends its longest alignment
+    unknown_loss: tuple[str, float, float] | None = None  # (cause, time [ms], known [ms]), if it failed in between
     initial_log_bytes: float = (
         0  # of the state that the run begins with, if its changelog is awaited; sizes leave it out
     )
@@ -148,13 +149,26 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
         late_input="".join(parts[parts["part"] == "alignment"].sort_values("duration")["upstream"].tail(1)),
+        unknown_loss=_unknown_loss(row, _of_job(tables["recoveries"], job)) if row["status"] == "FAILED" else None,
         initial_log_bytes=max((size for size in tables["files"]["size"] if str(size) in logs), default=0),
     )
 
 
+def _unknown_loss(checkpoint: pd.Series, recoveries: pd.DataFrame) -> tuple[str, float, float] | None:
+    """Return (cause, time, when it is known) of a TaskManager whose loss was not known yet when the checkpoint failed."""
+    failed_ms = checkpoint["trigger_timestamp"] + checkpoint["end_to_end_duration"]
+    is_unknown = (recoveries["failed"] < failed_ms) & (failed_ms < recoveries["detected"])
+    for row in recoveries[is_unknown & (recoveries["kind"] == "task-manager")].to_dict("records"):
+        return str(row["cause"]), float(row["failed"]), float(row["detected"])
+    return None
+
+
 def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
-    chosen = rows["id"] == number
-    return rows[chosen if job is None else chosen & (rows["x_job"] == job)]
+    return _of_job(rows[rows["id"] == number], job)
+
+
+def _of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:
+    return rows if job is None else rows[rows["x_job"] == job]
 
 
 # ---- The table of strategies, as numbers and as short texts.

@@ -516,6 +516,10 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
     )
     if single.cut_off == FINALISATION:
         return f"All tasks of {called} acknowledge it, and its metadata cannot be written"
+    if single.unknown_loss is not None:
+        cause, lost_ms, known_ms = single.unknown_loss
+        lost = f"{cause.removesuffix(' lost')} is lost at {ms_text(lost_ms)}"
+        return f"{lost}, which the JobManager learns at {ms_text(known_ms)}: its tasks do not acknowledge {called}"
     if math.isnan(way.queue_ms):
         return f"Nothing was recorded of the path of {called} ({_load(line)})"
     parts = max(columns, key=lambda column: sum(column.values()))

@@ -374,6 +374,24 @@ def was_cut_off(told, match):
     return bool(cut_off) and told.row(match)["failure_message"] == "TRIGGER_CHECKPOINT_FAILURE"
 
 
+def was_lost_unknown(told, match):
+    """It failed between the loss of that TaskManager and the restart that it causes, and lacks acknowledgements."""
+    journal, row = told.run_of(match).journal, told.row(match)
+    lost = [e for e in journal if e.happening is Happening.TASK_MANAGER_LOST and e.number == int(match["lost"])]
+    known = [
+        e
+        for e in journal
+        if e.happening is Happening.JOB_RESTARTING and e.detail == f"task manager {match['lost']} lost"
+    ]
+    failed_ms = row["trigger_timestamp"] + row["end_to_end_duration"]
+    return (
+        row["status"] == "FAILED"
+        and row["num_acknowledged_subtasks"] < row["num_subtasks"]
+        and any(e.time_ns / 1e6 < failed_ms and same_ms(match["at"], e.time_ns / 1e6) for e in lost)
+        and any(failed_ms < e.time_ns / 1e6 and same_ms(match["known"], e.time_ns / 1e6) for e in known)
+    )
+
+
 def largest(*parts):
     """The printed time passes so at the named vertex: in the column with most of the named checkpoint's critical path, no kind takes more."""
 
@@ -1170,6 +1188,12 @@ TEMPLATES = (
         rf"{AT} does not answer the trigger of CHECKPOINT within (?P<took>MS), pekko.ask.timeout: its TaskManager is cut off",
         largest(*QUEUES),
         was_cut_off,
+    ),
+    template(
+        "loss not known",
+        r"task manager (?P<lost>\d+) is lost at (?P<at>MS), which the JobManager learns at (?P<known>MS): its tasks do not "
+        r"acknowledge CHECKPOINT",
+        was_lost_unknown,
     ),
     template(
         "source thread, no trigger",

@@ -76,6 +76,10 @@ run: {duration: 6 s}
     "a trigger that is not answered": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 5 s}]\nrestart: {ask-timeout: 1 s}\ncluster: {placement: single}\n"
     ),
+    "a loss that is not known": job(
+        rest="faults: [{network: 0, at: 2500 ms, lasts: 60 s}]\nrestart: {ask-timeout: 1 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
+        "cluster: {placement: single}\n"
+    ),
     "one of two ways to finish": job(src=", records: 300", checkpoint=", finish: [flink, off]", interval="5 s"),
     "one checkpoint each, and one of the end": job(
         src=", records: 1000",

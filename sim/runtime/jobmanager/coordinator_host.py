@@ -159,6 +159,8 @@ class CoordinatorHost:
         self._waiting: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock
         self._at_work = False  # waiting calls are being executed
         self._triggered_ns: dict[int, int] = {}  # task -> arrival time of its latest trigger call
+        # tasks of lost task managers that the JobManager still takes for running -> time until a call to them fails [ns]
+        self.presumed_running: dict[int, int] = {}
 
     @property
     def machine(self) -> Coordinator:
@@ -188,6 +190,7 @@ class CoordinatorHost:
         pending = [row.checkpoint for row in self.machine.pending]
         self.dispatch(coordinator_messages.LeaderLost(self.env.now))
         self.files.lose_store()
+        self.presumed_running.clear()
         for checkpoint in pending:
             self._end_contents(checkpoint)
         for row in self.context.stats.values():
@@ -207,7 +210,10 @@ class CoordinatorHost:
 
         Tasks may reuse their part of the latest checkpoint that this job instance completed, if no other one is pending.
         """
-        full_plan = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
+        presumed = self.presumed_running
+        full_plan = self.job_end.plan(
+            frozenset(host.task for host in self.tasks if not host.running and host.task not in presumed)
+        )
         alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
         if full_plan is None or not alone or kind is RequestKind.SAVEPOINT:
             return full_plan
@@ -317,10 +323,16 @@ class CoordinatorHost:
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
         """Send the trigger call to a task.  Calls arrive in order; a call to an unreachable task manager times out."""
         ask_timeout_ns = self.context.scenario.restart.ask_timeout_ns
-        if self.reachability.delay_ns(task) > ask_timeout_ns:
+        unanswered = self.reachability.delay_ns(task) > ask_timeout_ns
+        if unanswered or task in self.presumed_running:
             reason = FailureReason.TRIGGER_CHECKPOINT_FAILURE
             failed = partial(coordinator_messages.Declined, task=task, checkpoint=checkpoint, reason=reason)
-            self.message(ask_timeout_ns, lambda: self._in_turn(lambda: self.dispatch(failed(now=self.env.now))))
+            self.message(
+                self.presumed_running.get(task, ask_timeout_ns),
+                lambda: self._in_turn(lambda: self.dispatch(failed(now=self.env.now))),
+            )
+        if task in self.presumed_running:
+            return
         at_ns = max(
             self.env.now + self.context.residual_ns("scheduling", task, checkpoint), self._triggered_ns.get(task, 0)
         )

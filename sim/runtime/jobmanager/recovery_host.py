@@ -99,16 +99,26 @@ class RecoveryHost:
         self._note(Happening.TASK_MANAGER_LOST, number=number)
         missing = [task for task in lost if task in waiting or not self.tasks[task].stopped]
         after_ns = self.cluster.task_managers.lose(how, number) - failed_ns
+        refusal_ns = self.cluster.task_managers.slots.lost[number].refusal_ns
         if not how.silent and (waiting or self._has_readers(number)):
             after_ns = min(after_ns, self.context.scenario.restart.connection_reset_ns)
+        presumed = {task: refusal_ns for task in lost if self.tasks[task].running}
         self.stop(lost)
+        self.coordinator.presumed_running.update(presumed)
         self.context.storage.lose_disk(number)
         for task in lost:
             self.tasks[task].free()
+
+        def detect() -> None:
+            self._forget_presumed(presumed)
+            self.report(missing, "task-manager", reason, failed_ns)
+
         if missing:  # otherwise no task is affected until the next restart finds the slots lost
-            self.coordinator.message(
-                after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns)
-            )
+            self.coordinator.message(after_ns + self.overheads.fail_ns, detect)
+
+    def _forget_presumed(self, tasks: Iterable[int]) -> None:
+        for task in tasks:
+            self.coordinator.presumed_running.pop(task, None)
 
     def _has_readers(self, number: int) -> bool:
         """Whether tasks on other task managers read from this one.  Readers report a reset connection, writers do not."""
@@ -259,7 +269,9 @@ class RecoveryHost:
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
         self.stop(sorted(command.tasks))
         self.cluster.checks.restarting(command.restart)
-        stuck = {task for task in command.tasks if self.tasks[task].occupied}
+        unreachable = {task: self.coordinator.presumed_running.get(task, 0) for task in command.tasks}
+        self._forget_presumed(command.tasks)
+        stuck = {task for task in command.tasks if self.tasks[task].occupied or unreachable[task]}
 
         def freed(task: int) -> None:
             stuck.discard(task)
@@ -267,7 +279,10 @@ class RecoveryHost:
                 self._cancelled(command.restart)
 
         for task in sorted(stuck):
-            self.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
+            if unreachable[task]:
+                self.env.call_in(self._unanswered_cancellation_ns(task), lambda task=task: freed(task))  # type: ignore[misc]
+            else:
+                self.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
         if stuck:
             limit_ns = self.context.scenario.restart.cancellation_timeout_ns
             if limit_ns:  # 0: no watchdog, as in Flink
@@ -275,9 +290,14 @@ class RecoveryHost:
         else:
             self._cancelled(command.restart)
 
+    def _unanswered_cancellation_ns(self, task: int) -> int:
+        """Return the time until a task of a silent task manager counts as cancelled [ns] (Execution#sendCancelRpcCall)."""
+        lost = self.cluster.task_managers.slots.lost[self.context.hosts[task]]
+        return max(0, min(lost.gone_ns - self.env.now, recovery.CANCEL_CALLS * lost.refusal_ns))
+
     def _kill_stuck(self, stuck: set[int]) -> None:
         """Terminate the task managers of tasks that do not stop in time (TaskCancelerWatchDog)."""
-        for host in sorted({self.context.hosts[task] for task in stuck}):
+        for host in sorted({self.context.hosts[task] for task in stuck if self.tasks[task].occupied}):
             self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error, which shuts it down
 
     def _cancelled(self, restart: int) -> None:

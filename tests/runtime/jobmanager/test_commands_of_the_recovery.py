@@ -55,11 +55,13 @@ class Cluster:
             lose_leader=self.call("lose leader"),
             elect_leader=self.call("elect leader"),
             on_completed=None,
+            presumed_running={},
             machine=SimpleNamespace(latest_completed=4),
         )
         managers = SimpleNamespace(
             lose=lambda how, number: self.env.now + MISSED_MS * MS,
             elect=self.call("elect"),
+            slots=SimpleNamespace(lost={host: SimpleNamespace(refusal_ns=0) for host in HOSTS}),
             silent_since=lambda lost_ns: lost_ns + MISSED_MS * MS,
         )
         cluster = SimpleNamespace(

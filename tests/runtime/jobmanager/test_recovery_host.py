@@ -291,6 +291,24 @@ def test_a_trigger_to_a_host_that_is_cut_off_times_out(ask_timeout_ms, status):
     assert len(cut.recoveries) == 0
 
 
+@pytest.mark.parametrize(("host", "reason"), [(0, "TRIGGER_CHECKPOINT_FAILURE"), (2, "CHECKPOINT_COORDINATOR_SUSPEND")])
+def test_checkpoints_are_triggered_until_the_loss_is_known(host, reason):
+    """The JobManager takes the tasks of a silent machine for running: its sources do not answer, its other tasks never acknowledge."""
+    result = run((TaskManagerLost(host, silent=True), 1500), restart=replace(FIXED, ask_timeout_ns=150 * MS))
+    row = result.checkpoints.set_index("id").loc[5]
+
+    assert 1500 < row["trigger_timestamp"] < only(result)["detected"]
+    assert (row["status"], row["failure_message"]) == ("FAILED", reason)
+
+
+@pytest.mark.parametrize(("ask_timeout_ms", "cancelled"), [(50, 1650 + 4 * 50), (200, 1902)])
+def test_a_silent_task_counts_as_cancelled_after_four_calls_or_when_the_loss_is_known(ask_timeout_ms, cancelled):
+    restart = replace(FIXED, ask_timeout_ns=ask_timeout_ms * MS)
+    result = run((TaskManagerLost(2, silent=True), 1500), (Kill("source", 0), 1600), restart=restart)
+
+    assert result.recoveries["cancelled"][0] == pytest.approx(cancelled, abs=1)
+
+
 def test_an_acknowledgement_waits_for_the_network():
     """The sink's asynchronous phase ends while its host is cut off: the coordinator hears of it when the network is back."""
     job = chain(1, rate=50)
