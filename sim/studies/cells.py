@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sim.results.columns import ResultColumn
-from sim.results.consequences import consequences
-from sim.results.rates import falls_behind
 from sim.results.schema import TABLES
-from sim.results.stored import storage_use
-from sim.results.summary import CHANGE, STRATEGY_COLUMNS, cold_start, durations_of_checkpoints, summarize, warm_up
+from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
 from sim.results.sweep_effects import DEAD
 from sim.studies.plan import Cell
+from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -185,14 +183,8 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 
 
 def _columns(result: Result, check: bool) -> Row:
-    job, violations, warm = result.scenario.job, result.violations, warm_up([result])
-    end_ms, warmup_ms = result.ended_ns / 1e6, warm.ns / 1e6
-    begin_s = cold_start([result]).ns / 1e9
-    summary = summarize(
-        [result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, rates_from_s=begin_s
-    )
-    behind = falls_behind(result.tables, job.edges, warmup_s=warm.ns / 1e9, fault_s=result.scenario.first_fault_s)
-    cost = consequences([result.tables], [end_ms], warmup_ms=warmup_ms, committers=job.committers, behind=[behind])
+    own, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
+    warmup_ms, summary, cost = own.warm_up.ns / 1e6, own.summary(), own.consequences(committers=job.committers)
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":
@@ -207,7 +199,7 @@ def _columns(result: Result, check: bool) -> Row:
         "warmup_ms": warmup_ms,
         **summary.row(),
         **asdict(cost),
-        **asdict(storage_use([result.tables], [end_ms / 1e3], warmup_s=warm.ns / 1e9)),
+        **asdict(own.storage_use),
         **{name: duration.value for name, duration in checkpoints.items()},
         "lag_s": max(cost.lag_s, _never_emitted_s(result)) if dead else cost.lag_s,
     }

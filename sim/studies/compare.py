@@ -14,6 +14,7 @@ from sim.model.files import replace_file, replace_text
 from sim.model.quantities import COST
 from sim.results.csv_files import write_csv
 from sim.results.formats import json_ready
+from sim.results.summary import WarmUpEnd
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.studies.cells import simulated, warm
@@ -67,11 +68,9 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "job_ends": comparison.job_ends,
         "after_a_failure": comparison.consequences_sentence,
         "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
-        "warm_up": {
-            name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()
-        },
+        "warm_up": {name: _settling(own.warm_up) for name, own in comparison.replications.items()},
         "cold_start": {
-            name: {"ms": end.ns / 1e6, "until_settled": end.cause} for name, end in comparison.cold_starts.items()
+            name: _settling(own.cold_start) for name, own in comparison.replications.items() if own.cold_start.ns
         },
         "stored": {
             section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows]
@@ -82,6 +81,10 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},
     }
+
+
+def _settling(end: WarmUpEnd) -> dict[str, Any]:
+    return {"ms": end.ns / 1e6, "until_settled": end.cause}
 
 
 def _storage_use(comparison: Comparison) -> dict[str, Any]:

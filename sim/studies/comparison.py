@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from sim.model.faults import TaskManagerLost, kind_of_fault
@@ -18,13 +18,12 @@ from sim.model.job import Job, Vertex, key_groups
 from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
-from sim.model.sinks import DOES_NOT_START
+from sim.model.sinks import DOES_NOT_START, SinkKind
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.recovery import outages
 from sim.results.consequences import (
     Consequences,
-    consequences,
     consequences_sentence,
     consequences_texts,
     finish,
@@ -39,34 +38,26 @@ from sim.results.consequences import (
 )
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
-from sim.results.rates import MAX_REMAINING_SHARE, KeepingUp, backlog, falls_behind, keeping_up, overload_since
+from sim.results.rates import MAX_REMAINING_SHARE, Tables, backlog, overload_since
 from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,
     commits_per_hour,
     known_sinks,
     rolled_back_sentences,
-    storage_use,
     storage_use_table,
     stored,
     table_sinks,
 )
-from sim.results.summary import (
-    Summary,
-    WarmUpEnd,
-    bottleneck,
-    cold_start,
-    median_duration_ms,
-    summarize,
-    throughput,
-    warm_up,
-)
+from sim.results.summary import bottleneck
+from sim.results.sweep_effects import DEAD
 from sim.results.tables import EXPIRED
 from sim.results.verdict import COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.studies.plan import baseline
+from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,8 +256,12 @@ class Comparison:
     caveat: str = ""  # sentence on a history of the job that contradicts its simulation
 
     @cached_property
+    def replications(self) -> dict[str, Replications]:
+        return {name: Replications(results) for name, results in self.results.items()}
+
+    @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
-        return tuple(self._strategy(name, results) for name, results in self.results.items())
+        return tuple(self._strategy(name, own) for name, own in self.replications.items())
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
         """Return a copy with deciding assumptions.  Cached values are kept, because they do not depend on these."""
@@ -278,79 +273,18 @@ class Comparison:
     def consequences(self) -> dict[str, Consequences]:
         """Return the consequences by label of the strategy."""
         return {
-            name: consequences(
-                [result.tables for result in results],
-                [result.ended_ns / 1e6 for result in results],
-                warmup_ms=self.warm_ups[name].ns / 1e6,
-                died=any(result.job_status.startswith("FAILED") for result in results),
-                behind=self._falls_behind[name],
-            )
-            for name, results in self.results.items()
-        }
-
-    @cached_property
-    def _falls_behind(self) -> dict[str, list[bool]]:
-        """Return, by label of the strategy, whether the backlog of each run grows."""
-        return {
-            name: [
-                falls_behind(
-                    result.tables,
-                    result.scenario.job.edges,
-                    warmup_s=self.warm_ups[name].ns / 1e9,
-                    fault_s=result.scenario.first_fault_s,
-                )
-                for result in results
-            ]
-            for name, results in self.results.items()
+            name: own.consequences(died=any(result.job_status.startswith("FAILED") for result in own.results))
+            for name, own in self.replications.items()
         }
 
     @property
     def _behind(self) -> list[str]:
-        return [name for name, found in self._falls_behind.items() if any(found)]
-
-    @cached_property
-    def warm_ups(self) -> dict[str, WarmUpEnd]:
-        """Return the warm-up that results leave out, by label of the strategy."""
-        return {name: warm_up(results) for name, results in self.results.items()}
-
-    @cached_property
-    def cold_starts(self) -> dict[str, WarmUpEnd]:
-        """Return the cold start by label of the strategy, for strategies that have one."""
-        ends = {name: cold_start(results) for name, results in self.results.items()}
-        return {name: end for name, end in ends.items() if end.ns}
-
-    @property
-    def in_cold_start(self) -> str:
-        """Return sentences on the checkpoints in the cold start of each strategy, and the duration of later ones."""
-        return " ".join(self._in_cold_start(name, end) for name, end in self.cold_starts.items())
-
-    def _in_cold_start(self, name: str, end: WarmUpEnd) -> str:
-        tables = [result.tables for result in self.results[name]]
-        rows = [run["checkpoints"] for run in tables]
-        inside = max(int((own["trigger_timestamp"] * 1e6 < end.ns).sum()) for own in rows)
-        counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(
-            inside, f"the first {inside} checkpoints are"
-        )
-        after_ms = median_duration_ms(tables, warmup_s=end.ns / 1e9)
-        rest = (
-            "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
-        )
-        return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
+        return [name for name, own in self.replications.items() if any(own.falls_behind)]
 
     @property
     def warmup_s(self) -> float:
         """Return the longest warm-up, for figures of all strategies."""
-        return max((warm.ns for warm in self.warm_ups.values()), default=0) / 1e9
-
-    @property
-    def left_out(self) -> str:
-        """Return a sentence on warm-ups that were determined from the runs, or "" if the scenario sets the warm-up."""
-        found = {name: warm for name, warm in self.warm_ups.items() if self.results[name][0].scenario.run.finds_warm_up}
-        if not found:
-            return ""
-        if not any(warm.ns for warm in found.values()):
-            return "Nothing is left out as warm-up: no run begins with an extreme of its own."
-        return f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
+        return max((own.warmup_s for own in self.replications.values()), default=0.0)
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """Return (header, rows) as texts, or None if there were no commits, failures, or job ends."""
@@ -367,35 +301,28 @@ class Comparison:
         return {
             name: DOES_NOT_START
             if _harmed_sink(results[0].scenario).endswith(DOES_NOT_START)
-            else _end(results) or (CONTINUES_DRAINED if name in self.continued_after_drain else RUNS_ON)
+            else _end(results) or (CONTINUES_DRAINED if _continues_drained(results[0]) else RUNS_ON)
             for name, results in self.results.items()
         }
 
     @cached_property
     def stored(self) -> list[TextTable]:
         """Return non-empty tables on restarts, and on checkpoint storage in the first run of each strategy."""
-        runs = {name: results[0] for name, results in self.results.items()}
-        if not runs:
+        if not self.results:
             return []
-        found = stored(
-            {name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges
+        first = {name: own.tables[0] for name, own in self.replications.items()}
+        sections = (
+            planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind),
+            restarts_table(self._tables),
+            *stored(first, self._jobs[0].edges),
+            storage_use_table(self.storage_use, self.prices),
         )
-        used = storage_use_table(self.storage_use, self.prices)
-        planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind)
-        restarts = restarts_table({name: [own.tables for own in results] for name, results in self.results.items()})
-        return [section for section in (planned, restarts, *found, used) if section is not None]
+        return [section for section in sections if section is not None]
 
     @cached_property
     def storage_use(self) -> dict[str, StorageUse]:
         """Return the use of an object store by label of the strategy."""
-        return {
-            name: storage_use(
-                [result.tables for result in results],
-                [result.ended_ns / 1e9 for result in results],
-                warmup_s=self.warm_ups[name].ns / 1e9,
-            )
-            for name, results in self.results.items()
-        }
+        return {name: own.storage_use for name, own in self.replications.items()}
 
     @property
     def consequences_sentence(self) -> str:
@@ -419,243 +346,15 @@ class Comparison:
         return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
 
     @cached_property
-    def uneven(self) -> list[str]:
-        """Return sentences on why a subtask is busier than the others of its vertex, one per distinct reason."""
-        found: dict[str, str] = {}
-        for line in self.strategies:
-            row, scenario = line.summary, self.results[line.label][0].scenario
-            if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
-                continue  # the parallelism changes, or no subtask stands out
-            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
-                found.setdefault(
-                    why, f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
-                )
-        return list(found.values())
-
-    @cached_property
-    def during_faults(self) -> list[str]:
-        """Return, for each planned fault that lasts, a sentence with the checkpoints that were under way meanwhile."""
-        found: dict[str, list[str]] = {}
-        for name, results in self.results.items():
-            rows, faults = results[0].checkpoints, results[0].scenario.faults
-            ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
-            for fault in faults:
-                lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
-                for at_ns in fault.when.at_ns if lasts_ns else ():
-                    at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
-                    ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
-                    if ids:
-                        text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
-                        found.setdefault(text, []).append(f"{_ids_text(ids)} ({name})")
-        return [f"During {fault}: {'; '.join(ids)}." for fault, ids in found.items()]
-
-    @cached_property
     def commits_less(self) -> bool:
         """Whether some jobs that finish commit fewer records than others."""
         committed = [line.finish.committed for line in self.strategies if line.finish is not None]
         return bool(committed) and min(committed) < COMMITTED_SHARE * max(committed)
 
     @cached_property
-    def lost_windows(self) -> list[str]:
-        """Return, for each window in processing time of a job that finishes, what becomes of its last records."""
-        finished = [job for job, line in zip(self._jobs, self.strategies, strict=True) if line.finish is not None]
-        names = dict.fromkeys(
-            vertex.name
-            for job in finished
-            for vertex in job.vertices
-            if vertex.window is not None and vertex.window.time == "processing"
-        )
-        return [
-            f"'{name}' fires nothing at the end of the data: its windows are in processing time, and Flink drops timers that are not due."
-            for name in names
-        ]
-
-    @cached_property
-    def aligned_inputs(self) -> list[str]:
-        """Return, for each vertex with an input that keeps the barriers of all its inputs aligned, a sentence that says so."""
-        found: dict[str, None] = {}
-        for scenario in self._scenarios:
-            if not scenario.checkpoint.barriers.record.overtakes:
-                continue
-            inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
-            if not any(inlet.shipping.overtaken for inlet in inlets):
-                kinds = listed(sorted({inlet.shipping.name for inlet in inlets}))
-                found[
-                    f"No barrier overtakes data in this job: its edges are {kinds}, whose channels cannot store in-flight data."
-                ] = None
-                continue
-            for vertex in scenario.job.vertices:
-                aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
-                if 0 < len(aligned) < len(vertex.inputs):
-                    inlet = aligned[0]
-                    found[
-                        f"No barrier overtakes data in front of '{vertex.name}': its input '{inlet.upstream}' ({inlet.shipping.name}) "
-                        "cannot store in-flight data, and Flink then keeps all inputs of the vertex aligned."
-                    ] = None
-        return list(found)
-
-    @cached_property
-    def repetitions(self) -> dict[str, str]:
-        """Return, by label of the strategy, records processed twice under at-least-once guarantees."""
-        return {
-            name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1)
-            for name, rows in self._of_runs(lambda result: result.repetitions)
-        }
-
-    @property
-    def _scenarios(self) -> list[Scenario]:
-        return [results[0].scenario for results in self.results.values()]
-
-    @property
-    def _jobs(self) -> list[Job]:
-        """Return the job of each strategy; their connectors may differ."""
-        return [scenario.job for scenario in self._scenarios]
-
-    @cached_property
-    def replays(self) -> list[str]:
-        """Return, for each sink that shows replayed records more than once, what its readers see after a restart."""
-        if all(result.recoveries.empty for results in self.results.values() for result in results):
-            return []
-        again = "writes at once: what is replayed after a restart is written again"
-        sinks = dict(pair for job in self._jobs for pair in known_sinks(job).items())
-        twice = [f"'{name}' {again}" for name, (_, kind) in sinks.items() if kind.committer == "none"]
-        committed = [(name, kind.readers) for name, (vertex, kind) in sinks.items() if vertex.commit is not None]
-        return [*twice, *(f"'{name}': {readers}" for name, readers in committed if readers)]
-
-    @cached_property
-    def long_transactions(self) -> list[str]:
-        """Return sentences on sinks whose transactions are longer than a broker allows by default, or than their timeout."""
-        found: dict[str, None] = {}  # a sentence each, in the order of the strategies
-        for scenario in self._scenarios:
-            interval_ns = scenario.checkpoint.interval_ns or 0
-            for name, (vertex, kind) in known_sinks(scenario.job).items():
-                asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
-                if asked_ns is None or kind.broker_allows_ns is None:
-                    continue
-                asked = ms_text(asked_ns / 1e6)
-                if asked_ns > kind.broker_allows_ns:
-                    allowed = ms_text(kind.broker_allows_ns / 1e6)
-                    found[
-                        f"'{name}' asks for transactions of {asked} ({kind.timeout}): the job does not start unless the "
-                        f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
-                    ] = None
-                if interval_ns > asked_ns:
-                    found[
-                        f"'{name}' keeps each transaction open for {ms_text(interval_ns / 1e6)} (checkpoint.interval), longer than its "
-                        f"timeout, {asked}: the broker aborts it and fences its producer, so a real job fails at the next record and restarts, "
-                        "again and again; here it runs on, and the records of the transaction count as lost"
-                    ] = None
-        return list(found)
-
-    @cached_property
-    def tables_left_out(self) -> list[str]:
-        """Return sentences on what sinks do and results do not include: metadata, empty commits, commits of compacted files."""
-        vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
-        tables = [pair for job in self._jobs for pair in table_sinks(job).items()]
-        known = dict(pair for job in self._jobs for pair in known_sinks(job).items())
-        found = [
-            f"'{name}' {kind.left_out}"
-            for name, (vertex, kind) in known.items()
-            if kind.left_out and vertex.commit is not None
-        ]
-        if tables and any(use.has_requests for use in self.storage_use.values()):
-            written = {kind.metadata for _, kind in tables}
-            least = f", at least {written.pop()}" if len(written) == 1 else ""
-            names = listed([f"'{name}'" for name in sorted({name for name, _ in tables})])
-            found.append(
-                f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
-            )
-        committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
-        if len(committing) != 1:
-            return found  # of several it is not known which had no data
-        sinks = [known_sinks(job).get(committing[0]) for job in self._jobs]
-        if any(sink is None or sink[1].component != "iceberg" for sink in sinks):
-            return found
-        for line in self.strategies:
-            completed, commits = (
-                line.summary.completed,
-                self.consequences[line.label].commits * len(self.results[line.label]),
-            )
-            if completed - commits >= _EMPTY_COMMITS:
-                found.append(
-                    f"{line.label}: {completed - commits:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
-                    f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
-                )
-        return found
-
-    @cached_property
-    def rollbacks(self) -> list[str]:
-        """Return sentences on jobs that start from a snapshot older than the newest committed one."""
-        found = []
-        for name, results in self.results.items():
-            connectors = {vertex.known_connector for vertex in results[0].scenario.job.vertices}
-            twice = sum(violation.records_twice for violation in results[0].violations)
-            sentences = rolled_back_sentences(results[0].tables, twice=twice, connectors=connectors)
-            found += [f"{name}: {text}" for text in sentences]
-        return found
-
-    @cached_property
     def continued_after_drain(self) -> list[str]:
         """Return the labels of strategies in which a job starts from the savepoint of a drained job."""
         return [name for name, results in self.results.items() if _continues_drained(results[0])]
-
-    @cached_property
-    def longest_downtime(self) -> str:
-        """Return a sentence with the phases of the longest downtime of all strategies, or "" if no restart ended."""
-        return longest_downtime_sentence(
-            {name: [result.tables for result in results] for name, results in self.results.items()}
-        )
-
-    @cached_property
-    def remarks(self) -> list[str]:
-        """Return sentences on what decides in the first run of some strategies, beyond the duration of their checkpoints."""
-        said = {
-            name: _sentences(results[0], self.consequences[name], self.warm_ups[name].ns / 1e9)
-            for name, results in self.results.items()
-        }
-        return [*axis_sentences(self.strategies), *_with_names(said)]
-
-    @cached_property
-    def interruptions(self) -> list[str]:
-        """Return sentences on times without checkpoints or output, and on what restarts change, in the first run of some strategies."""
-        return _with_names({name: _interruptions(results[0]) for name, results in self.results.items()})
-
-    @cached_property
-    def axes_without_effect(self) -> list[str]:
-        """Return sentences on axes whose values give equal results for all values of the other axes."""
-        results = {
-            line.label: repr((line.summary, line.singles.failures, line.status, self.consequences[line.label]))
-            for line in self.strategies
-        }
-        found = []
-        for axis in dict.fromkeys(axis for line in self.strategies for axis, _ in line.axes if axis):
-            groups: dict[tuple[tuple[str, str], ...], list[StrategyRow]] = {}
-            for line in self.strategies:
-                groups.setdefault(tuple(own for own in line.axes if own[0] != axis), []).append(line)
-            values = dict.fromkeys(value for line in self.strategies for own, value in line.axes if own == axis)
-            if all(
-                len(group) == len(values) > 1 and len({results[line.label] for line in group}) == 1
-                for group in groups.values()
-            ):
-                rescaled = axis == "restart.scheduler" and any(own[0].scenario.rescale for own in self.results.values())
-                why = (
-                    ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
-                    if rescaled
-                    else ""
-                )
-                found.append(f"{axis} makes no difference here: {listed(list(values))} give the same results{why}")
-        return found
-
-    @cached_property
-    def refusals(self) -> dict[str, str]:
-        """Return rejected requests of users, such as savepoints, by label of the strategy."""
-        return {name: rows[0] + _others(len(rows) - 1) for name, rows in self._of_runs(lambda result: result.refused)}
-
-    def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
-        """Yield (label of the strategy, the rows of all its runs) for each strategy that has some."""
-        for name, results in self.results.items():
-            if rows := [row for result in results for row in rows_of(result)]:
-                yield name, rows
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -670,55 +369,245 @@ class Comparison:
         caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
         return f"{caveat}{verdict(self.strategies)}"
 
-    def _strategy(self, name: str, results: Sequence[Result]) -> StrategyRow:
-        scenario = results[0].scenario
+    @cached_property
+    def notes(self) -> list[str]:
+        """Return the sentences below the table of strategies: what its numbers depend on, and which data it leaves out."""
+        return [
+            *filter(None, [self.overload]),
+            *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
+            *dict.fromkeys(self._uneven()),
+            *self._during_faults(),
+            *dict.fromkeys(chain.from_iterable(map(_aligned_inputs, self._scenarios))),
+            *map(str, self.deciding),
+            *self._left_out(),
+        ]
+
+    @cached_property
+    def outcomes(self) -> list[str]:
+        """Return sentences on what else happens: replayed output, restarts, lost windows, refused requests and so on."""
+        sinks = [*self._rollbacks(), *self._replays(), *chain.from_iterable(map(_long_transactions, self._scenarios))]
+        return [
+            *self._remarks(),
+            *(
+                f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{_others(len(rows) - 1)}."
+                for name, rows in self._of_runs(lambda result: result.repetitions)
+            ),
+            *(
+                f"{what}."
+                for what in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
+            ),
+            *filter(None, [longest_downtime_sentence(self._tables)]),
+            *_with_names({name: _interruptions(results[0]) for name, results in self.results.items()}),
+            *dict.fromkeys(self._lost_windows()),
+            *self._drained(),
+            *(
+                f"Refused: {name}: {rows[0]}{_others(len(rows) - 1)}."
+                for name, rows in self._of_runs(lambda result: result.refused)
+            ),
+        ]
+
+    def _uneven(self) -> Iterator[str]:
+        """Yield sentences on why a subtask is busier than the others of its vertex."""
+        for line in self.strategies:
+            row, scenario = line.summary, self.results[line.label][0].scenario
+            if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
+                continue  # the parallelism changes, or no subtask stands out
+            if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
+                yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
+
+    def _during_faults(self) -> Iterator[str]:
+        """Yield, for each planned fault that lasts, a sentence with the checkpoints that were under way meanwhile."""
+        found = defaultdict[str, list[str]](list)
+        for name, results in self.results.items():
+            rows = results[0].checkpoints
+            ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
+            for fault in results[0].scenario.faults:
+                lasts_ns: int = getattr(fault.what, "lasts_ns", None) or 0
+                for at_ns in fault.when.at_ns if lasts_ns else ():
+                    at_ms, until_ms = at_ns / 1e6, (at_ns + lasts_ns) / 1e6
+                    ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
+                    if ids:
+                        text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
+                        found[text].append(f"{_ids_text(ids)} ({name})")
+        for during, checkpoints in found.items():
+            yield f"During {during}: {'; '.join(checkpoints)}."
+
+    def _left_out(self) -> Iterator[str]:
+        """Yield sentences on warm-ups that were determined from the runs, and on cold starts."""
+        found = {name: own.warm_up for name, own in self.replications.items() if own.scenario.run.finds_warm_up}
+        if any(warm.ns for warm in found.values()):
+            yield f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
+        elif found:
+            yield "Nothing is left out as warm-up: no run begins with an extreme of its own."
+        if starts := [_in_cold_start(name, own) for name, own in self.replications.items() if own.cold_start.ns]:
+            yield " ".join(starts)
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield sentences on what decides in the first run of some strategies, beyond the duration of their checkpoints."""
+        yield from axis_sentences(self.strategies)
+        yield from _with_names(
+            {
+                name: _sentences(own.results[0], self.consequences[name], own.warmup_s)
+                for name, own in self.replications.items()
+            }
+        )
+
+    def _rollbacks(self) -> Iterator[str]:
+        """Yield sentences on jobs that start from a snapshot older than the newest committed one."""
+        for name, results in self.results.items():
+            connectors = {vertex.known_connector for vertex in results[0].scenario.job.vertices}
+            twice = sum(violation.records_twice for violation in results[0].violations)
+            for text in rolled_back_sentences(results[0].tables, twice=twice, connectors=connectors):
+                yield f"{name}: {text}"
+
+    def _replays(self) -> Iterator[str]:
+        """Yield, for each sink that shows replayed records more than once, what its readers see after a restart."""
+        if all(result.recoveries.empty for results in self.results.values() for result in results):
+            return
+        for name, (_, kind) in self._known_sinks.items():
+            if kind.committer == "none":
+                yield f"'{name}' writes at once: what is replayed after a restart is written again"
+        for name, (vertex, kind) in self._known_sinks.items():
+            if vertex.commit is not None and kind.readers:
+                yield f"'{name}': {kind.readers}"
+
+    def _left_out_of_tables(self) -> Iterator[str]:
+        """Yield sentences on what sinks do and results do not include: metadata, empty commits, commits of compacted files."""
+        for name, (vertex, kind) in self._known_sinks.items():
+            if kind.left_out and vertex.commit is not None:
+                yield f"'{name}' {kind.left_out}"
+        metadata = {name: kind.metadata for job in self._jobs for name, kind in table_sinks(job).items()}
+        if metadata and any(use.has_requests for use in self.storage_use.values()):
+            written = {*metadata.values()}
+            least = f", at least {written.pop()}" if len(written) == 1 else ""
+            names = listed([f"'{name}'" for name in sorted(metadata)])
+            yield f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
+        vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
+        committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
+        if len(committing) != 1:
+            return  # of several it is not known which had no data
+        sinks = [known_sinks(job).get(committing[0]) for job in self._jobs]
+        if any(sink is None or sink[1].component != "iceberg" for sink in sinks):
+            return
+        for line in self.strategies:
+            completed = line.summary.completed
+            empty = completed - self.consequences[line.label].commits * len(self.results[line.label])
+            if empty >= _EMPTY_COMMITS:
+                yield (
+                    f"{line.label}: {empty:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
+                    f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
+                )
+
+    def _axes_without_effect(self) -> Iterator[str]:
+        """Yield sentences on axes whose values give equal results for all values of the other axes."""
+        results = {
+            line.label: repr((line.summary, line.singles.failures, line.status, self.consequences[line.label]))
+            for line in self.strategies
+        }
+        for axis in dict.fromkeys(axis for line in self.strategies for axis, _ in line.axes if axis):
+            groups = defaultdict[tuple[tuple[str, str], ...], list[str]](list)
+            for line in self.strategies:
+                groups[tuple(own for own in line.axes if own[0] != axis)].append(results[line.label])
+            values = dict.fromkeys(value for line in self.strategies for own, value in line.axes if own == axis)
+            if all(len(group) == len(values) > 1 and len(set(group)) == 1 for group in groups.values()):
+                rescaled = axis == "restart.scheduler" and any(scenario.rescale for scenario in self._scenarios)
+                why = (
+                    ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
+                    if rescaled
+                    else ""
+                )
+                yield f"{axis} makes no difference here: {listed(list(values))} give the same results{why}"
+
+    def _lost_windows(self) -> Iterator[str]:
+        """Yield, for each window in processing time of a job that finishes, what becomes of its last records."""
+        for job, line in zip(self._jobs, self.strategies, strict=True):
+            for vertex in job.vertices if line.finish is not None else ():
+                if vertex.window is not None and vertex.window.time == "processing":
+                    yield (
+                        f"'{vertex.name}' fires nothing at the end of the data: its windows are in processing time, and Flink drops "
+                        "timers that are not due."
+                    )
+
+    def _drained(self) -> Iterator[str]:
+        if drained := self.continued_after_drain:
+            yield (
+                f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "
+                "of input before that savepoint (stop --drain): windows have fired, and some sinks commit nothing afterwards (iceberg#2033). "
+                "Flink's documentation says not to resume such a job. Neither is simulated: stop without a drain, or do not continue it."
+            )
+
+    @property
+    def _scenarios(self) -> list[Scenario]:
+        return [own.scenario for own in self.replications.values()]
+
+    @property
+    def _jobs(self) -> list[Job]:
+        """Return the job of each strategy; their connectors may differ."""
+        return [scenario.job for scenario in self._scenarios]
+
+    @property
+    def _known_sinks(self) -> dict[str, tuple[Vertex, SinkKind]]:
+        """Return (vertex, kind of sink) by name, of all jobs."""
+        return dict(pair for job in self._jobs for pair in known_sinks(job).items())
+
+    @property
+    def _tables(self) -> dict[str, list[Tables]]:
+        return {name: own.tables for name, own in self.replications.items()}
+
+    def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
+        """Yield (label of the strategy, the rows of all its runs) for each strategy that has some."""
+        for name, results in self.results.items():
+            if rows := [row for result in results for row in rows_of(result)]:
+                yield name, rows
+
+    def _strategy(self, name: str, own: Replications) -> StrategyRow:
+        results, scenario, runs, ends_s, warmup_s = own.results, own.scenario, own.tables, own.ends_s, own.warmup_s
+        job, options, summary = scenario.job, scenario.checkpoint, own.summary()
+        statuses = [result.job_status for result in results]
+        failed = [status for status in statuses if status.startswith(DEAD)]
+        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
         bare = [
             run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None
         ]
-        failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
-        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
-        summary = _summary(results)
-        runs, ends_s = [result.tables for result in results], [result.ended_ns / 1e9 for result in results]
-        over = all(result.job_status.startswith(("FAILED", "FINISHED")) for result in results)
+        over = all(status.startswith(("FAILED", "FINISHED")) for status in statuses)
         is_stopped = any(action.stop is not None for action in scenario.actions)  # it has no end of its own
-        finished = all(result.job_status == "FINISHED" for result in results) and not is_stopped
-        runs_on = all(result.job_status == "RUNNING" for result in results)
-        warmup_s, interval_ns = self.warm_ups[name].ns / 1e9, scenario.checkpoint.interval_ns
-        options = scenario.checkpoint
-        committers = [vertex for vertex in scenario.job.vertices if vertex.commit is not None]
+        finished = set(statuses) == {"FINISHED"} and not is_stopped
+        interval_ns = options.interval_ns or 0
+        runs_on = set(statuses) == {"RUNNING"}
+        cost = self.consequences[name]
         return StrategyRow(
             label=name,
             axes=scenario.axes,
             group=label(scenario, _of_the_world) if scenario.axes else "",
-            status=failed[0] if failed else results[0].job_status,
+            status=failed[0] if failed else statuses[0],
             summary=summary,
-            baseline_per_second=_throughput(bare) if bare and steady else float("nan"),
+            baseline_per_second=Replications(bare).throughput if bare and steady else math.nan,
             failed=bool(failed),
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
             until_s=sum(ends_s) / len(results) if over else math.nan,
-            overload=None if over and not (failed or is_stopped) else _overload(results, warmup_s),
+            overload=None if over and not (failed or is_stopped) else own.overload,
             singles=singles(runs, warmup_s=warmup_s),
-            first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
-            finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
+            first=own.summary(of_first_uploads=True) if summary.first_uploads else None,
+            finish=finish(runs, ends_s, cost.committed_records) if finished else None,
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
             late=late_triggers(
                 runs,
-                interval_ms=(interval_ns or 0) / 1e6,
+                interval_ms=interval_ns / 1e6,
                 min_pause_ms=options.min_pause_ns / 1e6,
                 max_concurrent=options.max_concurrent,
             )
             if options.interval_during_backlog_ns is None
             else None,
-            savepoint=long_savepoint(runs[0], interval_ms=(interval_ns or 0) / 1e6),
-            has_savepoints=any(has_savepoints(run) for run in runs),
-            committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
+            savepoint=long_savepoint(runs[0], interval_ms=interval_ns / 1e6),
+            has_savepoints=any(map(has_savepoints, runs)),
+            committers=tuple(vertex.name for vertex in job.vertices if vertex.committer_of),
             is_off=not interval_ns,
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
-            hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
+            hidden=tuple(vertex.name for vertex in job.vertices if vertex.commit is not None and not cost.commits),
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
-            sinks=_without_readers(scenario.job),
-            sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
+            sinks=_without_readers(job),
+            sources=tuple(vertex.name for vertex in job.vertices if vertex.source is not None),
             unlimited_bytes=scenario.unlimited_bytes,
             tolerable=options.tolerable_failed,
             harmed_sink=_harmed_sink(scenario),
@@ -726,9 +615,56 @@ class Comparison:
         )
 
 
-def _overload(results: Sequence[Result], warmup_s: float) -> KeepingUp | None:
-    runs, faults_s = [result.tables for result in results], [result.scenario.first_fault_s for result in results]
-    return keeping_up(runs, results[0].scenario.job.edges, warmup_s=warmup_s, faults_s=faults_s)
+def _in_cold_start(name: str, own: Replications) -> str:
+    """Return a sentence on the checkpoints in the cold start of a strategy, and the duration of later ones."""
+    end = own.cold_start
+    inside = max(int((run["checkpoints"]["trigger_timestamp"] * 1e6 < end.ns).sum()) for run in own.tables)
+    counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(inside, f"the first {inside} checkpoints are")
+    after_ms = own.median_duration_ms(end)
+    rest = "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
+    return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
+
+
+def _aligned_inputs(scenario: Scenario) -> Iterator[str]:
+    """Yield, for each vertex with an input that keeps the barriers of all its inputs aligned, a sentence that says so."""
+    if not scenario.checkpoint.barriers.record.overtakes:
+        return
+    inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
+    if not any(inlet.shipping.overtaken for inlet in inlets):
+        kinds = listed(sorted({inlet.shipping.name for inlet in inlets}))
+        yield (
+            f"No barrier overtakes data in this job: its edges are {kinds}, whose channels cannot store in-flight data."
+        )
+        return
+    for vertex in scenario.job.vertices:
+        aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
+        if 0 < len(aligned) < len(vertex.inputs):
+            yield (
+                f"No barrier overtakes data in front of '{vertex.name}': its input '{aligned[0].upstream}' ({aligned[0].shipping.name}) "
+                "cannot store in-flight data, and Flink then keeps all inputs of the vertex aligned."
+            )
+
+
+def _long_transactions(scenario: Scenario) -> Iterator[str]:
+    """Yield sentences on sinks whose transactions are longer than a broker allows by default, or than their timeout."""
+    interval_ns = scenario.checkpoint.interval_ns or 0
+    for name, (vertex, kind) in known_sinks(scenario.job).items():
+        asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
+        if asked_ns is None or kind.broker_allows_ns is None:
+            continue
+        asked = ms_text(asked_ns / 1e6)
+        if asked_ns > kind.broker_allows_ns:
+            allowed = ms_text(kind.broker_allows_ns / 1e6)
+            yield (
+                f"'{name}' asks for transactions of {asked} ({kind.timeout}): the job does not start unless the "
+                f"broker allows it; commit.transaction-timeout: {allowed} shows what a shorter one loses"
+            )
+        if interval_ns > asked_ns:
+            yield (
+                f"'{name}' keeps each transaction open for {ms_text(interval_ns / 1e6)} (checkpoint.interval), longer than its "
+                f"timeout, {asked}: the broker aborts it and fences its producer, so a real job fails at the next record and restarts, "
+                "again and again; here it runs on, and the records of the transaction count as lost"
+            )
 
 
 def _continues_drained(result: Result) -> bool:
@@ -1014,30 +950,9 @@ def _end(results: Sequence[Result]) -> str:
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
 
 
-def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Summary:
-    """Summarize the replications of one strategy."""
-    job, warm = results[0].scenario.job, warm_up(results)
-    tables = [result.tables for result in results]
-    return summarize(
-        tables,
-        job.edges,
-        warmup_s=warm.ns / 1e9,
-        without_records=job.committers,
-        of_first_uploads=of_first_uploads,
-        rates_from_s=cold_start(results).ns / 1e9,
-    )
-
-
 def _without_readers(job: Job) -> tuple[str, ...]:
     """Return the vertices whose records no vertex reads; committers do not count as readers."""
     read = {up for up, down in job.edges if down not in job.committers}
     return tuple(
         vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers
-    )
-
-
-def _throughput(results: Sequence[Result]) -> float:
-    job, from_ns = results[0].scenario.job, max(warm_up(results).ns, cold_start(results).ns)
-    return throughput(
-        [result.tables for result in results], job.edges, warmup_s=from_ns / 1e9, without_records=job.committers
     )

@@ -21,7 +21,6 @@ from sim.model.units import MS, SECOND
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, ms_text
 from sim.results.side_by_side import Single
-from sim.results.summary import WarmUpEnd, median_duration_ms, warm_up
 from sim.results.tables import EXPIRED
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
@@ -31,6 +30,7 @@ from sim.studies.comparison import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.studies.local import run_each
 from sim.studies.plan import Cell
 from sim.studies.progress import Watch, no_watch
+from sim.studies.replications import Replications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -314,20 +314,16 @@ def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
         results = comparison.results[line.label]
         if any(result.scenario.run.warmup_ns for result in results) or not line.summary.completed:
             continue
-        end = warm_up([replace(result, scenario=_settling(result.scenario)) for result in results])
-        before_ms, after_ms = line.summary.end_to_end_p50_ms, _settled_ms(results, end)
+        settling = [replace(result, scenario=_settling(result.scenario)) for result in results]
+        own = Replications(settling)
+        before_ms, after_ms = line.summary.end_to_end_p50_ms, own.median_duration_ms(own.warm_up)
         if not np.isnan(after_ms) and not is_noise(*sorted((before_ms, after_ms), reverse=True)):
-            moves, beginning = f"the median of {line.label}", f"the first {end}"
+            moves, beginning = f"the median of {line.label}", f"the first {own.warm_up}"
             found.append(
                 DecidingAssumption(WARM_UP, "the beginning counts (run.warmup)", beginning, moves, before_ms, after_ms)
             )
     if found:
         yield max(found, key=lambda own: abs(own.after_ms - own.before_ms))
-
-
-def _settled_ms(results: Sequence[Result], end: WarmUpEnd) -> float:
-    """The median of a strategy without what comes before it has settled."""
-    return median_duration_ms([result.tables for result in results], warmup_s=end.ns / 1e9)
 
 
 def _settling(scenario: Scenario) -> Scenario:

@@ -98,8 +98,8 @@ class Printed:
         return rows[~rows["acknowledged"].astype(bool)].to_dict("records")
 
     def warmup_ms(self, run):
-        warm_ups, results = self.comparison.warm_ups, self.comparison.results
-        return next(warm_ups[name].ns / 1e6 for name, runs in results.items() if any(run is own for own in runs))
+        strategies = self.comparison.replications.values()
+        return next(own.warm_up.ns / 1e6 for own in strategies if any(run is other for other in own.results))
 
     def periodic(self, runs, *statuses, uploads=False):
         """Periodic checkpoints after the warm-up, of these statuses or all.  `uploads`: also those that upload everything at first."""

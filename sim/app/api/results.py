@@ -434,7 +434,9 @@ class Results(Guessed, RunAgain):
         command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
         first = {name: stories[0] for name, stories in self.violations.items()}
         findings, notes, outcomes = (
-            ((), [], []) if (found := self.compared) is None else (found.findings, found.notes, found.outcomes)
+            ((), [], [])
+            if (found := self.compared) is None
+            else (found.findings, self.comparison.notes, found.outcomes)
         )
         reported = Reported(
             self.comparison,

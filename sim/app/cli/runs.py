@@ -74,7 +74,7 @@ def show_run(found: RunOutcome) -> None:
     if comparison.strategies:
         show(*texts(comparison.strategies))
         put(f"\n{comparison.verdict}")
-    for note in found.notes:
+    for note in comparison.notes:
         put(note)
     if (consequences := comparison.consequences_texts()) is not None:
         print()

@@ -31,7 +31,6 @@ from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumed, read_text
 from sim.model.schema.validation import load_prices
-from sim.model.text import listed
 from sim.results.consequences import longest_lag_after_stop
 from sim.results.formats import ms_text
 from sim.runtime.manifest import identity
@@ -100,44 +99,10 @@ class RunOutcome:
         return all(row["holds"] for row in self.expectations)
 
     @property
-    def notes(self) -> list[str]:
-        """Return the sentences below the table of strategies: what its numbers depend on, and which data it leaves out."""
-        comparison = self.comparison
-        scarce = [f"Cores are scarce: {name}: {load}." for name, load in comparison.scarce.items()]
-        return [
-            *filter(None, [comparison.overload]),
-            *scarce,
-            *comparison.uneven,
-            *comparison.during_faults,
-            *comparison.aligned_inputs,
-            *map(str, comparison.deciding),
-            *filter(None, [comparison.left_out, comparison.in_cold_start]),
-        ]
-
-    @property
     def outcomes(self) -> list[str]:
-        """Return sentences on further outcomes: outages, repeated records, rejected scenarios, and expectations."""
+        """Return sentences on further outcomes, and on expectations."""
         comparison, rows = self.comparison, self.expectations
-        lines = comparison.remarks + [
-            f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()
-        ]
-        lines += [f"{what}." for what in (*comparison.rollbacks, *comparison.replays)]
-        lines += [
-            f"{what}."
-            for what in (*comparison.long_transactions, *comparison.tables_left_out, *comparison.axes_without_effect)
-        ]
-        lines += [
-            *filter(None, [comparison.longest_downtime]),
-            *comparison.interruptions,
-            *comparison.lost_windows,
-        ]
-        if drained := comparison.continued_after_drain:
-            lines.append(
-                f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "
-                "of input before that savepoint (stop --drain): windows have fired, and some sinks commit nothing afterwards (iceberg#2033). "
-                "Flink's documentation says not to resume such a job. Neither is simulated: stop without a drain, or do not continue it."
-            )
-        lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
+        lines = [*comparison.outcomes]
         lines += filter(None, (_longer_waits(expected, comparison) for expected in self.request.expectations))
         failed = [row for row in rows if not row["holds"]]
         for row in failed:
@@ -166,7 +131,11 @@ class RunOutcome:
         verdicts = [
             {**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations
         ]
-        lines: dict[str, Any] = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
+        lines: dict[str, Any] = {
+            "findings": list(self.findings),
+            "notes": self.comparison.notes,
+            "outcomes": self.outcomes,
+        }
         lines |= {"known_issues": known_issues_json(self.request.study.scenarios)}
         return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
 

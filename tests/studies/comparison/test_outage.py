@@ -51,8 +51,7 @@ def test_other_failures_let_the_delay_grow(strategy, grows):
         f"restart: {{strategy: {strategy}}}\n"
     )
     alone, after = (
-        "as the restart delay grows"
-        in " ".join(compare(loads(own), jobs=1).interruptions + compare(loads(own), jobs=1).remarks)
+        "as the restart delay grows" in " ".join(compare(loads(own), jobs=1).outcomes)
         for own in (text.replace("{kill: b, at: 4 s}, ", ""), text)
     )
 
