@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.model.text import one_line, printable
 
@@ -298,7 +298,7 @@ def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
         colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
         text = label(name, 60) if str(name) and name not in names and shape not in _UNNAMED else None
         names.add(str(name))
-        _DRAW[str(shape)](axes, rows, colour, text, order)
+        _DRAW[str(shape)](axes, rows, Pen(colour, text, order))
     _style(axes, panel)
 
 
@@ -348,15 +348,7 @@ def _ticks(axes: Axes, panel: Panel) -> None:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         for place, name in enumerate(panel.y.names):
-            axes.text(
-                0,
-                place - 0.27,
-                label(name, 62),
-                transform=axes.get_yaxis_transform(),
-                fontsize=SMALL_TEXT_POINTS,
-                color=SVG_INK,
-                va="bottom",
-            )
+            _write(axes, 0, place - 0.27, label(name, 62), transform=axes.get_yaxis_transform(), va="bottom")
     else:
         axes.set_yticks(range(len(panel.y.names)), [label(name, _LONG_NAME) for name in panel.y.names])
 
@@ -364,141 +356,96 @@ def _ticks(axes: Axes, panel: Panel) -> None:
 # ---- Drawing functions, one per shape.
 
 
-def _line(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    dash = DASHES[(order + order // len(COLOURS)) % len(DASHES)]  # 32 series have distinct pairs of colour and dash
-    axes.plot(rows["x"], rows["y"], dash, color=colour, lw=1.4, label=text)
+class Pen(NamedTuple):
+    """How the marks of a series are drawn."""
+
+    colour: str
+    label: str | None  # in the legend; None: it is there already, or the shape has none
+    order: int  # of the series, which determines its dashes and marker
 
 
-def _point(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    marker = MARKERS[order % len(MARKERS)]
-    axes.plot(rows["x"], rows["y"], marker, color=colour, ms=6, mfc="none", mew=1.6, label=text)
+def _line(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    dash = DASHES[(pen.order + pen.order // len(COLOURS)) % len(DASHES)]  # 32 series have distinct colours and dashes
+    axes.plot(rows["x"], rows["y"], dash, color=pen.colour, lw=1.4, label=pen.label)
 
 
-def _ring(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    axes.plot(rows["x"], rows["y"], "so"[order % 2], color=colour, ms=12, mfc="none", mew=1.4, ls="none", label=text)
+def _point(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    marker = MARKERS[pen.order % len(MARKERS)]
+    axes.plot(rows["x"], rows["y"], marker, color=pen.colour, ms=6, mfc="none", mew=1.6, label=pen.label)
 
 
-def _box(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del order
-    axes.bar(
-        rows["x"],
-        rows["y2"] - rows["y"],
-        rows["x2"] - rows["x"],
-        rows["y"],
-        align="edge",
-        color=colour,
-        lw=0,
-        label=text,
-    )
+def _ring(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    marker = "so"[pen.order % 2]
+    axes.plot(rows["x"], rows["y"], marker, color=pen.colour, ms=12, mfc="none", mew=1.4, ls="none", label=pen.label)
 
 
-def _span(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del order
-    axes.hlines(rows["y"], rows["x"], rows["x2"], color=colour, lw=2, label=text or "")
+def _box(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    width, height = rows["x2"] - rows["x"], rows["y2"] - rows["y"]
+    axes.bar(rows["x"], height, width, rows["y"], align="edge", color=pen.colour, lw=0, label=pen.label)
 
 
-def _band(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del colour, order
+def _span(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    axes.hlines(rows["y"], rows["x"], rows["x2"], color=pen.colour, lw=2, label=pen.label or "")
+
+
+def _band(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     for row in rows.to_dict("records"):
         is_across = math.isnan(row["x"])
         span, low, high = (axes.axhspan, row["y"], row["y2"]) if is_across else (axes.axvspan, row["x"], row["x2"])
         edge = axes.get_ylim()[1] if is_across else axes.get_xlim()[1]
-        span(low, max(edge, low) * 1e3 if math.isnan(high) else high, color=GRID, alpha=0.35, lw=0, label=text)
+        span(low, max(edge, low) * 1e3 if math.isnan(high) else high, color=GRID, alpha=0.35, lw=0, label=pen.label)
 
 
-def _rule(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del order
+def _rule(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     for number, x in enumerate(rows["x"]):
-        axes.axvline(x, color=colour, lw=1, ls=(0, (2, 2)), label=text if number == 0 else None)
+        axes.axvline(x, color=pen.colour, lw=1, ls=(0, (2, 2)), label=None if number else pen.label)
 
 
-def _tick(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del order
-    axes.plot(rows["x"], rows["y"].fillna(0.0), "|", color=colour, ms=7, mew=1.5, clip_on=False, label=text)
+def _tick(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    axes.plot(rows["x"], rows["y"].fillna(0.0), "|", color=pen.colour, ms=7, mew=1.5, clip_on=False, label=pen.label)
 
 
-def _cell(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    """Draw cells in faint colours, so that their text is readable."""
+def _rectangle(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    """Draw cells and nodes, shaded in faint colours, so that their text is readable; nodes have a frame."""
     from matplotlib.patches import Rectangle
 
-    del text, order
     for row in rows.to_dict("records"):
+        is_node = row["shape"] == "node"
         width, height = row["x2"] - row["x"], row["y2"] - row["y"]
-        alpha = 0.0 if math.isnan(row["shade"]) else 0.06 + 0.4 * row["shade"]
-        axes.add_patch(
-            Rectangle((row["x"], row["y"]), width, height, facecolor=colour, alpha=alpha, edgecolor=PAPER, lw=1)
-        )
-        axes.text(
-            row["x"] + width / 2,
-            row["y"] + height / 2,
-            label(row["words"]),
-            fontsize=SMALL_TEXT_POINTS,
-            color=SVG_INK,
-            ha="center",
-            va="center",
-        )
+        shade = 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"] + (0.0 if is_node else 0.06)
+        fill, edge = (pen.colour, shade), SVG_INK if is_node else (PAPER, shade)
+        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=fill, edgecolor=edge, lw=1))
+        lines = "\n".join(label(line, 50 if is_node else 40) for line in row["words"].split("\n"))
+        _write(axes, row["x"] + width / 2, row["y"] + height / 2, lines, ha="center")
 
 
-def _node(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    del text, order
+def _edge(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    arrow = {"arrowstyle": "-|>", "color": pen.colour, "lw": 1, "shrinkA": 0, "shrinkB": 0}
     for row in rows.to_dict("records"):
-        width, height = row["x2"] - row["x"], row["y2"] - row["y"]
-        alpha = 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"]
-        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=colour, alpha=alpha, lw=0))
-        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor="none", edgecolor=SVG_INK, lw=1))
-        lines = "\n".join(label(line, 50) for line in row["words"].split("\n"))
-        axes.text(
-            row["x"] + width / 2,
-            row["y"] + height / 2,
-            lines,
-            fontsize=SMALL_TEXT_POINTS,
-            color=SVG_INK,
-            ha="center",
-            va="center",
-        )
+        axes.annotate("", xy=(row["x2"], row["y2"]), xytext=(row["x"], row["y"]), arrowprops=arrow)
 
 
-def _edge(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: int) -> None:
-    del text, order
-    for row in rows.to_dict("records"):
-        start, end = (row["x"], row["y"]), (row["x2"], row["y2"])
-        axes.annotate(
-            "",
-            xy=end,
-            xytext=start,
-            arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1, "shrinkA": 0, "shrinkB": 0},
-        )
-
-
-def _note(axes: Axes, rows: pd.DataFrame, colour: str, name: str | None, order: int) -> None:
+def _note(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     """Draw texts at their position, or at the right edge if x is missing."""
-    del colour, name, order
     for row in rows.to_dict("records"):
         text = label(row["words"], 60)
         if math.isnan(row["x"]):
-            axes.text(
-                0.99,
-                row["y"],
-                text,
-                transform=axes.get_yaxis_transform(),
-                ha="right",
-                va="center",
-                fontsize=SMALL_TEXT_POINTS,
-                color=SVG_INK,
-            )
+            _write(axes, 0.99, row["y"], text, ha="right", transform=axes.get_yaxis_transform())
         else:
-            axes.text(row["x"], row["y"], text, ha="left", va="center", fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
+            _write(axes, row["x"], row["y"], text, ha="left")
 
 
-_DRAW: dict[str, Callable[[Axes, pd.DataFrame, str, str | None, int], None]] = {
+def _write(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
+    axes.text(x, y, text, **{"va": "center", "fontsize": SMALL_TEXT_POINTS, "color": SVG_INK} | options)
+
+
+_DRAW: dict[str, Callable[[Axes, pd.DataFrame, Pen], None]] = {
     "band": _band,
     "box": _box,
-    "cell": _cell,
+    "cell": _rectangle,
     "edge": _edge,
     "line": _line,
-    "node": _node,
+    "node": _rectangle,
     "point": _point,
     "ring": _ring,
     "rule": _rule,
