@@ -13,8 +13,8 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from sim.app.api.files import columns, read_traces, schema, trace_windows, write_report
-    from sim.app.api.jobs import Advice, ImportedJob, advise, explain_job, import_job, validate, watch
+    from sim.app.api.files import columns, schema, write_report
+    from sim.app.api.jobs import Advice, ImportedJob, advise, explain_job, import_job, watch
     from sim.app.api.results import Results
     from sim.app.api.runs import compare, diff, simulate, sweep
     from sim.app.api.study import Study, load, loads
@@ -22,7 +22,8 @@ if _typing.TYPE_CHECKING:
     from sim.app.verbs.diff import Diff
     from sim.app.verbs.explain import Explanation
     from sim.app.verbs.sweep import Sweep
-    from sim.app.verbs.validate import Validation
+    from sim.app.verbs.traces import read_traces, trace_windows
+    from sim.app.verbs.validate import Validation, validate
     from sim.app.verbs.watch import Watched
     from sim.model.schema.reference import explain_key
     from sim.model.schema.text import ScenarioError
@@ -80,13 +81,13 @@ _HOME = {
     "Diff": "sim.app.verbs.diff",
     "sweep": "sim.app.api.runs",
     "Sweep": "sim.app.verbs.sweep",
-    "read_traces": "sim.app.api.files",
-    "trace_windows": "sim.app.api.files",
+    "read_traces": "sim.app.verbs.traces",
+    "trace_windows": "sim.app.verbs.traces",
     "schema": "sim.app.api.files",
     "write_report": "sim.app.api.files",
     "columns": "sim.app.api.files",
     "explain_key": "sim.model.schema.reference",
-    "validate": "sim.app.api.jobs",
+    "validate": "sim.app.verbs.validate",
     "Validation": "sim.app.verbs.validate",
     "watch": "sim.app.api.jobs",
     "Watched": "sim.app.verbs.watch",

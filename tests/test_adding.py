@@ -22,8 +22,8 @@ from sim.app.cli import app
 from sim.app.cli.console import Console
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put
-from sim.app.verbs.common import Listener, OptionError
-from sim.app.verbs.options import Option, command_line, with_defaults
+from sim.app.verbs.common import SILENT, OptionError, Work
+from sim.app.verbs.options import Option, command_line, with_all_options
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
@@ -427,13 +427,14 @@ class CountOptions(TypedDict, total=False):
     least: Annotated[int, Option("Fewer are a warning.", 0)]
 
 
-def count_checkpoints(file, *, listener=None, **options: Unpack[CountOptions]):
+@with_all_options(CountOptions)
+def count_checkpoints(file, *, listener=SILENT, **options: Unpack[CountOptions]):
     """A verb: arguments, options and a listener in, a result out."""
-    listener, least = listener or Listener(), with_defaults(CountOptions, options)["least"]
+    least = options["least"]
     if least < 0:
         raise OptionError("least", "expected 0 or more")
     run = loads(file.read_text(), file.stem).scenarios[0]
-    with listener.progress(file.stem, run.run.duration_ns, 1) as watch:
+    with listener.progress(Work(file.stem, run.run.duration_ns, 1)) as watch:
         found = len(simulate(run, progress=lambda now_ns: watch(0, now_ns)).checkpoints)
     if found < least:
         listener.warning(f"{found} checkpoints")

@@ -17,7 +17,7 @@ from benchmarks.lab.calibration.cross_validation import Fit, RecordingVotes, err
 from benchmarks.lab.calibration.environments import environment_text, head
 from benchmarks.lab.calibration.estimate import Estimate, estimates, votes
 from benchmarks.lab.calibration.estimators import CONSTANTS
-from sim.app.verbs.common import Listener, Stopped, paragraph
+from sim.app.verbs.common import Listener, Stopped, Work, paragraph
 from sim.app.verbs.options import command_line
 from sim.app.verbs.validate import in_folder
 from sim.jobs.evidence.prediction import truth, unmodelled
@@ -154,7 +154,7 @@ def _read(places: Sequence[Path], listener: Listener) -> tuple[tuple[Recording, 
 def _predicted(
     recordings: Sequence[Recording], planned: Sequence[Prediction], seeds: int, jobs: int | None, listener: Listener
 ) -> dict[Prediction, pd.DataFrame]:
-    with listener.progress("cross-validate", len(planned), len(planned), what_each="predictions") as watch:
+    with listener.progress(Work("cross-validate", len(planned), len(planned), "predictions")) as watch:
         work = partial(_predict, recordings=recordings, seeds=seeds)
         done = run_each(work, planned, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished))
         try:

@@ -18,7 +18,7 @@ from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, show
 from sim.app.cli.truth import share, show_validation
-from sim.app.verbs.common import Listener, Stopped
+from sim.app.verbs.common import Listener, Stopped, Work
 from sim.app.verbs.options import Option, ValidateOptions
 from sim.app.verbs.validate import Validation, recordings_of, validate
 from sim.jobs.observations import Measured
@@ -112,7 +112,7 @@ def validate_explanations(places: Sequence[Path], *, listener: Listener | None =
     paths = recordings_of(places, listener)
     warm("compiled")
     found, skipped = list[Any](), list[str]()
-    with listener.progress("explain", len(paths), len(paths), what_each="recordings") as watch:
+    with listener.progress(Work("explain", len(paths), len(paths), "recordings")) as watch:
         try:
             for number, path in enumerate(paths, 1):
                 try:
@@ -203,7 +203,7 @@ def validate_recordings(
         found = (
             validate_explanations(recordings, listener=console)
             if explain
-            else validate(recordings, listener=console, **options)
+            else validate(*recordings, listener=console, **options)
         )
     return Code.CELLS_FAILED if found.skipped else Code.FINE
 

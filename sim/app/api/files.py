@@ -1,50 +1,18 @@
-"""Python functions for files: traces, reports, the schema of scenarios, and the columns of result tables."""
+"""Python functions for files: reports, the schema of scenarios, and the columns of result tables."""
 
 from __future__ import annotations
 
 import json
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sim.app.api.results import Notebook
-from sim.app.verbs import traces
-from sim.app.verbs.options import ReadTracesOptions, TraceWindowsOptions, documented, path_of
-from sim.app.verbs.traces import ReadTraces, TraceWindows
+from sim.app.verbs.notebook import Notebook
 
 if TYPE_CHECKING:
     from sim.app.verbs.pictures import WrittenReport
-
-
-@documented(ReadTracesOptions)
-def read_traces(
-    folder: str | PathLike[str], tables: str | PathLike[str] = "tables", **options: Unpack[ReadTracesOptions]
-) -> ReadTraces:
-    """Convert CSV series, Prometheus JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
-
-    In the result, `counts` has a row per trace and table with the number of its rows (`count`).  Rows of kind
-    `quarantine` count invalid rows, with file, line and reason.  Rows of kind `note` say how a file was read: the unit of
-    its times and the meaning of its values.  `master`: "here", or a Spark master.
-
-    ValueError: an invalid option, or nothing to read.
-    """
-    return traces.read_traces(str(folder), str(tables), listener=Notebook(), **options)
-
-
-@documented(TraceWindowsOptions)
-def trace_windows(
-    tables: str | PathLike[str], *, file: str | PathLike[str] | None = None, **options: Unpack[TraceWindowsOptions]
-) -> TraceWindows:
-    """Cut tables of `read_traces` into windows, each described by its start, load, bursts and failures.
-
-    `cut`: "time" (consecutive windows), "bursts" (the most bursty), "load" (one per load class) or "failures" (around
-    failures).  `file`: CSV file to write, for ``windows: {file: ...}`` of a sweep.
-
-    ValueError: an invalid option.
-    """
-    return traces.cut_windows(str(tables), path_of(file), listener=Notebook(), **options)
 
 
 def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:

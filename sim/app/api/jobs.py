@@ -8,25 +8,22 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from sim.app.api.results import Notebook
 from sim.app.api.study import Study, load, loads
 from sim.app.verbs import advise as verbs_advise
 from sim.app.verbs import explain as explain_verb
 from sim.app.verbs import importing
-from sim.app.verbs import validate as validating
 from sim.app.verbs.advise import Advised, AdvisedJob
-from sim.app.verbs.common import paragraph, preformatted
+from sim.app.verbs.common import SILENT, Listener, paragraph, preformatted
 from sim.app.verbs.explain import Explanation
+from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import (
     AdviseOptions,
     ImportOptions,
     JobOptions,
-    ValidateOptions,
     WatchJobOptions,
     documented,
-    with_defaults,
+    with_all_options,
 )
-from sim.app.verbs.validate import Validation
 from sim.app.verbs.watch import Watched
 from sim.app.verbs.watch import watch as watch_verb
 
@@ -73,7 +70,7 @@ class ImportedJob(importing.ImportedJob):
 
 
 @documented(ImportOptions)
-def import_job(*sources: str | PathLike[str], progress: bool = True, **options: Unpack[ImportOptions]) -> ImportedJob:
+def import_job(*sources: str | PathLike[str], **options: Unpack[ImportOptions]) -> ImportedJob:
     """Turn a real Flink job into a scenario.
 
     `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved REST responses, a history server
@@ -83,15 +80,15 @@ def import_job(*sources: str | PathLike[str], progress: bool = True, **options: 
     RecordingError: not readable, or no scenario can be made of it.  OptionError (a ValueError): options that conflict.
     """
     _need_sources("import_job", sources)
-    found = importing.import_job(sources, listener=Notebook(show=progress), **options)
+    found = importing.import_job(sources, **options)
     return ImportedJob(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
-@documented(JobOptions)
+@with_all_options(JobOptions)
 def explain_job(
     *sources: str | PathLike[str],
     checkpoint: int | None = None,
-    progress: bool = True,
+    listener: Listener = SILENT,
     **options: Unpack[JobOptions],
 ) -> Explanation:
     """Explain the checkpoints of a real job without an import: no metrics are sampled, and nothing is simulated.
@@ -99,9 +96,8 @@ def explain_job(
     `sources`: as for `import_job`.
     """
     _need_sources("explain_job", sources)
-    given = with_defaults(JobOptions, options)
-    place = importing.place_of(sources, given, given["deadline"])
-    return explain_verb.explain_job(place, checkpoint=checkpoint, listener=Notebook(show=progress))
+    place = importing.place_of(sources, options, options["deadline"])
+    return explain_verb.explain_job(place, checkpoint=checkpoint, listener=listener)
 
 
 def _need_sources(caller: str, sources: Sequence[object]) -> None:
@@ -109,23 +105,11 @@ def _need_sources(caller: str, sources: Sequence[object]) -> None:
         raise TypeError(f"{caller} needs an address, a folder, or files")
 
 
-# ---- Validation.
-
-
-@documented(ValidateOptions)
-def validate(*recordings: str | PathLike[str], progress: bool = True, **options: Unpack[ValidateOptions]) -> Validation:
-    """Simulate recorded jobs from their configuration alone, and compare with what was observed.
-
-    `recordings`: files, or folders of recordings.  RecordingError (a ValueError): there are no recordings.
-    """
-    return validating.validate([Path(place) for place in recordings], listener=Notebook(show=progress), **options)
-
-
 # ---- Watch.
 
 
 @documented(WatchJobOptions)
-def watch(url: str, out: str | PathLike[str], *, progress: bool = True, **options: Unpack[WatchJobOptions]) -> Watched:
+def watch(url: str, out: str | PathLike[str], **options: Unpack[WatchJobOptions]) -> Watched:
     """Poll a running job and compare its checkpoints with a forecast.
 
     `url`: the JobManager (``"http://jobmanager:8081"``).  `out`: folder for the state; a call with the same folder resumes.
@@ -133,7 +117,7 @@ def watch(url: str, out: str | PathLike[str], *, progress: bool = True, **option
     RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError (a ValueError):
     an invalid value.
     """
-    return watch_verb(url, listener=Notebook(show=progress), folder=out, **options)
+    return watch_verb(url, folder=out, **options)
 
 
 # ---- Advice.
@@ -151,7 +135,7 @@ class Advice(Advised):
 
 
 @documented(AdviseOptions)
-def advise(source: Study | str | PathLike[str], *, progress: bool = True, **options: Unpack[AdviseOptions]) -> Advice:
+def advise(source: Study | str | PathLike[str], **options: Unpack[AdviseOptions]) -> Advice:
     """Simulate barrier modes and intervals on a job, with and without a failure, and recommend a setting that meets the limits.
 
     `source`: a study of one combination, a scenario file, or a source that `import_job` reads.  Limits, all optional:
@@ -162,7 +146,7 @@ def advise(source: Study | str | PathLike[str], *, progress: bool = True, **opti
     ScenarioError, RecordingError: the source cannot be read.  OptionError (a UnitError): an invalid limit.
     """
     job = _job(source) if isinstance(source, Study) else Path(source)
-    advised = verbs_advise.advise(job, listener=Notebook(show=progress), **options)
+    advised = verbs_advise.advise(job, **options)
     return Advice(**{own.name: getattr(advised, own.name) for own in fields(advised)})
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from sim.app.report.figures import (
     QUANTITIES,
@@ -22,12 +19,12 @@ from sim.app.report.figures import (
     phases,
     triggers_s,
 )
-from sim.app.verbs.common import Listener, Picture, paragraph, table_html, table_text
+from sim.app.verbs.common import Picture, paragraph, table_html, table_text
+from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
-from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,85 +54,6 @@ class Guessed:
             instead = type(self).INSTEAD.get(name)
             remedy = f": write {instead}" if instead else ""
             raise AttributeError(f"'{kind}' object has no attribute '{name}'{remedy}", name=name, obj=self)
-
-
-# ---- Progress: a line below a notebook's cell, if the work takes longer than two seconds. Nothing is shown elsewhere.
-
-PATIENCE_S = 2.0
-EVERY_S = 0.5
-MARK = {"ckptsim": "progress"}
-"""Metadata of the line, by which tools that store notebooks can remove it."""
-
-
-class Notebook(Listener):
-    """Listener that shows the progress of a verb below a notebook's cell.  Messages are not shown: results include them."""
-
-    def __init__(self, *, show: bool = True) -> None:
-        self._show = show
-
-    def progress(
-        self,
-        what: str,
-        total_ns: int,
-        count: int | None,
-        *,
-        what_each: str = "cells",
-        details: Callable[[], str] = str,
-    ) -> AbstractContextManager[Watch]:
-        del details  # the line of a notebook is short
-        return watching(what, total_ns, count, show=self._show, what_each=what_each)
-
-
-@contextmanager
-def watching(
-    what: str, total_ns: int, count: int | None, *, show: bool = True, what_each: str = "runs"
-) -> Iterator[Watch]:
-    """Show progress.  Yield a function to call with (finished items, simulated or spent time of all [ns]).
-
-    `count`: number of items, or None if it is unknown.
-    """
-    if not show or not _in_notebook():
-        yield no_watch
-        return
-    begun = drawn = time.monotonic()
-    handle: Any = None
-
-    def watch(finished: int, simulated_ns: int) -> None:
-        nonlocal drawn, handle
-        now = time.monotonic()
-        if now - begun < PATIENCE_S or now - drawn < EVERY_S:
-            return
-        drawn = now
-        done = f"{finished}{'' if count is None else f' of {count}'} {what_each}"
-        line = {"text/plain": line_of(what, done, simulated_ns / max(1, total_ns), now - begun)}
-        if handle is None:
-            handle = _display(line)
-        else:
-            handle.update(line, raw=True, metadata=MARK)
-
-    try:
-        yield watch
-    finally:
-        if handle is not None:
-            handle.update({"text/plain": f"{what}: {time.monotonic() - begun:.0f} s"}, raw=True, metadata=MARK)
-
-
-def line_of(what: str, done: str, share: float, passed_s: float) -> str:
-    """Return a line such as ``p4: 3 of 12 runs, 25 %, 9 s left``; the remaining time is given once 1 % is done."""
-    left = f", {passed_s * (1 - share) / share:.0f} s left" if share > 0.01 else ""
-    return f"{what}: {done}, {100 * min(share, 1.0):.0f} %{left}"
-
-
-def _in_notebook() -> bool:
-    """Return True in a Jupyter kernel; False in a terminal, also with IPython."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
-
-
-def _display(line: dict[str, str]) -> Any:
-    from IPython.display import display
-
-    return display(line, raw=True, metadata=MARK, display_id=True)
 
 
 # ---- Plots.

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.api.results import Notebook, Results
+from sim.app.api.results import Results
 from sim.app.api.study import Study, lists_of, study_of
 from sim.app.verbs import diff as verb
 from sim.app.verbs.diff import Diff
@@ -124,8 +124,6 @@ def _together(done: Mapping[str, Results]) -> Results:
 def sweep(
     what: Study | str | PathLike[str],
     axes: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    progress: bool = True,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``).
@@ -137,7 +135,7 @@ def sweep(
     """
     options["changes"] = [*lines_of(options.get("changes", ())), *lists_of(axes or {})]
     request = _of_study(what, options) if isinstance(what, Study) else read_request(Path(what), **options)
-    return run_sweep(request, listener=Notebook(show=progress), **options)
+    return run_sweep(request, **options)
 
 
 def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
@@ -165,8 +163,6 @@ def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
 def diff(
     a: Study | str | PathLike[str],
     b: Study | str | PathLike[str],
-    *,
-    progress: bool = True,
     **options: Unpack[DiffOptions],
 ) -> Diff:
     """Compare the inputs of `a` and `b`, and their results.
@@ -176,7 +172,7 @@ def diff(
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
-    return verb.diff(_given(a), _given(b), listener=Notebook(show=progress), **options)
+    return verb.diff(_given(a), _given(b), **options)
 
 
 def _given(what: Study | str | PathLike[str]) -> Path | StudySource:

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from sim.app.api.results import Guessed, Notebook, Results, RunAgain
+from sim.app.api.results import Guessed, Results, RunAgain
 from sim.app.verbs.common import MAX_ROWS, paragraph, preformatted, table_html, table_text
 from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
@@ -142,14 +142,14 @@ class Study(Guessed, RunAgain):
         return changed
 
     @documented(RunOptions)
-    def run(self, *, progress: bool = True, **options: Unpack[RunOptions]) -> Results:
+    def run(self, **options: Unpack[RunOptions]) -> Results:
         """Simulate every combination, and the same job without checkpoints as a baseline.
 
         `folder`: output folder, as for `ckptsim run --out`.  `jobs`: processes; by default one per core, or none for short
         runs.  A combination whose run fails is in `errors` of the results.
         """
         request = read_request(self.origin, self.read, self.pinned)
-        return Results.of(run(request, listener=Notebook(show=progress), **options))
+        return Results.of(run(request, **options))
 
     def flink_configuration(self) -> str:
         """Return lines for Flink's config.yaml.  ValueError: the study has several combinations."""

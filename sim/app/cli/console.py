@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self
 
 from sim.app.cli.errors import print_message
-from sim.app.verbs.common import Listener
+from sim.app.verbs.common import Listener, Work
 from sim.studies.progress import Clock, TimeLeft, Watch
 
 
@@ -48,16 +48,8 @@ class Console(Listener):
         except BrokenPipeError as error:
             self._gone = error
 
-    def progress(
-        self,
-        what: str,
-        total_ns: int,
-        count: int | None,
-        *,
-        what_each: str = "cells",
-        details: Callable[[], str] = str,
-    ) -> AbstractContextManager[Watch]:
-        return bar(what, total_ns, count, what_each=what_each, details=details)
+    def progress(self, work: Work) -> AbstractContextManager[Watch]:
+        return bar(work)
 
 
 PATIENCE_S = 2.0
@@ -67,24 +59,18 @@ MIN_SHARE = 0.02
 
 
 @contextmanager
-def bar(
-    what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str
-) -> Iterator[Watch]:
-    """Show progress.  Yield a function to call with (finished cells, simulated time so far [ns]).
-
-    `count`: number of cells, or None if it is unknown; then `details` must tell the remaining time.  `details`: returns
-    further text to show.
-    """
+def bar(work: Work) -> Iterator[Watch]:
+    """Show progress.  Yield a function to call with (finished items, simulated time so far [ns])."""
     if not sys.stderr.isatty():
-        yield log_lines(what, total_ns, count, what_each, details)
+        yield log_lines(work)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"))
-    left = () if count is None else (TimeRemainingColumn(),)
+    left = () if work.count is None else (TimeRemainingColumn(),)
     progress = Progress(*columns, *left, console=Console(stderr=True), transient=True, auto_refresh=False)
-    task = progress.add_task(what, total=total_ns, done="")
+    task = progress.add_task(work.name, total=work.total_ns, done="")
     begun = drawn = time.monotonic()
 
     def watch(finished: int, simulated_ns: int) -> None:
@@ -94,7 +80,7 @@ def bar(
             return
         drawn = now
         progress.start()
-        progress.update(task, completed=simulated_ns, done=_done(finished, count, what_each, details), refresh=True)
+        progress.update(task, completed=simulated_ns, done=_done(work, finished), refresh=True)
 
     try:
         yield watch
@@ -102,42 +88,35 @@ def bar(
         progress.stop()
 
 
-def _done(finished: int, count: int | None, what_each: str, details: Callable[[], str]) -> str:
-    return ", ".join(filter(None, [f"{finished}{'' if count is None else f'/{count}'} {what_each}", details()]))
+def _done(work: Work, finished: int, otherwise: str = "") -> str:
+    """Return the number of finished items and the details of the work; without such details, `otherwise`."""
+    counted = f"{finished}{'' if work.count is None else f'/{work.count}'} {work.items}"
+    return ", ".join(filter(None, [counted, work.details() if work.details else otherwise]))
 
 
-def log_lines(
-    what: str,
-    total_ns: int,
-    count: int | None,
-    what_each: str,
-    details: Callable[[], str],
-    clock: Clock = time.monotonic,
-) -> Watch:
+def log_lines(work: Work, clock: Clock = time.monotonic) -> Watch:
     """Return a progress function that prints a line every ten seconds.
 
-    Without `details` the line has the share of the work that is done and the remaining time.  The rate is measured from
-    the first progress on, because the program compiles and imports before that.
+    Without details, the line has the share of the work that is done and the remaining time.  The rate is measured from the
+    first progress on, because the program compiles and imports before that.
     """
     logged_s = clock()
     first: tuple[float, float] | None = None  # time [s] and finished share at the first progress
     left = TimeLeft(clock)
 
-    def share_done(ns: int) -> str:
-        share = min(ns / max(total_ns, 1), 1.0)
+    def share_done(share: float) -> str:
         if first is None or share - first[1] < MIN_SHARE:
             return f"{100 * share:.0f} %"
         estimate_s = (clock() - first[0]) * (1 - share) / (share - first[1])
         return f"{100 * share:.0f} %, {left.text(estimate_s, lambda: 'it is slower than it was')}"
 
-    def watch(finished: int, ns: int) -> None:
+    def watch(finished: int, simulated_ns: int) -> None:
         nonlocal logged_s, first
-        if first is None and ns:
-            first = clock(), min(ns / max(total_ns, 1), 1.0)
+        share = work.share(simulated_ns)
+        if first is None and simulated_ns:
+            first = clock(), share
         if clock() - logged_s >= LOG_EVERY_S:
             logged_s = clock()
-            print_message(
-                f"{what}: {_done(finished, count, what_each, details if details is not str else lambda: share_done(ns))}"
-            )
+            print_message(f"{work.name}: {_done(work, finished, '' if work.details else share_done(share))}")
 
     return watch

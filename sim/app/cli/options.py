@@ -41,7 +41,8 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
         described = getattr(known.annotation, "__metadata__", ())
         if known.kind is known.VAR_KEYWORD:
             for name, (kind, option) in options_of(get_args(known.annotation)[0]).items():
-                add(name, kind, option, option.default)
+                if not option.is_for_python:
+                    add(name, kind, option, option.default)
         elif described and isinstance(described[0], Option):
             add(known.name, get_args(known.annotation)[0], described[0], known.default)
         else:

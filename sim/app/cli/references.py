@@ -227,10 +227,10 @@ def cut_windows(
     **options: Unpack[TraceWindowsOptions],
 ) -> None:
     """Cut traces into windows for sweeps: consecutive ones, the most bursty, one per load class, or around failures."""
-    from sim.app.verbs.traces import cut_windows as cut_traces
+    from sim.app.verbs.traces import trace_windows
 
     with Console(lambda found: put(repr(found))) as console:
-        cut_traces(tables, out, listener=console, **options)
+        trace_windows(tables, file=out, listener=console, **options)
 
 
 def _show_tables(found: ReadTraces) -> None:

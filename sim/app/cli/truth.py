@@ -85,7 +85,7 @@ def validate_recordings(
     from sim.app.verbs.validate import validate
 
     with Console(show_validation, as_json=as_json) as console:
-        found = validate(recordings, listener=console, **options)
+        found = validate(*recordings, listener=console, **options)
     return Code.CELLS_FAILED if found.skipped else Code.FINE
 
 

@@ -13,9 +13,11 @@ from sim.advice.report import Report, no_advice, report
 from sim.advice.trials import FAILURES, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
+    SILENT,
     Listener,
     OptionError,
     Stopped,
+    Work,
     parsed,
     parts_html,
     parts_text,
@@ -23,7 +25,7 @@ from sim.app.verbs.common import (
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
-from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_defaults
+from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_all_options
 from sim.jobs.infer.draft import Inference
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
@@ -107,11 +109,10 @@ class Advised:
         return parts_html(self.parts)
 
 
-def job_of(source: Path, listener: Listener | None = None) -> AdvisedJob:
+def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
     """Return the job of a scenario file, or import it from any other source.  RecordingError: the import fails."""
     if source.suffix in (".yaml", ".yml"):
         return AdvisedJob(source.stem, source)
-    listener = listener or Listener()
     read = read_source([source])
     draft = draft_of(read)
     findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
@@ -123,15 +124,14 @@ def job_of(source: Path, listener: Listener | None = None) -> AdvisedJob:
     return AdvisedJob(name, source, text_of(complete), findings=(*lines, *filter(None, ["\n".join(history)])))
 
 
-def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **options: Unpack[AdviseOptions]) -> Advised:
+@with_all_options(AdviseOptions)
+def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: Unpack[AdviseOptions]) -> Advised:
     """Simulate candidate settings until one is certain to be best, or the CPU budget or the time limit is reached.
 
     Runs and advice are stored in the `folder` (``runs/advise-<name>`` by default).
 
     OptionError: invalid option value.  ScenarioError: mistakes in the scenario, or a job that advise does not support.
     """
-    listener = listener or Listener()
-    given = with_defaults(AdviseOptions, options)
     limits, failure, mtbf_ms = _limits(given), _failure(given["failure"]), _ms("mtbf", given["mtbf"])
     within_s, budget_s, ahead_ms = (
         (_ms("within", given["within"]) or 0.0) / 1e3,
@@ -153,9 +153,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener | None = None, **opt
         budget_s=budget_s,
         within_s=within_s,
     )
-    trying = listener.progress(
-        "trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress
-    )
+    trying = listener.progress(Work("trying settings", round(budget_s * 1e9), None, "runs", runner.progress))
     try:
         with runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)

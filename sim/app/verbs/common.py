@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from io import BytesIO
@@ -30,6 +31,21 @@ class Stopped(KeyboardInterrupt):
     """Raised when a verb is interrupted by Ctrl-C or a signal.  The message says which results are kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Long work whose progress is shown."""
+
+    name: str
+    total_ns: int  # simulated time of all of it
+    count: int | None  # number of items, or None if it is unknown; then `details` must tell the remaining time
+    items: str = "cells"  # the noun that is counted
+    details: Callable[[], str] | None = None  # returns further text to show
+
+    def share(self, simulated_ns: int) -> float:
+        """Return the share of the work that is done, at most 1."""
+        return min(simulated_ns / max(1, self.total_ns), 1.0)
+
+
 class Listener:
     """Receiver of a verb's events that ignores all of them.  Subclasses override what they show."""
 
@@ -43,22 +59,13 @@ class Listener:
     def result(self, result: Any) -> None:
         """Receive the result of a verb.  Called before results are stored and drawn, which may take long."""
 
-    def progress(
-        self,
-        what: str,
-        total_ns: int,
-        count: int | None,
-        *,
-        what_each: str = "cells",
-        details: Callable[[], str] = str,
-    ) -> AbstractContextManager[Watch]:
-        """Return a context around long work; it yields a function to call with (finished items, simulated time [ns]).
-
-        `total_ns`: simulated time of all work.  `count`: number of items, or None if it is unknown.  `what_each`: the
-        noun that is counted.  `details`: returns further text to show.
-        """
-        del what, total_ns, count, what_each, details
+    def progress(self, work: Work) -> AbstractContextManager[Watch]:
+        """Return a context around long work; it yields a function to call with (finished items, simulated time [ns])."""
+        del work
         return nullcontext(no_watch)
+
+
+SILENT = Listener()
 
 
 # ---- Option values. Errors name an option as Python does; the command line prints its flag instead.

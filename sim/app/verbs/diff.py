@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sim.app.verbs.common import (
+    SILENT,
     Listener,
     Stopped,
+    Work,
     parts_html,
     parts_text,
     writable_folder,
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
 from sim.app.verbs.importing import draft_of, text_of
-from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, portable, with_defaults
+from sim.app.verbs.options import DiffOptions, command_line, lines_of, path_of, portable, with_all_options
 from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
@@ -87,8 +89,9 @@ class Diff:
         return parts_html(self.parts)
 
 
+@with_all_options(DiffOptions)
 def diff(
-    a: Path | StudySource, b: Path | StudySource, *, listener: Listener | None = None, **options: Unpack[DiffOptions]
+    a: Path | StudySource, b: Path | StudySource, *, listener: Listener = SILENT, **options: Unpack[DiffOptions]
 ) -> Diff:
     """Compare A with B, and store the result in `folder` if it is given.
 
@@ -96,7 +99,7 @@ def diff(
 
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
     """
-    listener, request = listener or Listener(), DiffRequest(a, b, with_defaults(DiffOptions, options))
+    request = DiffRequest(a, b, options)
     folder = path_of(request.options["folder"])
     if folder is not None:
         writable_folder(folder)
@@ -115,7 +118,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         return _result(request, found, [], _no_rows(), "", notes)
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
     count, total_ns = effects.simulated_ns(found)
-    with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
+    with listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs")) as watch:
         try:
             rows = effects.runs(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
         except KeyboardInterrupt:

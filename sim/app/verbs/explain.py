@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import Listener, OptionError, Stopped, preformatted
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, preformatted
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
-from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_defaults
+from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_all_options
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import (
     NoCheckpointError,
@@ -115,7 +115,7 @@ def explain_runs(
     strategy: str | None = None,
     verify: bool = False,
     engine: Engine = "compiled",
-    listener: Listener | None = None,
+    listener: Listener = SILENT,
 ) -> Explanation:
     """Explain a checkpoint of each strategy, or of one.
 
@@ -124,7 +124,6 @@ def explain_runs(
 
     OptionError: no such strategy.  NoCheckpointError: nothing to explain.
     """
-    listener = listener or Listener()
     texts: list[str] = []
     records: list[dict[str, Any]] = []
     missing: list[str] = []
@@ -179,7 +178,7 @@ def watched(
 ) -> CloseUp:
     """Simulate again with observers.  `attach` is called with each job instance."""
     warm(engine)
-    with listener.progress(name, scenario.run.duration_ns, 1) as watch:
+    with listener.progress(Work(name, scenario.run.duration_ns, 1)) as watch:
         try:
             return rerun_with_observers(
                 scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach
@@ -188,12 +187,12 @@ def watched(
             raise Stopped("nothing is kept") from None
 
 
-def explain(name: str, *, listener: Listener | None = None, **options: Unpack[ExplainOptions]) -> Explanation:
+@with_all_options(ExplainOptions)
+def explain(name: str, *, listener: Listener = SILENT, **given: Unpack[ExplainOptions]) -> Explanation:
     """Explain checkpoints of `name`: a scenario file, a results folder, or a source of a real job.
 
     OptionError: an option does not apply to this kind of input.
     """
-    given = with_defaults(ExplainOptions, options)
     checkpoint = given["checkpoint"]
     if is_real(name):
         refuse_others(ExplainOptions, given, "real jobs")
@@ -210,12 +209,11 @@ _SCENARIOS = (".yaml", ".yml")
 _HEAD_BYTES = 1_000_000
 
 
-def explain_job(place: JobPlace, *, checkpoint: int | None = None, listener: Listener | None = None) -> Explanation:
+def explain_job(place: JobPlace, *, checkpoint: int | None = None, listener: Listener = SILENT) -> Explanation:
     """Explain a checkpoint of a real job, or the slow ones of its history.
 
     RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: options that conflict.
     """
-    listener = listener or Listener()
     try:
         source = place.read("0 s", under_way=True, listener=listener)
     except RecordingError:
@@ -233,10 +231,9 @@ def explain_job(place: JobPlace, *, checkpoint: int | None = None, listener: Lis
 
 
 def explain_source(
-    source: RecordingSource, checkpoint: int | None = None, *, listener: Listener | None = None
+    source: RecordingSource, checkpoint: int | None = None, *, listener: Listener = SILENT
 ) -> Explanation:
     """Explain a source that was read already."""
-    listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
     scenarios: Sequence[Scenario] = ()
     with suppress(RecordingError):  # no scenario can be made of the source: known issues are not checked

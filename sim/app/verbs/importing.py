@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from sim.app.verbs.common import Listener, OptionError, Stopped, parsed
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parsed
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
-from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_defaults
+from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
 from sim.jobs.infer.draft import Inference
 from sim.jobs.observations import with_all_barrier_modes
@@ -150,9 +150,7 @@ def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[floa
         answers = count
         watch(seen_s, seen_s)
 
-    with listener.progress(
-        "watching metrics", whole_s, whole_s, what_each="s", details=lambda: f"{answers:,} answers"
-    ) as watch:
+    with listener.progress(Work("watching metrics", whole_s, whole_s, "s", lambda: f"{answers:,} answers")) as watch:
         yield passed, answered
 
 
@@ -220,14 +218,14 @@ class ImportedJob:
         return Path(file)
 
 
+@with_all_options(ImportOptions)
 def import_job(
-    sources: Sequence[FilePath], *, listener: Listener | None = None, **options: Unpack[ImportOptions]
+    sources: Sequence[FilePath], *, listener: Listener = SILENT, **given: Unpack[ImportOptions]
 ) -> ImportedJob:
     """Import a job.  `out`: file in which the scenario is stored, before the backtest and again after it.
 
     RecordingError: not readable, or no scenario can be made of it.  OptionError: options that conflict.
     """
-    listener, given = listener or Listener(), with_defaults(ImportOptions, options)
     place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
@@ -289,7 +287,7 @@ def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> 
     from sim.jobs.evidence import backtest as imports
     from sim.jobs.evidence.backtest import RUNS
 
-    with listener.progress("backtest", 100, RUNS, what_each="runs") as watch:
+    with listener.progress(Work("backtest", 100, RUNS, "runs")) as watch:
         complete, lines = imports.with_backtest(
             source, draft, watch=lambda share: watch(int(share * RUNS), round(100 * share))
         )

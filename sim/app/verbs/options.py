@@ -13,7 +13,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -28,7 +28,8 @@ from typing import (
     get_type_hints,
 )
 
-from sim.app.verbs.common import OptionError
+from sim.app.verbs.common import Listener, OptionError
+from sim.app.verbs.notebook import Notebook
 from sim.model.text import without_credentials
 
 Engine: TypeAlias = Literal["compiled", "interpreted"]
@@ -58,6 +59,7 @@ class Option:
     min: int | None = None
     is_stored: bool = True  # part of the stored command line, because it changes results
     of: Literal["", "simulated runs", "real jobs"] = ""  # the only kind of input it applies to; empty: both
+    is_for_python: bool = False  # not an option of the command line
 
     def flags(self, name: str) -> list[str]:
         """Return the names on the command line: ["--out", "-o"], or ["--checks/--no-checks"] if True is the default."""
@@ -79,7 +81,7 @@ def with_defaults(kind: type[T], given: T) -> T:
 
 def part_of(kind: type[T], given: Mapping[str, object]) -> T:
     """Return the subset of `given` that the TypedDict `kind` declares."""
-    return cast("T", {name: given[name] for name in options_of(kind)})
+    return cast("T", {name: given[name] for name in options_of(kind) if name in given})
 
 
 def refuse_others(kind: type[T], given: T, of: Literal["simulated runs", "real jobs"]) -> None:
@@ -106,7 +108,11 @@ def documented(kind: type) -> Callable[[F], F]:
 
     def document(function: F) -> F:
         own = inspect.signature(function)
-        parameters = [known for known in own.parameters.values() if known.kind is not known.VAR_KEYWORD]
+        parameters = [
+            known
+            for known in own.parameters.values()
+            if known.kind is not known.VAR_KEYWORD and known.name != "listener"
+        ]
         lines = [inspect.cleandoc(function.__doc__ or ""), "\nOptions:"]
         for name, (type_, option) in options_of(kind).items():
             keyword = inspect.Parameter.KEYWORD_ONLY
@@ -117,6 +123,28 @@ def documented(kind: type) -> Callable[[F], F]:
         return function
 
     return document
+
+
+def with_all_options(kind: type) -> Callable[[F], F]:
+    """Return a decorator for the function of a command: it is called with all options of `kind`, and with a listener.
+
+    Callers omit options to get the defaults.  Without a listener, progress is shown below a notebook's cell, unless the
+    option `progress` is False.  The options are added to signature and docstring, as by `documented`.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*arguments: Any, listener: Listener | None = None, **given: Any) -> Any:
+            signature.bind(*arguments, **given)
+            options = with_defaults(kind, given)
+            listener = listener or Notebook(show=options.get("progress", True))
+            return function(*arguments, listener=listener, **options)
+
+        described = documented(kind)(call)
+        signature = inspect.signature(described)
+        return cast("F", described)
+
+    return decorate
 
 
 # ---- Conversion of Python arguments to the values that commands use.
@@ -222,6 +250,9 @@ HeadersOption = Annotated[
 ]
 JobsOption = Annotated[int | None, Option("Parallel processes. (Default: one per core.)", min=1, is_stored=False)]
 JsonOption = Annotated[bool, Option("Print results as JSON.", flag="--json")]
+ProgressOption = Annotated[
+    bool, Option("Show progress below a notebook's cell.", True, is_stored=False, is_for_python=True)
+]
 PricesOption = Annotated[
     FilePath | None, Option("Price list of an object store (YAML). (Default: S3 Standard.)", metavar="FILE")
 ]
@@ -265,6 +296,7 @@ class JobPlaceOptions(TypedDict, total=False):
 class JobOptions(JobPlaceOptions, total=False):
     """Selection of a real job, and how its JobManager is queried."""
 
+    progress: ProgressOption
     deadline: DeadlineOption
 
 
@@ -274,6 +306,7 @@ class JobOptions(JobPlaceOptions, total=False):
 class RunOptions(TypedDict, total=False):
     """Options of `run` for a scenario that was read already."""
 
+    progress: ProgressOption
     folder: FolderOption
     engine: EngineOption
     jobs: JobsOption
@@ -309,6 +342,7 @@ class RunFileOptions(ScenarioOptions, RunOptions, total=False):
 class ImportOptions(TypedDict, total=False):
     """Options of `import`."""
 
+    progress: ProgressOption
     job: JobOption
     out: Annotated[
         FilePath | None,
@@ -333,6 +367,7 @@ class ImportOptions(TypedDict, total=False):
 class AdviseOptions(TypedDict, total=False):
     """Options of `advise`; quantities are texts with units."""
 
+    progress: ProgressOption
     p99: Annotated[str | None, Option("Maximum checkpoint duration, p99, e.g. '60 s'.", metavar="VALUE")]
     recovery: Annotated[str | None, Option("Maximum recovery time, e.g. '2 min'.", metavar="VALUE")]
     loss: Annotated[str | None, Option("Maximum throughput loss caused by checkpoints, e.g. '3 %'.", metavar="VALUE")]
@@ -378,6 +413,7 @@ class AdviseOptions(TypedDict, total=False):
 class WatchJobOptions(TypedDict, total=False):
     """Options of `watch` except the folder; quantities are texts with units."""
 
+    progress: ProgressOption
     job: JobOption
     every: Annotated[str, Option("Polling interval.", "60 s", metavar="DURATION")]
     duration: Annotated[
@@ -457,6 +493,7 @@ class ReportOptions(TypedDict, total=False):
 class DiffOptions(TypedDict, total=False):
     """Options of `diff`."""
 
+    progress: ProgressOption
     changes: SetOption
     changes_a: Annotated[Changes, Option("Override a key of A only.", (), "--set-a", "KEY=VALUE")]
     changes_b: Annotated[
@@ -474,6 +511,7 @@ class DiffOptions(TypedDict, total=False):
 class SweepOptions(TypedDict, total=False):
     """Options of `sweep`."""
 
+    progress: ProgressOption
     changes: SetOption
     folder: FolderOption
     replications: Annotated[int | None, Option("Override run.replications.", min=1, is_stored=False)]
@@ -496,6 +534,7 @@ class SweepOptions(TypedDict, total=False):
 class ReadTracesOptions(TypedDict, total=False):
     """Options of `traces read`."""
 
+    progress: ProgressOption
     format: Annotated[
         str | None, Option("Format of every text file. (Default: detected from its columns.)", metavar="NAME")
     ]
@@ -525,6 +564,7 @@ class ReadTracesOptions(TypedDict, total=False):
 class TraceWindowsOptions(TypedDict, total=False):
     """Options of `traces windows`."""
 
+    progress: ProgressOption
     length: Annotated[str, Option("Length of a window.", "10 min", metavar="DURATION")]
     cut: Annotated[str, Option("How to choose windows: time, bursts, load or failures.", "time")]
     count: Annotated[int | None, Option("Maximum windows per trace. (Default: all.)", min=1)]
@@ -536,6 +576,7 @@ class TraceWindowsOptions(TypedDict, total=False):
 class ValidateOptions(TypedDict, total=False):
     """Options of `validate`."""
 
+    progress: ProgressOption
     seeds: Annotated[int, Option("Simulations per recording.", 3, min=1)]
     environment: EnvironmentOption
     everything: Annotated[

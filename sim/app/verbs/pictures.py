@@ -11,7 +11,7 @@ from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
-from sim.app.verbs.common import Listener, OptionError, Stopped, parsed
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed
 from sim.app.verbs.explain import chosen_of, is_real, watched
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
@@ -23,7 +23,7 @@ from sim.app.verbs.options import (
     lines_of,
     part_of,
     refuse_others,
-    with_defaults,
+    with_all_options,
 )
 from sim.explain.timeline import WindowError, document, samples_in, timeline
 from sim.jobs.history.explanation import answer
@@ -61,14 +61,12 @@ class WrittenTimeline:
         )
 
 
-def draw(
-    name: str, file: Path, *, listener: Listener | None = None, **options: Unpack[TimelineOptions]
-) -> WrittenTimeline:
+@with_all_options(TimelineOptions)
+def draw(name: str, file: Path, *, listener: Listener = SILENT, **given: Unpack[TimelineOptions]) -> WrittenTimeline:
     """Write the timeline of a scenario file or a results folder.
 
     FolderError: `name` is a real job, or has no results.  Other errors are those of `write_timeline`.
     """
-    listener, given = listener or Listener(), with_defaults(TimelineOptions, options)
     if is_real(name):
         raise FolderError(
             f"{without_credentials(name)}: timelines show simulated runs only: ckptsim report and ckptsim explain show the checkpoints of a "
@@ -78,8 +76,9 @@ def draw(
     return write_timeline(runs_of(Path(name), lines_of(given["changes"])), file, listener=listener, **window)
 
 
+@with_all_options(WindowOptions)
 def write_timeline(
-    runs: Runs, file: Path, *, listener: Listener | None = None, **options: Unpack[WindowOptions]
+    runs: Runs, file: Path, *, listener: Listener = SILENT, **given: Unpack[WindowOptions]
 ) -> WrittenTimeline:
     """Write the timeline of a strategy (default: the first) between `begin` and `end`.
 
@@ -87,7 +86,6 @@ def write_timeline(
 
     OptionError: no such strategy, or an empty window.  NoCheckpointError: no strategy takes checkpoints.
     """
-    listener, given = listener or Listener(), with_defaults(WindowOptions, options)
     (name, scenario), *others = chosen_of(runs, given["strategy"], listener).items()
     begin, end = given["begin"], given["end"]
     begin_ns = parsed("begin", begin, parse_duration)
@@ -124,12 +122,12 @@ class WrittenReport:
     made: Made | None = None  # results that were computed for the page; None: they were read from a folder
 
 
-def report(name: str, *, listener: Listener | None = None, **options: Unpack[ReportOptions]) -> WrittenReport:
+@with_all_options(ReportOptions)
+def report(name: str, *, listener: Listener = SILENT, **given: Unpack[ReportOptions]) -> WrittenReport:
     """Write the page of a results folder, of a scenario or sweep file, which is run first, or of a real job.
 
     OptionError: an option does not apply to this kind of input.  Other errors are those of `write_report` and `explain`.
     """
-    listener, given = listener or Listener(), with_defaults(ReportOptions, options)
     file, checkpoint = Path(given["out"]), given["checkpoint"]
     if not is_real(name):
         refuse_others(ReportOptions, given, "simulated runs")
@@ -141,14 +139,11 @@ def report(name: str, *, listener: Listener | None = None, **options: Unpack[Rep
         return report_source(source, file, checkpoint, command=command, listener=listener)
 
 
-def write_report(
-    results: Path, file: Path, *, jobs: int | None = None, listener: Listener | None = None
-) -> WrittenReport:
+def write_report(results: Path, file: Path, *, jobs: int | None = None, listener: Listener = SILENT) -> WrittenReport:
     """Write the page of a results folder, or of a scenario or sweep file, which is run first; its results are stored.
 
     FolderError: no readable results.  ScenarioError: mistakes in a file.
     """
-    listener = listener or Listener()
     made = _made(results, jobs, listener) if results.is_file() else None
     folder = results if made is None else made.folder
     assert folder is not None
@@ -187,10 +182,9 @@ def report_source(
     checkpoint: int | None = None,
     *,
     command: str = "",
-    listener: Listener | None = None,
+    listener: Listener = SILENT,
 ) -> WrittenReport:
     """Write the page of a source that was read already."""
-    listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
     write_page(job_page(found, command, provenance_text(with_provenance({}))), file)
     written = WrittenReport(file)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import Listener, Picture, Stopped, writable_folder
+from sim.app.verbs.common import SILENT, Listener, Picture, Stopped, Work, writable_folder
 from sim.app.verbs.findings import (
     Remark,
     axes_of,
@@ -22,7 +22,16 @@ from sim.app.verbs.findings import (
     tell,
     with_provenance,
 )
-from sim.app.verbs.options import RunFileOptions, RunOptions, command_line, lines_of, path_of, portable, with_defaults
+from sim.app.verbs.options import (
+    RunFileOptions,
+    RunOptions,
+    command_line,
+    lines_of,
+    path_of,
+    portable,
+    with_all_options,
+    with_defaults,
+)
 from sim.jobs.evidence.known_issues import unsafe_issues
 from sim.jobs.evidence.what_ifs import history_of
 from sim.model.quantities import S3_STANDARD
@@ -188,14 +197,14 @@ def default_folder(study: ScenarioFile) -> Path:
     return Path("runs") / run_folder(study.name, study.scenarios)
 
 
-def run(request: RunRequest, *, listener: Listener | None = None, **options: Unpack[RunOptions]) -> RunOutcome:
+@with_all_options(RunOptions)
+def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[RunOptions]) -> RunOutcome:
     """Run every combination, and the same job without checkpoints as a baseline.
 
     Results are stored in `folder`; if None, nothing is stored.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
     """
-    listener, given = listener or Listener(), with_defaults(RunOptions, options)
     folder = path_of(given["folder"])
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
     findings = tell(_findings(request), listener)
@@ -241,7 +250,8 @@ def _findings(request: RunRequest) -> Iterator[Remark]:
 def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listener: Listener) -> Comparison:
     """Run all cells of the study.  Each is stored in `place` when it ends, if `place` is given."""
     planned = with_baselines(cells(study.scenarios))
-    with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
+    total_ns = sum(cell.scenario.run.duration_ns for cell in planned)
+    with listener.progress(Work(study.name, total_ns, len(planned))) as watch:
         try:
             return compare(
                 study,
@@ -263,9 +273,7 @@ def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener
     planned = trials(comparison)
     what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
-    with (
-        listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch
-    ):
+    with listener.progress(Work(what, total_ns, len(planned), "runs")) if planned else nullcontext(no_watch) as watch:
         assumptions = deciding(comparison, planned, engine=engine, watch=watch)
     return comparison.with_deciding(assumptions)
 

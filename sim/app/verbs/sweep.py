@@ -14,9 +14,11 @@ import numpy as np
 
 from sim.app.verbs.common import (
     MAX_ROWS,
+    SILENT,
     Listener,
     Picture,
     Stopped,
+    Work,
     paragraph,
     section_html,
     section_text,
@@ -31,7 +33,7 @@ from sim.app.verbs.findings import (
     of_problem,
     tell,
 )
-from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_defaults
+from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
 from sim.model.schema.flink_file import flink_change
 from sim.results.charts import Chart, still
 from sim.studies.plan import planned_of, run_folder
@@ -128,14 +130,15 @@ def read_request(file: Path, definition: Definition | None = None, **options: Un
     return SweepRequest(definition or define(file, changes), file, tuple(changes))
 
 
-def sweep(request: SweepRequest, *, listener: Listener | None = None, **options: Unpack[SweepOptions]) -> Sweep:
+@with_all_options(SweepOptions)
+def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack[SweepOptions]) -> Sweep:
     """Run all cells that have no row in `folder` yet, answer the question, and store rows and answer there.
 
     `folder` is ``runs/<name>-<id>`` by default.
 
     OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
     """
-    listener, given, definition = listener or Listener(), with_defaults(SweepOptions, options), request.definition
+    definition = request.definition
     findings = tell(_findings(definition), listener)
     folder = writable_folder(
         path_of(given["folder"]) or Path("runs") / run_folder(definition.name, definition.scenarios)
@@ -194,7 +197,7 @@ def _watching(
             f"and all {distinct} cells run"
         )
     tally, total_ns = RowTally(), missing.simulated_ns()
-    with listener.progress(store.folder.name, total_ns, len(missing), details=tally.text) as watch:
+    with listener.progress(Work(store.folder.name, total_ns, len(missing), details=tally.text)) as watch:
         try:
             yield watch, tally.seen
         except KeyboardInterrupt:

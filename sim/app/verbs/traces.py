@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import Listener, OptionError, Stopped, parsed, writable_folder
-from sim.app.verbs.options import ReadTracesOptions, TraceWindowsOptions, with_defaults
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, writable_folder
+from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptions, path_of, with_all_options
 from sim.model.units import parse_duration
 from sim.results.csv_files import write_csv
 from sim.studies.run_folder import FolderError
@@ -108,18 +108,24 @@ def _choices(given: ReadTracesOptions) -> Choices:
     return Choices(given["format"], given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
 
 
+@with_all_options(ReadTracesOptions)
 def read_traces(
-    folder: str, tables: str, *, listener: Listener | None = None, **options: Unpack[ReadTracesOptions]
+    folder: FilePath, tables: FilePath = "tables", *, listener: Listener = SILENT, **given: Unpack[ReadTracesOptions]
 ) -> ReadTraces:
-    """Convert all files under `folder`, or the result of a Prometheus range query (URL), to Parquet files in `tables`.
+    """Convert CSV series, Prometheus JSON, arrivals, failures, recordings and logs to Parquet files in `tables`.
 
-    TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: Spark settings
-    without a Spark master.
+    `folder`: folder or file, also in a bucket, or the URL of a Prometheus range query.
+
+    In the result, `counts` has a row per trace and table with the number of its rows (`count`).  Rows of kind
+    `quarantine` count invalid rows, with file, line and reason.  Rows of kind `note` say how a file was read: the unit of
+    its times and the meaning of its values.  `master`: "here", or a Spark master.
+
+    TraceFileError (a ValueError): there is nothing to read.  OptionError (a ValueError): an invalid option, or the tables
+    cannot be written.  MasterError: Spark settings without a Spark master.
     """
-    listener, given = listener or Listener(), with_defaults(ReadTracesOptions, options)
-    master, conf, chosen = given["master"], given["conf"], _choices(given)
+    master, conf, chosen, tables = given["master"], given["conf"], _choices(given), str(tables)
     must_be_spark(master, conf)
-    with local_copy(folder) as place:
+    with local_copy(str(folder)) as place:
         files, remarks = list_files(place, exclude=tables)
         if "://" not in tables:
             writable_folder(Path(tables))
@@ -134,15 +140,24 @@ def read_traces(
     return found
 
 
-def cut_windows(
-    tables: str, file: Path | None = None, *, listener: Listener | None = None, **options: Unpack[TraceWindowsOptions]
+@with_all_options(TraceWindowsOptions)
+def trace_windows(
+    tables: FilePath,
+    *,
+    file: FilePath | None = None,
+    listener: Listener = SILENT,
+    **given: Unpack[TraceWindowsOptions],
 ) -> TraceWindows:
-    """Cut tables into windows, and store them as CSV in `file` if it is given.
+    """Cut tables of `read_traces` into windows, each described by its start, load, bursts and failures.
 
-    OptionError: an invalid value.  FolderError: there are no tables.  MasterError: Spark settings without a Spark master.
+    `cut`: "time" (consecutive windows), "bursts" (the most bursty), "load" (one per load class) or "failures" (around
+    failures).  `file`: CSV file to write, for ``windows: {file: ...}`` of a sweep.
+
+    OptionError (a ValueError): an invalid value.  FolderError: there are no tables.  MasterError: Spark settings without a
+    Spark master.
     """
-    listener, given = listener or Listener(), with_defaults(TraceWindowsOptions, options)
     cut, master, conf = given["cut"], given["master"], given["conf"]
+    tables, file = str(tables), path_of(file)
     must_be_spark(master, conf)
     if cut not in CUTS:
         raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from sim.app.verbs.common import MAX_ROWS, Listener, Stopped, paragraph
-from sim.app.verbs.options import ValidateOptions, with_defaults
+from sim.app.verbs.common import MAX_ROWS, SILENT, Listener, Stopped, Work, paragraph
+from sim.app.verbs.options import FilePath, ValidateOptions, with_all_options
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.quantities import QUANTITIES
@@ -127,18 +127,18 @@ class Validation:
         return f"{count}{skipped}: predictions from the configuration alone, compared with observations"
 
 
-def validate(
-    places: Sequence[Path], *, listener: Listener | None = None, **options: Unpack[ValidateOptions]
-) -> Validation:
-    """Simulate recorded jobs and compare with what was observed.
+@with_all_options(ValidateOptions)
+def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack[ValidateOptions]) -> Validation:
+    """Simulate recorded jobs from their configuration alone, and compare with what was observed.
 
-    RecordingError: there are no recordings.  ScenarioError: the environment cannot be read.
+    `recordings`: files, or folders of recordings.
+
+    RecordingError (a ValueError): there are no recordings.  ScenarioError: the environment cannot be read.
     """
-    listener, given = listener or Listener(), with_defaults(ValidateOptions, options)
     environment, everything = given["environment"], given["everything"]
-    paths = recordings_of(places, listener)
+    paths = recordings_of([Path(place) for place in recordings], listener)
     overheads = None if environment is None else load_environment(environment)
-    with listener.progress("validate", len(paths), len(paths), what_each="recordings") as watch:
+    with listener.progress(Work("validate", len(paths), len(paths), "recordings")) as watch:
         try:
             outcomes = judge_all(
                 paths,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlsplit
 
-from sim.app.verbs.common import Listener, OptionError, Stopped, parsed, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, writable_folder
 from sim.app.verbs.importing import import_source
-from sim.app.verbs.options import WatchOptions, command_line, path_of, with_defaults
+from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
@@ -85,16 +85,17 @@ class Watched:
         return "\n".join([*(event.line for event in self.events), self.verdict])
 
 
+@with_all_options(WatchOptions)
 def watch(
-    url: str, *, listener: Listener | None = None, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
+    url: str, *, listener: Listener = SILENT, clock: WatchClock | None = None, **options: Unpack[WatchOptions]
 ) -> Watched:
     """Watch until `duration` is over or the command is interrupted.  Each event is passed to `listener.result`.
 
     RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError: an invalid
     value.
     """
-    listener, clock = listener or Listener(), clock or WatchClock()
-    request = _Request.of(url, with_defaults(WatchOptions, options))
+    clock = clock or WatchClock()
+    request = _Request.of(url, options)
     writable_folder(request.folder)
     published = Published()
     with ExitStack() as stack:

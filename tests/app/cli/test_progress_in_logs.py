@@ -1,6 +1,7 @@
 """Work that takes long says so in a pipe as well: a line every ten seconds."""
 
 from sim.app.cli.console import bar, log_lines
+from sim.app.verbs.common import Work
 
 
 class Clock:
@@ -20,7 +21,7 @@ def lines_of(capsys, watch, clock, seconds, ns_at):
 def test_a_line_every_ten_seconds(capsys):
     """The work takes 100 s, and each second does 1 % of it."""
     clock = Clock()
-    watch = log_lines("study", 100, 10, "cells", str, clock)
+    watch = log_lines(Work("study", 100, 10), clock)
 
     assert [
         f"study: {n}/10 cells, {10 * n} %, at most {left} left"
@@ -30,7 +31,7 @@ def test_a_line_every_ten_seconds(capsys):
 
 def test_work_that_becomes_slower_says_so(capsys):
     clock = Clock()
-    watch = log_lines("study", 100, None, "runs", str, clock)
+    watch = log_lines(Work("study", 100, None, "runs"), clock)
     lines = lines_of(capsys, watch, clock, 40, lambda second: min(second, 10) + max(second - 10, 0) / 10)
 
     assert lines[0] == "study: 1 runs, 10 %, at most 1 min 30 s left"
@@ -41,7 +42,7 @@ def test_compiling_is_no_work_done(capsys):
     """The program compiled for 19 s, and then each second did 2 %.  9 hours were promised after 20 s."""
     clock = Clock()
     lines = lines_of(
-        capsys, log_lines("study", 100, None, "runs", str, clock), clock, 30, lambda second: max(second - 19, 0) * 2
+        capsys, log_lines(Work("study", 100, None, "runs"), clock), clock, 30, lambda second: max(second - 19, 0) * 2
     )
 
     assert lines == ["study: 1 runs, 0 %", "study: 2 runs, 2 %", "study: 3 runs, 22 %, at most 39 s left"]
@@ -49,7 +50,7 @@ def test_compiling_is_no_work_done(capsys):
 
 def test_details_speak_for_themselves(capsys):
     clock = Clock()
-    watch = log_lines("trying settings", 100, None, "runs", lambda: "3 of 90 s of processor time", clock)
+    watch = log_lines(Work("trying settings", 100, None, "runs", lambda: "3 of 90 s of processor time"), clock)
 
     assert lines_of(capsys, watch, clock, 10, lambda second: second) == [
         "trying settings: 1 runs, 3 of 90 s of processor time"
@@ -59,7 +60,7 @@ def test_details_speak_for_themselves(capsys):
 def test_a_pipe_has_lines(monkeypatch, capsys):
     """Also where work has no details: a run of minutes was silent."""
     monkeypatch.setattr("sim.app.cli.console.LOG_EVERY_S", 0.0)
-    with bar("study", 100, 4) as watch:
+    with bar(Work("study", 100, 4)) as watch:
         watch(1, 25)
 
     assert capsys.readouterr().err.startswith("study: 1/4 cells, 25 %")
