@@ -25,7 +25,6 @@ from sim.app.cli.terminal import plain
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import to_document
-from sim.model.schema.writer import write
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text, per_second_text
 from sim.runtime.simulate import simulate
@@ -96,7 +95,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
     with TemporaryDirectory() as scratch:
         recording = read(_file(folder, pair.today))
         imported = to_document(recording)
-        job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
+        job = job_file(Path(scratch), imported.text, Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
         advice = report(

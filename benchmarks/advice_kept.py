@@ -30,7 +30,6 @@ from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import infer, read_any
 from sim.jobs.source.saved import read_saved
-from sim.model.schema.writer import write
 from sim.model.units import format_duration
 from sim.results.formats import ms_text
 from sim.runtime.simulate import simulate
@@ -136,7 +135,7 @@ def answers_to(name: str) -> Iterator[Answer]:
     source = read_saved(FOLDER / f"{name}.zip")
     imported, _ = with_backtest(source, infer(source))
     with TemporaryDirectory() as scratch:
-        job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
+        job = job_file(Path(scratch), imported.text, Path(scratch))
         bench = prepared(job, (), (), recovery_ms=None, ahead_ns=AHEAD_NS)
         for limit_ms in limits_of(observed(read_any(FOLDER / f"{name}.zip"))):
             yield _answer(name, limit_ms, bench, Path(scratch))

@@ -31,7 +31,6 @@ from sim.model.job import Job
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import Scenario
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.results.formats import bytes_text, ms_text, per_second_text
 from sim.runtime.simulate import simulate
 
@@ -129,7 +128,7 @@ def predict(family: str, folder: Path = FOLDER) -> dict[str, Summary]:
     """
     source = read_saved(folder / f"{family}-{IMPORTED}.zip")
     imported = infer(source)
-    scenario = loads(write(imported.document, imported.question, imported.comments), name=family).scenarios[0]
+    scenario = loads(imported.text, name=family).scenarios[0]
     lengths = {
         path.stem.removeprefix(f"{family}-"): read_any(path).ended_ms - read_any(path).started_ms
         for path in folder.glob(f"{family}-*.zip")

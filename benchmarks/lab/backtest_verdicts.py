@@ -38,7 +38,6 @@ from sim.jobs.source.saved import read_saved
 from sim.model.backtest import OtherSettings
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.results.formats import ms_text
 
 BEGIN, END = "<!-- verdicts: written by `python -m benchmarks.lab.backtest_verdicts --write` -->", "<!-- /verdicts -->"
@@ -66,7 +65,7 @@ def imported(name: str) -> Imported:
     job = to_recording(source, name)
     found = backtest(job, unbalanced=inference.unbalanced)
     assert found.other_settings is not None
-    text = write(inference.document, inference.question, inference.comments)
+    text = inference.text
     return Imported(
         text, _quantiles(durations(observed(job))), int(job.ended_ms - job.started_ms), found.other_settings
     )

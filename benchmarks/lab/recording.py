@@ -15,7 +15,7 @@ from benchmarks.lab.config import Configuration, Node
 from sim.jobs.source.recorded_job import (
     MAX_RECORDING_BYTES,
     ConfiguredJob,
-    ImportedDocument,
+    ImportedScenario,
     Number,
     RecordingError,
     parse,
@@ -65,7 +65,7 @@ class Recording(ConfiguredJob):
     def vertices(self) -> Sequence[Node]:
         return self.config.nodes
 
-    def to_document(self, *, compare: bool = False) -> ImportedDocument:
+    def to_document(self, *, compare: bool = False) -> ImportedScenario:
         from benchmarks.lab.scenario import to_document
 
         return to_document(self, compare=compare)

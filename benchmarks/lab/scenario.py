@@ -16,7 +16,7 @@ from benchmarks.lab.passed_on import mean_bytes
 from benchmarks.lab.recording import Recording
 from benchmarks.lab.startup import startup_ms
 from sim.jobs.infer.edges import input_names
-from sim.jobs.source.recorded_job import ImportedDocument
+from sim.jobs.source.recorded_job import ImportedScenario
 from sim.model.job import shipping_of
 from sim.model.schema.flink_keys import current_names
 from sim.model.units import (
@@ -55,7 +55,7 @@ CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
 ALIGNED_TIMEOUT = "1 s"  # default for the comparison
 
 
-def to_document(recording: Recording, *, compare: bool = False) -> ImportedDocument:
+def to_document(recording: Recording, *, compare: bool = False) -> ImportedScenario:
     """The scenario of a recorded job: as it was configured, or (`compare`) with three kinds of barriers."""
     config = recording.config
     lost = not_modelled(config)
@@ -97,7 +97,7 @@ def to_document(recording: Recording, *, compare: bool = False) -> ImportedDocum
         f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."
     ]
     comments += [f"Not modelled: {what}." for what in lost]
-    return ImportedDocument(document, _question(recording, compare=compare), comments, lost)
+    return ImportedScenario(document, _question(recording, compare=compare), {"": "\n".join(comments)}, tuple(lost))
 
 
 def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:

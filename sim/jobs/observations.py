@@ -12,12 +12,18 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
-from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_job
 from sim.jobs.source.job_log import JobLog
-from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordedVertex, check_graph, has_readers
+from sim.jobs.source.recorded_job import (
+    ConfiguredJob,
+    ImportedScenario,
+    RecordedJob,
+    RecordedVertex,
+    check_graph,
+    has_readers,
+)
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.quantities import QUANTITIES, quantities
@@ -230,7 +236,7 @@ class Measured(RecordedJob):
     name: Name
     duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
     graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]
-    inference: InstanceOf[Inference]
+    inference: InstanceOf[ImportedScenario]
 
     @model_validator(mode="after")
     def _is_a_graph(self) -> Self:
@@ -242,7 +248,7 @@ class Measured(RecordedJob):
         return self.graph
 
 
-def with_all_barrier_modes(inference: Inference) -> Inference:
+def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
     """Return the scenario with three barrier modes, that of the job first."""
     checkpoint = dict(inference.document["checkpoint"])
     own = checkpoint.get("barriers")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sim.jobs.infer.draft import Inference
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.observations import Measured, to_log_recording, to_recording, with_all_barrier_modes
 from sim.jobs.source.job_log import JobLog, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
-    ImportedDocument,
+    ImportedScenario,
     RecordedJob,
     RecordingError,
     open_uncompressed,
@@ -193,12 +193,12 @@ def _begins_like_text(path: Path) -> bool:
 # ---- The scenario of any source: as a recording was configured, or as it was inferred from measurements.
 
 
-def infer(source: RestSnapshot | JobLog) -> Inference:
+def infer(source: RestSnapshot | JobLog) -> ImportedScenario:
     """The scenario inferred from measurements."""
     return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
 
 
-def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedDocument:
+def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedScenario:
     """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
     match recording:
         case ConfiguredJob():
@@ -209,15 +209,10 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedDoc
             raise TypeError(f"no scenario is made of a {type(recording).__name__}")
 
 
-def _as_inferred(job: Measured, *, compare: bool) -> ImportedDocument:
+def _as_inferred(job: Measured, *, compare: bool) -> ImportedScenario:
     inference = with_all_barrier_modes(job.inference) if compare else job.inference
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    return ImportedDocument(
-        inference.document | {"run": run},
-        inference.question,
-        inference.comments[""].splitlines(),
-        list(inference.not_modelled),
-    )
+    return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
 
 
 def _known_s(job: Measured) -> float:

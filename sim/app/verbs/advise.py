@@ -26,7 +26,6 @@ from sim.app.verbs.common import (
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
 from sim.app.verbs.importing import draft_of, text_of, with_backtest
 from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of, with_all_options
-from sim.jobs.infer.draft import Inference
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
@@ -116,7 +115,7 @@ def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
     read = read_source([source])
     draft = draft_of(read)
     findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
-    if isinstance(draft, Inference):
+    if draft.inferred or draft.unknown:
         findings.append(Remark(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)

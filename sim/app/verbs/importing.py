@@ -7,22 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parsed
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
-from sim.jobs.infer.draft import Inference
 from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordingError
+from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import placed, write
+from sim.model.schema.writer import placed
 from sim.model.text import Address
 from sim.model.units import parse_duration
 
@@ -181,9 +180,6 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> No
 
 # ---- `import`: turning the job into a scenario.
 
-Draft: TypeAlias = ImportedDocument | Inference
-"""The document of a scenario: from the configuration of a recording (ImportedDocument), or from measurements (Inference)."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportedJob:
@@ -274,7 +270,7 @@ def import_source(source: RecordingSource, name: str, listener: Listener) -> Imp
     return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
-def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
+def draft_of(source: RecordingSource, *, compare: bool = False) -> ImportedScenario:
     """Return the scenario document of a source; `compare`: with three barrier modes instead of the job's own."""
     if isinstance(source, ConfiguredJob):
         return to_document(source, compare=compare)
@@ -282,7 +278,9 @@ def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
     return with_all_barrier_modes(draft) if compare else draft
 
 
-def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:
+def with_backtest(
+    source: RecordingSource, draft: ImportedScenario, listener: Listener
+) -> tuple[ImportedScenario, list[str]]:
     """Return the draft with its backtest, and the lines of the backtest.  Unchanged if nothing can be compared."""
     from sim.jobs.evidence import backtest as imports
     from sim.jobs.evidence.backtest import RUNS
@@ -296,15 +294,14 @@ def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> 
     return complete, lines
 
 
-def text_of(draft: Draft) -> str:
+def text_of(draft: ImportedScenario) -> str:
     """Return the draft as the text of a scenario file, after validation.  RecordingError: the scenario is invalid."""
-    text = write(draft.document, draft.question, draft.comments)
     try:
-        loads(text, "imported")
+        loads(draft.text, "imported")
     except ScenarioError as error:
         problems = "; ".join(str(problem).removeprefix("imported:") for problem in error.problems[:3])
         raise RecordingError(f"no valid scenario can be made of the source: {problems}") from None
-    return text
+    return draft.text
 
 
 def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
@@ -319,21 +316,20 @@ def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
 
 
 def _imported(
-    name: str, source: RecordingSource, seen: Checkpoints, draft: Draft, lines: Sequence[str] = ()
+    name: str, source: RecordingSource, seen: Checkpoints, draft: ImportedScenario, lines: Sequence[str] = ()
 ) -> ImportedJob:
-    unknown = tuple(map(str, draft.unknown)) if isinstance(draft, Inference) else ()
-    return ImportedJob(name, text_of(draft), unknown, tuple(map(str, draft.not_modelled)), tuple(lines), seen, source)
+    return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), seen, source)
 
 
-def _tell(draft: Draft, listener: Listener) -> None:
+def _tell(draft: ImportedScenario, listener: Listener) -> None:
     """Report what the scenario leaves out, and what to check in it."""
     for lost in draft.not_modelled:
         listener.message(f"not modelled: {lost}")
-    for flow in getattr(draft, "unbalanced", ()):
+    for flow in draft.unbalanced:
         listener.message(f"a flow does not balance: {flow}")
-    if isinstance(draft, Inference):
-        for load in draft.scarce:
-            listener.message(f"cores are scarce: {load}")
+    for contention in draft.scarce:
+        listener.message(f"cores are scarce: {contention}")
+    if draft.inferred or draft.unknown:
         listener.message(
             f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN{':' if draft.unknown else ''}"
         )

@@ -19,7 +19,6 @@ from scipy.special import bdtr
 
 from sim.jobs.evidence.prediction import predicted, scenario_of
 from sim.jobs.evidence.what_ifs import by_kind
-from sim.jobs.infer.draft import Inference
 from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
 from sim.model.backtest import (
@@ -40,7 +39,7 @@ from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
     from sim.jobs.reading import RecordingSource
-    from sim.jobs.source.recorded_job import ImportedDocument, RecordedCheckpoint, RecordedJob
+    from sim.jobs.source.recorded_job import ImportedScenario, RecordedCheckpoint, RecordedJob
     from sim.model.scenario import Scenario
     from sim.model.schema.history_file import Checkpoints
     from sim.plane import Engine
@@ -551,21 +550,23 @@ MAX_LISTED_CHECKPOINTS = 1000
 
 
 def with_backtest(
-    source: RecordingSource, imported: ImportedDocument | Inference, *, watch: Watch = lambda _: None
-) -> tuple[ImportedDocument | Inference, list[str]]:
+    source: RecordingSource, imported: ImportedScenario, *, watch: Watch = lambda _: None
+) -> tuple[ImportedScenario, list[str]]:
     """Return the import with the section `backtest` and its text at the head of the file, and the lines of that text.
 
     If the backtest fails, the import is unchanged, and the lines contain the reason.
     """
     try:
         warm()
-        result = backtest(recorded_job(source), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)
+        result = backtest(recorded_job(source), unbalanced=imported.unbalanced, watch=watch)
     except (NoHistoryError, TooLargeError) as reason:
         return imported, [f"no backtest: {reason}"]
     except Exception as error:  # noqa: BLE001 - a defect of the simulator must not lose the import
         return imported, [f"no backtest: the simulation broke: {type(error).__name__}: {error}"]
     lines = backtest_lines(result)
-    return _with_section(imported, section_of(result), lines), lines
+    comments = imported.comments | {"": "\n".join([imported.comments[""], "", *lines])}
+    document = imported.document | {"backtest": section_of(result)}
+    return replace(imported, document=document, comments=comments), lines
 
 
 def checkpoints_of(source: RecordingSource) -> Checkpoints:
@@ -586,15 +587,3 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
 def _known(value: float) -> float | None:
     """Return a value for JSON: an int if it is whole, None if unknown."""
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
-
-
-def _with_section(
-    imported: ImportedDocument | Inference, section: dict[str, object], lines: list[str]
-) -> ImportedDocument | Inference:
-    document = imported.document | {"backtest": section}
-    if isinstance(imported, Inference):
-        head = "\n".join([*imported.comments.get("", "").splitlines(), "", *lines])
-        return replace(imported, document=document, comments=imported.comments | {"": head})
-    return imported._replace(
-        document=document, comments=[*imported.comments, *([""] if imported.comments else []), *lines]
-    )

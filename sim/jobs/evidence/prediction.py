@@ -20,11 +20,10 @@ from sim.jobs.observations import (
     steady_window,
 )
 from sim.jobs.reading import read_any, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, ImportedDocument, RecordedJob, RecordingError
+from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordedJob, RecordingError
 from sim.model.quantities import QUANTITIES, Level
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 def truth(
     recording: RecordedJob | Path | str,
     *,
-    document: ImportedDocument | None = None,
+    document: ImportedScenario | None = None,
     seeds: Iterable[int] = (1, 2, 3),
     engine: Engine = "compiled",
     overheads: Overheads | None = None,
@@ -210,15 +209,15 @@ def _configured_values(recording: RecordedJob, result: Result) -> Iterable[RunVa
 
 
 def scenario_of(
-    recording: RecordedJob, overheads: Overheads | None = None, document: ImportedDocument | None = None
+    recording: RecordedJob, overheads: Overheads | None = None, document: ImportedScenario | None = None
 ) -> Scenario:
     """Return the scenario of a recording."""
     imported = to_document(recording) if document is None else document
-    scenario = loads(write(imported.document, imported.question, imported.comments), name=recording.name).scenarios[0]
+    scenario = loads(imported.text, name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 
-def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
+def unmodelled(recording: RecordedJob | Path | str) -> tuple[str, ...]:
     """Return a phrase for each feature of a recorded job that is not modelled.  Raises `RecordingError`."""
     return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 

@@ -16,7 +16,7 @@ file should answer.
 #       "never.", job="sink")                                                Assumed: never.
 #   drop("service", job="sink")                removed                       removed, also its questions
 #
-# `inference` hands document and comments to the writer, which puts each comment at its key:
+# `imported` hands document and comments to the writer, which puts each comment at its key:
 #
 #   job:
 #     sink:
@@ -36,26 +36,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.jobs.source.recorded_job import ImportedScenario
 from sim.model.text import one_line, printable
 from sim.model.units import format_byte_rate, format_duration, format_size
 
 MARK = "UNKNOWN"
 MAX_LISTED_REQUESTS = 8  # unanswered requests listed in the head of the file
 _COMMENT_WIDTH = 110  # characters per line
-
-
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """An inferred scenario for `sim.model.schema.writer.write`, with its comments and open questions."""
-
-    document: dict[str, Any]
-    question: str
-    comments: dict[str, str]  # dotted path -> comment; the empty path is the head of the file
-    inferred: int  # number of values with an origin
-    unknown: tuple[str, ...]  # questions
-    not_modelled: tuple[str, ...]  # features of the job that a scenario cannot express
-    unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
-    scarce: tuple[str, ...] = ()  # contention for cores, as sentences
 
 
 @dataclass(slots=True)
@@ -132,14 +119,14 @@ class Draft:
         if len(missing) > MAX_LISTED_REQUESTS:
             self.head.append(f"{len(missing) - MAX_LISTED_REQUESTS} more requests failed.")
 
-    def inference(self, question: str) -> Inference:
-        """Return the finished inference; `question` is the first line of its file."""
+    def imported(self, question: str) -> ImportedScenario:
+        """Return the finished scenario; `question` is the first line of its file."""
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
         head += [f"A flow does not balance: {what}." for what in self.unbalanced]
         head += [f"Cores are scarce: {what}." for what in self.scarce]
         comments = {"": "\n".join(line for text in head for line in _wrap_comment(text)), **self.comments}
-        lists = (tuple(self.unknown), tuple(self.not_modelled), tuple(self.unbalanced), tuple(self.scarce))
-        return Inference(self.document, question, comments, self.inferred, *lists)
+        texts = (tuple(self.unknown), tuple(self.unbalanced), tuple(self.scarce))
+        return ImportedScenario(self.document, question, comments, tuple(self.not_modelled), self.inferred, *texts)
 
     def _comment(self, steps: list[str], text: str) -> None:
         self.comments[".".join(steps)] = "\n".join(_wrap_comment(text))

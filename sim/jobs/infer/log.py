@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.jobs.infer.draft import Draft, Inference, duration_text, rate_text
+from sim.jobs.infer.draft import Draft, duration_text, rate_text
 from sim.jobs.infer.options import MIN_INTERVAL_MS, configured_ms, infer_options, put_restart_strategy, put_version
 from sim.jobs.infer.state import ask_for_update, infer_growth
 from sim.jobs.infer.storage import MAX_PHASES_FOR_LINE, AsyncPhase, FittedLine, fit_async_phases
 from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_of_log
+from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
 from sim.model.units import format_duration, format_size
@@ -80,7 +81,7 @@ def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = (
     return TriggerRhythm(gaps, _round_nearby(median(on_time)), len(on_time), immediate=immediate, at_most=at_most)
 
 
-def infer_log(log: JobLog) -> Inference:
+def infer_log(log: JobLog) -> ImportedScenario:
     """Infer the scenario of a log.  It can be run; its comments name the assumptions."""
     draft = Draft()
     draft.put("version", 1)
@@ -117,7 +118,7 @@ def infer_log(log: JobLog) -> Inference:
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
     draft.put("run.duration", format_duration(min(max(count * each_ms, 60_000), MAX_RUN_MS) * 10**6))
-    return draft.inference("How would the job of this log checkpoint with other settings?")
+    return draft.imported("How would the job of this log checkpoint with other settings?")
 
 
 def _job(

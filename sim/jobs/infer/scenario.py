@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual_checkpoints, works_before_barrier
-from sim.jobs.infer.draft import Draft, Inference
+from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import flows
@@ -17,6 +17,7 @@ from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
 from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
 from sim.jobs.infer.windows import infer_idleness, infer_windows, longest_run_ns
+from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.quantities import NEGLIGIBLE_MS
@@ -182,12 +183,12 @@ CHECKPOINTS_PER_RUN = 12
 MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000
 
 
-def infer_scenario(snapshot: RestSnapshot) -> Inference:
+def infer_scenario(snapshot: RestSnapshot) -> ImportedScenario:
     """Infer the scenario of a snapshot.  Raises `RecordingError` if its answers contradict each other."""
     return infer_job(RestJob(snapshot))
 
 
-def infer_job(job: RestJob) -> Inference:
+def infer_job(job: RestJob) -> ImportedScenario:
     """Infer the scenario of a job whose answers have been validated."""
     draft = Draft()
     draft.put("version", 1)
@@ -216,7 +217,7 @@ def infer_job(job: RestJob) -> Inference:
     _run(draft, job)
     infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
-    return draft.inference(
+    return draft.imported(
         f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it with other settings?"
     )
 

@@ -12,15 +12,17 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from gzip import GzipFile
 from json import JSONDecodeError
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from sim.model.schema.writer import write
 from sim.model.series.tables import is_known
 from sim.model.text import PrintableError, one_line
 from sim.model.units import format_size
@@ -372,20 +374,33 @@ class RecordedJob(_RestObject, ABC):
         return samples_of[samples_of.index.notna()]
 
 
-class ImportedDocument(NamedTuple):
-    """An imported scenario document, with its question, comments, and features of the job that are not modelled."""
+@dataclass(frozen=True, slots=True)
+class ImportedScenario:
+    """The scenario of a real job, from its configuration or from measurements.
+
+    Only measurements have values with an origin, open questions, and remarks on counters and cores.
+    """
 
     document: dict[str, Any]
     question: str
-    comments: list[str]
-    not_modelled: list[str]
+    comments: dict[str, str]  # dotted path -> comment; the empty path is the head of the file
+    not_modelled: tuple[str, ...] = ()  # features of the job that a scenario cannot express
+    inferred: int = 0  # number of values with an origin
+    unknown: tuple[str, ...] = ()  # questions
+    unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
+    scarce: tuple[str, ...] = ()  # contention for cores, as sentences
+
+    @property
+    def text(self) -> str:
+        """The scenario file."""
+        return write(self.document, self.question, self.comments)
 
 
 class ConfiguredJob(RecordedJob):
     """A recording that contains the configuration of its job, of a format in `sim.jobs.reading.FORMATS`."""
 
     @abstractmethod
-    def to_document(self, *, compare: bool = False) -> ImportedDocument:
+    def to_document(self, *, compare: bool = False) -> ImportedScenario:
         """Return the scenario of its configuration; with `compare`, one run per barrier mode."""
 
     @abstractmethod

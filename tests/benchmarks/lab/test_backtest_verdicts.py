@@ -22,7 +22,6 @@ from benchmarks.lab.what_ifs_learned import learned
 from sim.jobs.evidence.what_ifs import FILE, evidence, read_factors
 from sim.jobs.reading import infer
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 
 SEVERE = "recordings/p2-severe-aligned.json.gz"
 
@@ -60,7 +59,7 @@ def test_nine_of_ten_settings_lie_within_where_their_job_is_left_out():
 def test_our_own_recording_is_imported_from_what_its_rest_api_said():
     """What the recording is configured with, found again: parallelism, exchange, place of tasks, and 3 ms per record."""
     inference = infer(as_answers(DATA / SEVERE))
-    scenario = loads(write(inference.document, inference.question, inference.comments)).scenarios[0]
+    scenario = loads(inference.text).scenarios[0]
     sink = scenario.job.vertex("sink")
 
     assert (

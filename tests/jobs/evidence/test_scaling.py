@@ -9,7 +9,6 @@ from sim.jobs.reading import read_any
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.results.summary import cold_start, summarize
 from sim.runtime.simulate import simulate
 from tests.places import DATA
@@ -24,7 +23,7 @@ def predicted(name, parallelism, slots, *overrides):
     """One run of 40 s at this parallelism; `overrides`: what else is changed."""
     inference = read_any(SCALING / f"{name}.zip").inference
     subtasks = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
-    text = write(inference.document, inference.question, inference.comments)
+    text = inference.text
     study = loads(text, overrides=[*subtasks, f"cluster.slots={slots}", "run.duration=40 s", *overrides])
     return simulate(study.scenarios[0], check=False)
 

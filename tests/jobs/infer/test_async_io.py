@@ -11,7 +11,6 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.model.units import parse_duration
 from sim.results.summary import summarize
 from sim.runtime.simulate import simulate
@@ -25,7 +24,7 @@ def inferred(name):
 
 def run_of(name, *overrides):
     inference = inferred(name)
-    text = write(inference.document, inference.question, inference.comments)
+    text = inference.text
     result = simulate(loads(text, overrides=["run.duration=40 s", *overrides]).scenarios[0], check=False)
     return summarize([result.tables], result.scenario.job.edges)
 

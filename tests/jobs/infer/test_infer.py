@@ -12,13 +12,8 @@ from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.model.units import parse_duration, parse_rate
 from tests.places import REST
-
-
-def text(inference):
-    return write(inference.document, inference.question, inference.comments)
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def test_a_backlog_that_is_told_says_what_arrives():
 
 def test_without_anything_measured_everything_is_asked(changed):
     inference = changed(samples=False, without=("/vertices/", "/details/", "checkpoints/config", "jobmanager"))
-    runs = loads(text(inference), "imported")
+    runs = loads(inference.text, "imported")
 
     assert runs.warnings == ()
     assert len(inference.unknown) >= 10
@@ -111,7 +106,7 @@ def test_every_way_of_shipping(changed, ship, expected, lost):
     assert expected == (shipped["ship"] if isinstance(shipped, dict) else shipped)
     assert (lost is None) == (inference.not_modelled == ())
     assert lost is None or lost in inference.not_modelled[0]
-    assert loads(text(inference), "imported").warnings == ()
+    assert loads(inference.text, "imported").warnings == ()
 
 
 def test_edges_stand_in_the_order_of_gates_and_twice_if_there_are_two(changed):
@@ -125,7 +120,7 @@ def test_edges_stand_in_the_order_of_gates_and_twice_if_there_are_two(changed):
         return plan
 
     inference = changed({"/plan": edit})
-    inputs = loads(text(inference), "imported").scenarios[0].job.vertex("map").inputs
+    inputs = loads(inference.text, "imported").scenarios[0].job.vertex("map").inputs
 
     assert list(inference.document["job"]["map"]["input"]) == ["src", "src-2"]
     assert [(inlet.upstream, inlet.ship) for inlet in inputs] == [("src", "hash"), ("src", "rebalance")]
@@ -162,7 +157,7 @@ def test_several_inputs_are_joined_or_one_stream(name, ship, metric, expected, i
     assert expected == vertex["combine"]
     assert is_question == any("one stream?" in question for question in inference.unknown)
     assert any("a blocking exchange" in lost for lost in inference.not_modelled)
-    assert loads(text(inference), "imported").warnings == ()
+    assert loads(inference.text, "imported").warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +184,7 @@ def test_every_setting_of_checkpoints(changed, config, checkpoint):
         checkpoint.items()
         <= {key: {"1.5 s": "1500 ms"}.get(str(v), v) for key, v in inference.document["checkpoint"].items()}.items()
     )
-    assert loads(text(inference), "imported").warnings == ()
+    assert loads(inference.text, "imported").warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -243,7 +238,7 @@ def test_options_of_the_cluster_are_kept_if_they_mean_something(changed):
         "taskmanager.network.memory.buffer-debloat.enabled": True,
         "taskmanager.network.memory.buffer-debloat.target": "2 s",
     }
-    assert loads(text(inference), "imported").warnings == ()
+    assert loads(inference.text, "imported").warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +260,7 @@ def test_heartbeats_and_the_provider_of_task_managers(changed, key, provider):
     }
     answer = [{"key": name, "value": value} for name, value in (options | {key: "x"}).items()]
     inference = changed({"/jobmanager/config": lambda _: answer})
-    (restart,) = {scenario.restart for scenario in loads(text(inference), "imported").scenarios}
+    (restart,) = {scenario.restart for scenario in loads(inference.text, "imported").scenarios}
 
     assert tuple(
         ns // 10**9 for ns in (restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns, restart.ask_timeout_ns)

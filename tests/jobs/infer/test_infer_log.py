@@ -9,7 +9,6 @@ from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 
 
 def points(*checkpoints):
@@ -22,10 +21,6 @@ def points(*checkpoints):
 
 def logged(*checkpoints, **fields):
     return JobLog("jobmanager.log", "0" * 32, {point.id: point for point in points(*checkpoints)}, **fields)
-
-
-def text(inference):
-    return write(inference.document, inference.question, inference.comments)
 
 
 def log_file(folder, *lines):
@@ -120,8 +115,8 @@ def test_a_restart_from_nothing_is_said_with_what_follows(tmp_path):
 def test_whatever_it_is_it_runs(log):
     """Without a warning, under three kinds of barriers as well, with one question for every value that is assumed."""
     inference = infer_log(log)
-    study = loads(text(inference), "log")
+    study = loads(inference.text, "log")
 
     assert study.warnings == ()
-    assert len(loads(text(with_all_barrier_modes(inference)), "log").scenarios) == 3
-    assert len(inference.unknown) == text(inference).count("UNKNOWN:")
+    assert len(loads(with_all_barrier_modes(inference).text, "log").scenarios) == 3
+    assert len(inference.unknown) == inference.text.count("UNKNOWN:")

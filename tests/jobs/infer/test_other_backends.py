@@ -5,7 +5,6 @@ import pytest
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 from tests.places import DATA
 
@@ -20,7 +19,7 @@ def inferred(name):
 def predicted(name, *overrides):
     """The subtasks of Profile, and the checkpoints."""
     found = inferred(name)
-    text = write(found.document, found.question, found.comments)
+    text = found.text
     result = simulate(loads(text, overrides=["run.duration=2 min", *overrides]).scenarios[0], check=False)
     return result.subtasks[result.subtasks["vertex"] == "profile+out-writer"], result.checkpoints
 

@@ -6,7 +6,6 @@ from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
-from sim.model.schema.writer import write
 from tests.places import USERS
 
 
@@ -22,7 +21,7 @@ def test_the_scheduler_is_that_of_the_cluster(option):
     entries = [{"key": key, "value": value} for key, value in options.items()]
     answers = dict(snapshot.answers) | {f"/jobs/{snapshot.job}/jobmanager/config": entries}
     found = infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples))
-    restart = loads(write(found.document, found.question, found.comments)).scenarios[0].restart
+    restart = loads(found.text).scenarios[0].restart
 
     assert ("default" if "Default" in option else "adaptive", "REACTIVE" in option) == (
         restart.scheduler,

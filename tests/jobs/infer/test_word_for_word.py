@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.lab import Recording
 from sim.jobs.reading import infer, read_source, to_document
-from sim.model.schema.writer import write
 from tests.places import DATA
 
 KEPT = DATA / "imports"
@@ -77,7 +76,7 @@ def imported(name):
     path = DATA / (name if name in JOBS else f"{name}.json.gz")
     source = read_source([path])
     found = to_document(source) if isinstance(source, Recording) else infer(replace(source, source=path.name))
-    return write(found.document, found.question, found.comments)
+    return found.text
 
 
 def kept(name):

@@ -16,7 +16,6 @@ from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import write
 from tests.places import REST
 
 SNAPSHOTS = [read_saved(REST / f"{name}.zip") for name in ("pressed", "keeping-up")]
@@ -72,7 +71,7 @@ def damaged(document, path, value):
 
 
 def runs(inference):
-    return loads(write(inference.document, inference.question, inference.comments), "imported")
+    return loads(inference.text, "imported")
 
 
 @given(data=st.data())

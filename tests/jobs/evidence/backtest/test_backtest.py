@@ -122,7 +122,7 @@ def expiring(tmp_path_factory):
 
 def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
     draft, lines = expiring
-    found = loads(write(draft.document, draft.question, draft.comments)).backtest
+    found = loads(draft.text).backtest
     said = "2 of 2 checkpoints of its history failed (expired), and the job failed 2 times; in the simulation 0 of"
 
     assert said in " ".join(lines)
@@ -134,7 +134,7 @@ def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
 
 def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
     draft, _ = expiring
-    (tmp_path / "job.yaml").write_text(write(draft.document, draft.question, draft.comments))
+    (tmp_path / "job.yaml").write_text(draft.text)
     advised = advise(tmp_path / "job.yaml", folder=tmp_path / "out")
 
     assert advised.setting is None
