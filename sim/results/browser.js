@@ -7,7 +7,7 @@
     "path://M4 0H6V4H10V6H6V10H4V6H0V4H4Z"];
   const DASHES = ["solid", "dashed", [6, 2, 2, 2], "dotted"];
   const SIGNS = ["○", "□", "△", "◇", "▽", "◁", "▷", "+"], RINGS = ["□", "◯"], BORDERS = ["solid", "dashed", "dashed", "dotted"];
-  const UNNAMED = new Set(["cell", "node", "edge", "words"]), BEHIND = new Set(["band", "edge"]);
+  const UNNAMED = new Set(["node", "edge"]), BEHIND = new Set(["band", "edge"]);
   const X = 0, Y = 1, X2 = 2, Y2 = 3, SHADE = 4, TEXT = 5, WORDS = 6; // places in a mark
   const given = JSON.parse(document.getElementById("charts").textContent);
   const style = () => getComputedStyle(document.documentElement);
@@ -102,8 +102,8 @@
         itemStyle: { color: series.shape === "ring" ? "transparent" : colours.paper, borderColor: colour, borderWidth: 1.8 },
         emphasis: { itemStyle: { color: colour } } };
     }
-    const silent = ["band", "edge", "words"].includes(series.shape);
-    return { ...common, type: "custom", clip: !["words", "tick", "node"].includes(series.shape), silent, encode: { x: [X, X2], y: [Y, Y2] },
+    const silent = ["band", "edge"].includes(series.shape);
+    return { ...common, type: "custom", clip: !["tick", "node"].includes(series.shape), silent, encode: { x: [X, X2], y: [Y, Y2] },
       tooltip: { show: !silent }, renderItem: (params, api) => shape(series, series.marks[params.dataIndex], params, api, colour, colours) };
   }
 
@@ -113,7 +113,7 @@
     const [x, y] = at(mark[X], mark[Y]), [x2, y2] = at(mark[X2] ?? mark[X], mark[Y2] ?? mark[Y]);
     const box = { x: Math.min(x, x2), y: Math.min(y, y2), width: Math.max(Math.abs(x2 - x), 1), height: Math.abs(y2 - y) };
     const words = (text, left, top, align) => ({ type: "text", style: { text, x: left, y: top, align, verticalAlign: "middle",
-      fill: colours.ink, fontSize: SMALL, fontFamily: FONT, lineHeight: 15, width: box.width - 6, overflow: series.shape === "node" ? "break" : "none" } });
+      fill: colours.ink, fontSize: SMALL, fontFamily: FONT, lineHeight: 15, width: box.width - 6, overflow: "break" } });
     const middle = [box.x + box.width / 2, box.y + box.height / 2];
     const stroke = (from, to, more = {}) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
       style: { stroke: colour, lineWidth: 1, ...more } });
@@ -128,17 +128,16 @@
         return { type: "rect", style: { fill: colours.line, opacity: 0.35 },
           shape: { x: whole.left, y: whole.top, width: whole.right - whole.left, height: whole.bottom - whole.top } };
       }
-      case "words": return isThere(mark[X]) ? words(mark[WORDS], x, y, "left") : words(mark[WORDS], right - 4, y, "right");
       case "edge": {
         const angle = Math.atan2(y2 - y, x2 - x), wing = turn => [x2 - 9 * Math.cos(angle + turn), y2 - 9 * Math.sin(angle + turn)];
         return { type: "group", children: [stroke([x, y], [x2, y2]),
           { type: "polygon", shape: { points: [[x2, y2], wing(0.4), wing(-0.4)] }, style: { fill: colour } }] };
       }
-      default: { // cell and node
-        const shade = isThere(mark[SHADE]) ? (series.shape === "cell" ? 0.06 : 0) + 0.4 * mark[SHADE] : 0;
+      default: { // node
+        const shade = isThere(mark[SHADE]) ? 0.4 * mark[SHADE] : 0;
         return { type: "group", children: [
           { type: "rect", shape: box, style: { fill: colours.paper } },
-          { type: "rect", shape: box, style: { fill: colour, fillOpacity: shade, stroke: series.shape === "node" ? colours.soft : colours.paper } },
+          { type: "rect", shape: box, style: { fill: colour, fillOpacity: shade, stroke: colours.soft } },
           words(mark[WORDS], ...middle, "center")] };
       }
     }
@@ -308,7 +307,7 @@
     const zoom = state.instance.getOption().dataZoom?.[0], step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step) {
       const marks = state.chart.series.flatMap((series, seriesIndex) =>
-        ["band", "edge", "words", "ring"].includes(series.shape) ? [] : series.marks.map((mark, dataIndex) => ({ series, mark, seriesIndex, dataIndex })));
+        ["band", "edge", "ring"].includes(series.shape) ? [] : series.marks.map((mark, dataIndex) => ({ series, mark, seriesIndex, dataIndex })));
       if (!marks.length) return;
       state.reading = ((state.reading ?? (step > 0 ? -1 : 0)) + step + marks.length) % marks.length;
       const { series, mark, seriesIndex, dataIndex } = marks[state.reading];

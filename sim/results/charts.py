@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # ---- matplotlib figures as SVG in a page. Colours are replaced by CSS variables of the page, which has a dark mode.
 
-SVG_INK, GRID, PAPER = "#010203", "#c0c1c2", "#fdfefd"
-"""Placeholders for the colours of text, grid lines and background."""
+SVG_INK, GRID = "#010203", "#c0c1c2"
+"""Placeholders for the colours of text and grid lines."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")
 """Okabe-Ito: distinguishable with any colour vision.  The page has a lighter set for dark mode."""
 _WIDTH = 5.2
@@ -66,18 +66,18 @@ def svg(drawn: Figure, name: str) -> str:
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     for i, colour in enumerate(COLOURS):
         text = text.replace(colour, f"var(--c{i})")
-    return text.replace(SVG_INK, "var(--ink)").replace(GRID, "var(--line)").replace(PAPER, "var(--paper)").strip()
+    return text.replace(SVG_INK, "var(--ink)").replace(GRID, "var(--line)").strip()
 
 
 # ---- The description of a chart, from which both renderings are made.
 
-SHAPES = ("band", "box", "cell", "edge", "line", "node", "point", "ring", "rule", "span", "tick", "words")
+SHAPES = ("band", "box", "edge", "line", "node", "point", "ring", "rule", "span", "tick")
 """Shapes of marks.
 
-band: a shaded rectangle in the background, unbounded on sides that are not given.  box: a filled rectangle.  cell: a
-rectangle with text, darker for larger values.  edge: an arrow.  line: the marks of a series, connected.  node: a
-rectangle with several lines of text.  point: a symbol.  ring: a large circle around a point.  rule: a vertical line.
-span: a horizontal line from x to x2.  tick: a short line on the axis.  words: a text.
+band: a shaded rectangle in the background, unbounded on sides that are not given.  box: a filled rectangle.  edge: an
+arrow.  line: the marks of a series, connected.  node: a rectangle with several lines of text, darker for larger values.
+point: a symbol.  ring: a large circle around a point.  rule: a vertical line.  span: a horizontal line from x to x2.
+tick: a short line on the axis.
 """
 _TEXTS = ("series", "shape", "text", "words")
 _NUMBERS = ("x", "y", "x2", "y2", "shade")
@@ -97,7 +97,7 @@ class ChartAxis:
     ending: str = ""  # suffix of each number, e.g. its unit
     low: float | None = None  # None: determined by the marks
     high: float | None = None
-    names: tuple[str, ...] = ()  # categories; the first is at position 0, at the top or at the left
+    names: tuple[str, ...] = ()  # of rows: the first is at position 0, at the top
     is_log: bool = False
     is_hidden: bool = False
 
@@ -268,7 +268,7 @@ def is_above(axis: ChartAxis) -> bool:
 
 _SIGNS = {"rule", "tick", "band"}
 """Shapes that need a legend even if there is only one series."""
-_UNNAMED = {"cell", "node", "edge", "words"}
+_UNNAMED = {"node", "edge"}
 """Shapes that need no legend."""
 
 
@@ -337,9 +337,6 @@ def _ticks(axes: Axes, panel: Panel) -> None:
         else:
             axis.set_major_locator(MaxNLocator(max_ticks, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _, ending=described_axis.ending: f"{value:g}{ending}"))
-    if panel.x.names:
-        axes.set_xlim(-0.5, len(panel.x.names) - 0.5)
-        axes.set_xticks(range(len(panel.x.names)), [label(name, 20) for name in panel.x.names])
     if not panel.y.names:
         return
     above = is_above(panel.y)
@@ -405,17 +402,15 @@ def _tick(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     axes.plot(rows["x"], rows["y"].fillna(0.0), "|", color=pen.colour, ms=7, mew=1.5, clip_on=False, label=pen.label)
 
 
-def _rectangle(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    """Draw cells and nodes, shaded in faint colours, so that their text is readable; nodes have a frame."""
+def _node(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
+    """Draw framed rectangles, shaded in faint colours, so that their text is readable."""
     from matplotlib.patches import Rectangle
 
     for row in rows.to_dict("records"):
-        is_node = row["shape"] == "node"
         width, height = row["x2"] - row["x"], row["y2"] - row["y"]
-        shade = 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"] + (0.0 if is_node else 0.06)
-        fill, edge = (pen.colour, shade), SVG_INK if is_node else (PAPER, shade)
-        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=fill, edgecolor=edge, lw=1))
-        lines = "\n".join(label(line, 50 if is_node else 40) for line in row["words"].split("\n"))
+        fill = (pen.colour, 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"])
+        axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=fill, edgecolor=SVG_INK, lw=1))
+        lines = "\n".join(label(line, 50) for line in row["words"].split("\n"))
         _write(axes, row["x"] + width / 2, row["y"] + height / 2, lines, ha="center")
 
 
@@ -425,16 +420,6 @@ def _edge(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
         axes.annotate("", xy=(row["x2"], row["y2"]), xytext=(row["x"], row["y"]), arrowprops=arrow)
 
 
-def _note(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    """Draw texts at their position, or at the right edge if x is missing."""
-    for row in rows.to_dict("records"):
-        text = label(row["words"], 60)
-        if math.isnan(row["x"]):
-            _write(axes, 0.99, row["y"], text, ha="right", transform=axes.get_yaxis_transform())
-        else:
-            _write(axes, row["x"], row["y"], text, ha="left")
-
-
 def _write(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
     axes.text(x, y, text, **{"va": "center", "fontsize": SMALL_TEXT_POINTS, "color": SVG_INK} | options)
 
@@ -442,14 +427,12 @@ def _write(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
 _DRAW: dict[str, Callable[[Axes, pd.DataFrame, Pen], None]] = {
     "band": _band,
     "box": _box,
-    "cell": _rectangle,
     "edge": _edge,
     "line": _line,
-    "node": _rectangle,
+    "node": _node,
     "point": _point,
     "ring": _ring,
     "rule": _rule,
     "span": _span,
     "tick": _tick,
-    "words": _note,
 }

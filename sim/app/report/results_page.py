@@ -25,12 +25,8 @@ from sim.app.report.figures import (
 )
 from sim.app.report.job_page import checkpoint_blocks
 from sim.app.report.sweep_figures import (
-    MAX_WINDOWS,
-    WINDOW,
     advice_block,
-    heat_map,
     intervals,
-    per_window,
     trade_off,
 )
 from sim.jobs.evidence.envelope import warning
@@ -352,17 +348,8 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
             chart=drawn,
             caption="Mean over windows and seeds per setting, with 95 % confidence intervals.",
         )
-    depends = str(kept.get("depends", ""))
-    drawn = per_window(rows, settings, depends) if depends in rows else None
-    if drawn is not None:
-        count = rows[WINDOW].nunique()
-        others = f" The first {MAX_WINDOWS} of {count} windows." if count > MAX_WINDOWS else ""
-        caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot; open: more than that) and span over seeds.{others}"
-        yield Block("Window by window", chart=drawn, caption=caption)
     if (drawn := trade_off(table, settings, columns)) is not None:
         yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
-    if (drawn := heat_map(rows, settings, columns[0])) is not None:
-        yield Block("Over two settings", chart=drawn, caption=f"The mean of {in_words(columns[0])}, darker is more.")
 
 
 def _spelled(text: str, names: list[str]) -> str:

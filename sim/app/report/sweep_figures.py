@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,12 @@ from sim.results.formats import ms_text
 from sim.results.page import Block
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit, means
-from sim.results.sweep_effects import ended, has_no_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- Charts of a sweep: confidence intervals, trade-off, heat map.
+# ---- Charts of a sweep: confidence intervals, trade-off.
 
 _MAX_SETTINGS = 30
 """Maximum number of settings drawn; more would overlap."""
@@ -103,40 +102,6 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
     return chart(marks, [Panel("", x, y, height=220.0)])
 
 
-def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
-    """Chart the mean of a column over the first two varied settings.  Returns None if fewer than two are varied."""
-    varied = [name for name in settings if len(results[name].unique()) > 1]
-    if len(varied) < 2:
-        return None
-    across, down = varied[1], varied[0]
-    found = means(results, [down, across], [column])[column]
-    # in the order of the sweep file
-    orders = [list(dict.fromkeys(found.index.get_level_values(name))) for name in (down, across)]
-    table = found.unstack(across).reindex(index=orders[0], columns=orders[1])  # noqa: PD010 - pivot would sort names too
-    if table.isna().to_numpy().all() or max(table.shape) > _MAX_SETTINGS:
-        return None
-    low, high = float(np.nanmin(table)), float(np.nanmax(table))
-    marks = [
-        {
-            "series": in_words(column),
-            "shape": "cell",
-            "x": place - 0.5,
-            "x2": place + 0.5,
-            "y": row - 0.5,
-            "y2": row + 0.5,
-            "shade": 0.0 if high == low else (value - low) / (high - low),
-            "words": text(column, value),
-            "text": f"{_key(down)} {table.index[row]}, {_key(across)} {table.columns[place]}: {text(column, value)}",
-        }
-        for (row, place), value in np.ndenumerate(table.to_numpy(float))
-    ]
-    rows, places = (tuple(map(str, names)) for names in (table.index, table.columns))
-    title = f"{in_words(column)}, by {_key(down)}"
-    return chart(
-        marks, [Panel(title, ChartAxis(_key(across), names=places), ChartAxis(names=rows), height=34.0 * len(rows))]
-    )
-
-
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
     """Return the limits of an axis: padded around close values, otherwise from zero; None: chosen by the chart."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
@@ -151,77 +116,6 @@ def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | No
 
 def _label(index: object) -> str:
     return one_line(", ".join(map(str, index if isinstance(index, tuple) else (index,))), 60)
-
-
-def _key(name: str) -> str:
-    """Return the last part of a key as words, e.g. "max concurrent" for checkpoint.max-concurrent."""
-    return one_line(name.rpartition(".")[2].replace("-", " "), 40)
-
-
-# ---- Chart of a sweep over several windows: a panel per window on one scale, a row per setting, the seeds as a span.
-
-WINDOW = "window"
-MAX_WINDOWS, MAX_SETTINGS = 12, 12
-_FAILS, _IS_LOWER_BOUND = "job fails", "is lower bound"
-"""Helper columns; the spaces in their names keep them apart from result columns."""
-
-
-def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Chart | None:
-    """Chart a column per window, with the spread over seeds.  Returns None with fewer than two windows or without values.
-
-    `rows`: runs with checkpoints.  Runs without a value, or whose job failed, are not drawn as 0; the row of their
-    setting reports them.  A lower bound (the run has not finished) is drawn as a ring.
-    """
-    if WINDOW not in rows:
-        return None
-    fails = has_no_result(rows)
-    rows = rows.assign(**{column: rows[column].astype(float).mask(fails)}).assign(**{_FAILS: fails})
-    if not rows[column].notna().any():
-        return None
-    rows[_IS_LOWER_BOUND] = rows[column].notna() & ended(rows, column).isna()
-    windows = list(dict.fromkeys(rows[WINDOW].dropna()))[:MAX_WINDOWS]
-    if len(windows) < 2:
-        return None
-    names = rows[list(settings)].astype(str).agg(", ".join, axis=1)
-    names_drawn = list(dict.fromkeys(names))[:MAX_SETTINGS]
-    high = float(rows[column].max())
-    ending, size = unit_of_ticks(column, high)
-    marks = [
-        mark
-        for number, window in enumerate(windows)
-        for place, name in enumerate(names_drawn)
-        for mark in _marks(
-            rows[(rows[WINDOW] == window) & (names == name)],
-            column,
-            size,
-            {"panel": number, "y": place, "series": name},
-        )
-    ]
-    low, top = 0.0 if float(rows[column].min()) >= 0 else None, 1.05 * high / size if high > 0 else None
-    titles = [""] * (len(windows) - 1) + [in_words(column)]
-    panels = [
-        Panel(str(window), ChartAxis(title, ending, low, top), ChartAxis(names=tuple(names_drawn)))
-        for window, title in zip(windows, titles, strict=True)
-    ]
-    return chart(marks, panels)
-
-
-def _marks(runs: pd.DataFrame, column: str, size: float, at: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the marks of one setting in one window: span and mean over seeds, and the number of runs without a value."""
-    known = runs[column].dropna()
-    missing, failed = len(runs) - len(known), int(runs[_FAILS].sum())
-    if len(known):
-        bound = "more than " if runs[_IS_LOWER_BOUND].any() else ""
-        spread = f" ({text(column, known.min())} to {text(column, known.max())})" if len(known) > 1 else ""
-        summary = f"{at['series']}: {bound}{text(column, known.mean())}{spread}, {len(known)} run{'s' if len(known) > 1 else ''}"
-        yield {**at, "shape": "span", "x": known.min() / size, "x2": known.max() / size, "text": summary}
-        yield {**at, "shape": "ring" if bound else "point", "x": known.mean() / size, "text": summary}
-    if missing:
-        yield {
-            **at,
-            "shape": "words",
-            "words": f"{'fails' if failed else 'no value'} in {failed or missing} of {len(runs)} runs",
-        }
 
 
 # ---- Chart of an advice: checkpoint duration and recovery time of every setting that was tried, and the limits.

@@ -238,7 +238,6 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         settings=question.settings,
         show=question.show,
         history=history_of(definition.backtest, definition.scenarios.different),
-        depends=question.least or question.show[0],
     )
 
 

@@ -94,7 +94,6 @@ def test_a_sweep(ckptsim, tiny, tmp_path):
         "Which interval is best?",
         "Values and confidence intervals",
         "What one costs the other",
-        "Over two settings",
         "95 % confidence",
     ):
         assert part in page

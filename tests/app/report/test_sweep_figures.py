@@ -6,7 +6,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.app.report.sweep_figures import heat_map, intervals, trade_off
+from sim.app.report.sweep_figures import intervals, trade_off
 from sim.results.charts import still
 from sim.results.summary import in_words
 from sim.results.sweep_answers import Limit
@@ -74,21 +74,6 @@ def test_a_trade_off_has_a_point_per_setting(rows):
 
     assert list(drawn.of(0, "point")["series"]) == ["1 s, aligned", "9 s, aligned", "9 s, unaligned"]
     assert trade_off(rows, SETTINGS, ["end_to_end_p99_ms"]) is None
-
-
-def test_a_heat_map_says_its_values(rows):
-    """A cell that was not run has none."""
-    drawn = heat_map(rows, SETTINGS, "end_to_end_p99_ms")
-
-    assert list(drawn.of(0, "cell")["words"]) == ["205 ms", "-", "30 ms", "5 ms"]
-    assert heat_map(rows, ["interval"], "end_to_end_p99_ms") is None
-
-
-def test_a_heat_map_has_the_order_of_the_sweep(rows):
-    """As texts, 15 s would come before 2 s."""
-    drawn = heat_map(rows.assign(interval=["2 s", "2 s", "15 s", "15 s"]), SETTINGS, "end_to_end_p99_ms")
-
-    assert drawn.panels[0].y.names == ("2 s", "15 s")
 
 
 def test_an_axis_that_is_cut_says_where_it_begins(rows):
