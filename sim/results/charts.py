@@ -420,8 +420,8 @@ def _edge(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
         axes.annotate("", xy=(row["x2"], row["y2"]), xytext=(row["x"], row["y"]), arrowprops=arrow)
 
 
-def _write(axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-    axes.text(x, y, text, **{"va": "center", "fontsize": SMALL_TEXT_POINTS, "color": SVG_INK} | options)
+def _write(axes: Axes, x: float, y: float, text: str, va: str = "center", **options: Any) -> None:
+    axes.text(x, y, text, va=va, fontsize=SMALL_TEXT_POINTS, color=SVG_INK, **options)
 
 
 _DRAW: dict[str, Callable[[Axes, pd.DataFrame, Pen], None]] = {
