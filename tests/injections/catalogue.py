@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from tests.injections import channels, coordinator, ends, event_time, files, in_flight, recovery, sinks, state
+from tests.injections import (
+    channels,
+    coordinator,
+    ends,
+    event_time,
+    files,
+    in_flight,
+    recovery,
+    restores,
+    sinks,
+    state,
+)
 from tests.injections.injection import Injection
 
 INJECTIONS: dict[str, Injection] = {
     injection.name: injection
-    for part in (channels, in_flight, event_time, coordinator, recovery, ends, state, files, sinks)
+    for part in (channels, in_flight, event_time, coordinator, recovery, restores, ends, state, files, sinks)
     for injection in part.INJECTIONS
 }
 """Each bug by its name."""

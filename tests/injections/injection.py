@@ -16,8 +16,8 @@ from sim.model.schema.study import loads
 from sim.model.schema.writer import write
 from sim.runtime.simulate import simulate
 from tests.oracle import oracle
+from tests.places import DATA
 from tests.worlds.draw import Document
-from tests.worlds.generator import FOLDER
 from tests.worlds.trial import limited_cpu
 
 Function = Callable[..., Any]
@@ -104,7 +104,7 @@ def verdict(world, *, reference=False):
 
 def ran(world, *, reference=False, most_cpu_s=MOST_CPU_S):
     """The verdict, and the result; None: there is none."""
-    (scenario,) = loads(write(world, "A world."), folder=FOLDER).scenarios
+    (scenario,) = loads(write(world, "A world."), folder=DATA / "worlds").scenarios
     try:
         with limited_cpu(most_cpu_s):
             result = simulate(scenario, engine=oracle if reference else "compiled")

@@ -56,7 +56,7 @@ def older_epochs_are_not_committed(original):
     return on
 
 
-@add(Committer, "on", SLOW_COMMIT, "What a snapshot left_out is not committed after a restart.")
+@add(Committer, "on", SLOW_COMMIT, "What a snapshot holds is not committed after a restart.")
 def restored_transactions_are_forgotten(original):
     return lambda self, event: original(self, replace(event, committables=()) if isinstance(event, Restored) else event)
 
@@ -97,7 +97,7 @@ def transactions_lack_a_record(original):
 def records_kept_back_are_no_state(original):
     def cut(self, checkpoint, snapshot):
         original(self, checkpoint, snapshot)
-        snapshot.left_out_back = ()
+        snapshot.held_back = ()
 
     return cut
 

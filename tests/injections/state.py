@@ -143,6 +143,15 @@ def restored_keys_are_young(original):
     )
 
 
+@add(Expiry, "stand", EXPIRES, "Restored keys live as long again as they have lived.")
+def restored_keys_live_longer(original):
+    def stand(self, ages, now_ns):
+        later = self.ttl_ns // 2
+        original(self, [Cohort(begin + later, end + later, size) for begin, end, size in ages], now_ns)
+
+    return stand
+
+
 @add(Expiry, "_expire", EXPIRES, "Keys never expire.")
 def no_key_expires(_):
     return lambda self, now_ns: None

@@ -8,18 +8,20 @@ from sim.runtime.simulate import simulate
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.injection import judged
 from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
+from tests.injections.restoring_worlds import WORLDS
 from tests.oracle import oracle
-from tests.worlds.generator import FOLDER
+from tests.places import DATA
 from tests.worlds.trial import differences
 
 LEAST = {(write(bug.world, "A world."), bug.reference): bug.name for bug in INJECTIONS.values()}
-SAMPLE = [name for number, name in enumerate(sorted(set(INJECTIONS) - UNNOTICED)) if number % 6 == 0]
+RESTORES = [bug.name for bug in INJECTIONS.values() if bug.part == "restores"]
+SAMPLE = sorted({*RESTORES, "foreign key groups are restored", *sorted(set(INJECTIONS) - UNNOTICED)[::6]})
 
 
 def run(text, *, reference):
     """(result, the files at the end)"""
     instances = []
-    (scenario,) = loads(text, folder=FOLDER).scenarios
+    (scenario,) = loads(text, folder=DATA / "worlds").scenarios
     result = simulate(scenario, engine=oracle if reference else "compiled", attach=instances.append)
     return result, [
         (file.name, file.size_bytes, file.durable_ns, file.deleted_ns) for file in instances[-1].storage.files
@@ -38,6 +40,17 @@ def test_least_worlds_are_clean(key, clean):
 
     assert judged(result).kind == ""
     assert len(result.checkpoints) > 0
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_worlds_of_restores_restore_and_are_clean(name):
+    """From a checkpoint, not from the beginning."""
+    result, _ = run(write(WORLDS[name], "A world."), reference=False)
+
+    assert judged(result).kind == ""
+    assert len(result.recoveries) >= 1
+    assert result.recoveries["restored_checkpoint"].gt(0).all()
+    assert result.recoveries["restored_bytes"].gt(0).all()
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -4,7 +4,7 @@ from tests.mutations.rule import Rule
 
 _LEDGER, _RETURNS = "tests/invariants/test_ledger.py::test_", "tests/invariants/test_returns.py::test_"
 _COUNTING = "tests/plane/test_rules_counting.py::test_"
-_INJECTED = "tests/invariants/test_injections.py::test_a_broken_restore_is_found_out"
+_INJECTED = "tests/injections/test_least_worlds.py::test_a_bug_is_noticed_in_its_least_world"
 
 ACCOUNTS = (
     Rule(
@@ -47,7 +47,7 @@ ACCOUNTS = (
         "invariants/counts.py",
         "which & (expected.late != stands.late)",
         "which & (expected.late < stands.late)",
-        f"{_INJECTED}[async requests: requests under way are forgotten]",
+        f"{_INJECTED}[requests under way are forgotten]",
     ),
     Rule(
         "every record served leaves its outputs",
@@ -89,27 +89,27 @@ ACCOUNTS = (
         "invariants/state.py",
         "if share != (stamp in stamps)",
         "if share < (stamp in stamps)",
-        f"{_INJECTED}[rescale: every subtask gets all of the state]",
+        f"{_INJECTED}[foreign key groups are restored]",
     ),
     Rule(
         "a rescaled job commits the transactions it began with",
         "runtime/monitors/output.py",
         "missing, self._owed = self._owed - self.ended, Counter()",
         "missing, self._owed = Counter[Transaction](), Counter()",
-        f"{_INJECTED}[rescale: transactions are forgotten]",
+        f"{_INJECTED}[a rescale forgets transactions]",
     ),
     Rule(
         "what writers hold back is dealt out with everything else",
         "runtime/monitors/output.py",
         "if kept[vertex] != dealt[vertex]:",
         "if kept[vertex] < dealt[vertex]:",
-        f"{_INJECTED}[rescale: what writers hold back is forgotten]",
+        f"{_INJECTED}[a rescale forgets what writers hold back]",
     ),
     Rule(
         "a job that has finished has read all its sources have",
         "invariants/counts.py",
         "        if tally.served[task] != total:\n",
         "        if tally.served[task] > total:\n",
-        f"{_INJECTED}[end of data: a source ends five records early]",
+        f"{_RETURNS}a_finished_job_has_read_everything",
     ),
 )

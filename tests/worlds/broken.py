@@ -1,29 +1,23 @@
 """Runtimes that are broken on purpose, in worlds that go where the break is: how many of them do the checkers notice?"""
 
-from contextlib import contextmanager
+from contextlib import nullcontext
 
-import pytest
-
-from tests.invariants.injections import INJECTIONS
+from tests.injections.restores import INJECTIONS
 from tests.worlds.events import movable
 
-BROKEN = {f"{injection.path}: {injection.name}": injection for injection in INJECTIONS}
+BROKEN = {injection.name: injection for injection in INJECTIONS}
 """Each break by its name."""
 
 
-@contextmanager
 def broken(name):
     """The runtime is broken inside; with a name that is no break it is not."""
-    with pytest.MonkeyPatch.context() as patch:
-        if name in BROKEN:
-            BROKEN[name].apply(patch)
-        yield
+    return BROKEN[name].applied() if name in BROKEN else nullcontext()
 
 
 def suit(name, world):
     """Make the world go through the broken path."""
-    path, job = BROKEN[name].path, world["job"]
-    if path == "rescale":
+    least, job = BROKEN[name].world, world["job"]
+    if "rescale" in least:
         names = [vertex for vertex in job if movable(job[vertex])]
         if "rescale" not in world and names:
             _drop(world, "instances", "actions")
@@ -32,21 +26,12 @@ def suit(name, world):
                 "parallelism": {names[0]: 1 if job[names[0]].get("parallelism", 1) > 1 else 2},
             }
             job[names[0]].pop("max-parallelism", None)
-        return
-    if path == "next job":
+    elif "instances" in least:
         _drop(world, "rescale", "actions")
         world["instances"] = {"count": 2, "claim": "claim"}
         world["run"]["duration"] = "2 s"
-        return
-    world["faults"] = [*world.get("faults", []), {"kill": "random-task", "at": "700 ms"}]
-    if path == "local recovery":
-        world["checkpoint"]["local-recovery"] = True
-    if path == "changelog":
-        for vertex in job.values():
-            if "state" in vertex:
-                vertex["state"].setdefault("changelog", "on")
-        if "instances" in world:
-            world["instances"]["claim"] = "claim"  # no-claim needs a full checkpoint, which a changelog never takes
+    else:
+        world["faults"] = [*world.get("faults", []), {"kill": "random-task", "at": "700 ms"}]
 
 
 def _drop(world, *keys):

@@ -9,8 +9,8 @@ import pytest
 
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
-from tests.invariants.injected_worlds import WORLDS
-from tests.invariants.injections import INJECTIONS
+from tests.injections.catalogue import INJECTIONS
+from tests.injections.restoring_worlds import WORLDS
 from tests.worlds.account import account, not_compared, undisturbed
 from tests.worlds.traced import traced
 
@@ -85,20 +85,16 @@ def test_the_undisturbed_job_is_the_same_job():
         ("overtaken output is not sent again", "unaligned", 1, "too few"),
         ("requests under way are forgotten", "unaligned", 1, "too few"),
         ("transactions in a checkpoint are forgotten", "unaligned", 1, "sink has committed"),
-        ("transactions are forgotten", "rescaled", 1, "sink has committed"),
-        ("what writers hold back is forgotten", "rescaled", 1, "sink has committed"),
-        ("a record in flight is lost", "rescaled", 1, "too few"),
-        ("its sources skip seven records", "claimed", 1, "ends as RUNNING"),
+        ("a rescale forgets transactions", "rescaled", 1, "sink has committed"),
+        ("a rescale forgets what writers hold back", "rescaled", 1, "sink has committed"),
+        ("remainders are lost in a rescale", "rescaled", 1, "too few"),
+        ("sources of the next job skip records", "claimed", 1, "ends as RUNNING"),
     ],
 )
 def test_a_broken_restore_shows_in_the_end(broken, name, fan_out, difference):
     """Without any checker."""
-    chosen = next(
-        injection for injection in INJECTIONS if injection.name == broken and injection.world in (name, "unaligned")
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        calm = twin(name, fan_out)
-        chosen.apply(patch)
+    calm = twin(name, fan_out)
+    with INJECTIONS[broken].applied():
         found = account(world(name, fan_out), calm)
 
     assert any(difference in line for line in found), found

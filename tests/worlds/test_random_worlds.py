@@ -78,9 +78,9 @@ def test_wrong_strategies_are_caught(wrong):
 @pytest.mark.parametrize(
     ("name", "first"),
     [
-        ("source offset: a source skips five records", 300),
-        ("rescale: state is forgotten", 316),
-        ("next job: it begins without state", 300),
+        ("a source skips five records", 300),
+        ("sources of a rescaled job skip records", 316),
+        ("the next job begins without state", 300),
     ],
 )
 def test_broken_runtimes_are_noticed(name, first):

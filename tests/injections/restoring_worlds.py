@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-from sim.model.schema.study import loads
-from sim.model.schema.writer import write
-
-Document = dict[str, Any]
+from tests.worlds.draw import Document
 
 
-def _world(barriers, *, commit=None, changelog=True, **changes):
+def restoring_world(barriers, *, commit=None, changelog=True, **changes):
     """Two sources that outrun their readers, operators of every kind, a sink with transactions; two failures."""
     logged: Document = {"changelog": {"materialize": "400 ms", "threshold": "2 kB"}} if changelog else {}
     job: Document = {
@@ -95,18 +89,20 @@ def _world(barriers, *, commit=None, changelog=True, **changes):
 
 
 WORLDS: dict[str, Document] = {
-    "unaligned": _world("unaligned"),
-    "aligned, local copies": _world("aligned", checkpoint={"local-recovery": True}, cluster={"placement": "single"}),
-    "task manager lost": _world(
+    "unaligned": restoring_world("unaligned"),
+    "aligned, local copies": restoring_world(
+        "aligned", checkpoint={"local-recovery": True}, cluster={"placement": "single"}
+    ),
+    "task manager lost": restoring_world(
         "unaligned", faults=[{"task-manager": "random", "at": "700 ms"}, {"kill": "orders[0]", "at": "900 ms"}]
     ),
-    "rescaled": _world(  # in the middle of a commit
+    "rescaled": restoring_world(  # in the middle of a commit
         "unaligned",
         commit={"time": "80 ms", "holds-back": 3},
         faults=[],
         rescale={"at": "700 ms", "parallelism": {"count": 3, "total": 1}},
     ),
-    "rescaled twice from one checkpoint": _world(
+    "rescaled twice from one checkpoint": restoring_world(
         "unaligned",
         checkpoint={"interval": "500 ms"},
         faults=[],
@@ -115,13 +111,15 @@ WORLDS: dict[str, Document] = {
             {"at": "850 ms", "parallelism": {"count": 5, "total": 2}},
         ],
     ),
-    "rescaled with a savepoint": _world(
+    "rescaled with a savepoint": restoring_world(
         "unaligned",
         rescale={"at": "600 ms", "parallelism": {"count": 1, "total": 3}, "from": "savepoint"},
         faults=[{"kill": "total[0]", "at": "1200 ms"}],
     ),
-    "claimed": _world("unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]),
-    "not claimed": _world(  # stopped with the savepoint, so that nothing is committed behind it
+    "claimed": restoring_world(
+        "unaligned", instances={"count": 2, "claim": "claim"}, run={"duration": "1700 ms"}, faults=[]
+    ),
+    "not claimed": restoring_world(  # stopped with the savepoint, so that nothing is committed behind it
         "unaligned",
         changelog=False,
         instances={"count": 2, "claim": "no-claim", "from": "savepoint"},
@@ -130,28 +128,3 @@ WORLDS: dict[str, Document] = {
         actions=[{"stop": "no-drain", "format": "native", "at": "700 ms"}],
     ),
 }
-
-
-def _expiring():
-    """Keys come with every record, are rewritten, and go; in a tree, on the heap, and behind a log.  A failure, then a rescale."""
-    world = _world(
-        "aligned",
-        faults=[{"kill": "total[0]", "at": "700 ms"}],
-        rescale={"at": "900 ms", "parallelism": {"count": 3, "total": 1}},
-    )
-    for vertex in ("count", "total"):
-        world["job"][vertex]["state"] |= {"ttl": "3 s", "growth": "50 B", "update": "10 %"}
-    return world
-
-
-WORLDS |= {
-    "expiring keys": _expiring(),
-    # the log grows while they are written
-    "slow materialisations": _world("aligned", storage={"file-latency": "40 ms"}),
-}
-
-
-@cache
-def scenario(name):
-    (only,) = loads(write(WORLDS[name], f"Is everything processed exactly once? ({name})")).scenarios
-    return only
