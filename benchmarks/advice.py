@@ -98,9 +98,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         job = job_file(Path(scratch), imported.text, Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
-        advice = report(
-            bench, pair.limits, None, runner.run, Path(scratch), max_replications=12, affords=runner.affords
-        )
+        advice = report(bench, pair.limits, None, runner, Path(scratch), max_replications=12)
         spent_s = time.process_time() - begun
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"

@@ -145,7 +145,7 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
     begun_s = time.process_time()
     runner = TrialRunner(scratch, jobs=1, budget_s=BUDGET_S)
     limits = Limits(checkpoint_ms=limit_ms)
-    advice = report(bench, limits, None, runner.run, scratch, max_replications=3, affords=runner.affords)
+    advice = report(bench, limits, None, runner, scratch, max_replications=3)
     longer = _longer(bench, advice)
     recorded = _recorded(name, advice)
     longer_ms = float(longer.quantile(0.99)) if len(longer) else float("nan")

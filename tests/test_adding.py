@@ -16,8 +16,8 @@ import typer.testing
 from typer.testing import CliRunner
 
 from sim.advice import levers
-from sim.advice.settings import protocols
-from sim.advice.situation import MESSAGES, Change, Lever, Situation
+from sim.advice.settings import Change, Lever, Situation, protocols
+from sim.advice.situation import MESSAGES
 from sim.app.cli import app
 from sim.app.cli.console import Console
 from sim.app.cli.overview import Purpose, Verb

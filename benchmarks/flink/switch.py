@@ -19,8 +19,7 @@ from benchmarks.flink.protocols import PROTOCOLS, Protocol
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.horizon import horizon
 from sim.advice.levers import LEVERS
-from sim.advice.settings import todays_setting
-from sim.advice.situation import Situation
+from sim.advice.settings import Situation, todays_setting
 from sim.jobs.evidence.prediction import join_observed_predicted
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.source.fetching import fetch

@@ -35,7 +35,6 @@ from sim.advice.texts import (
     share,
     value_text,
 )
-from sim.advice.trials import UNDISTURBED
 from sim.advice.uncertainty import agreements
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
@@ -50,9 +49,7 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Choice, Limits, Setting
     from sim.advice.requirements import NeededChange
-    from sim.advice.search import Levers
-    from sim.advice.settings import Candidate
-    from sim.advice.situation import Change
+    from sim.advice.settings import Candidate, Change
     from sim.advice.warnings import OtherFailure, Watch
     from sim.model.scenario import Scenario
 
@@ -347,7 +344,6 @@ class AdviceAnswer:
 
 def answer(
     race: CandidateSearch,
-    levers: Levers,
     chosen: Setting | None,
     line_count: int,
     enough: Sequence[str],
@@ -367,19 +363,20 @@ def answer(
         )
         return AdviceAnswer(
             screen,
-            [*levers_left(race, levers, None), *_cautions(refused)],
+            [*levers_left(race, None), *_cautions(refused)],
             {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
         )
-    changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
+    candidate = race.candidate_of(chosen.name)
+    changes = candidate.changes
     scenario, conf = advised_scenario(race, chosen), race.bench.conf
     found = diff_flink_keys(race.scenario, scenario, changes, conf)
     warnings = [
-        *cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes),
+        *cautions(race.scenario, candidate.barriers, changes),
         *window_phases(scenario),
         *new_defects(race.scenario, scenario),
         *unsafe_defects(scenario),
     ]
-    today = race.todays(race.settings)
+    today = race.current
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     kinds, is_most = race.kinds_of(chosen.name), bool(race.unasked_updates([candidate]))
     seen = watch(
@@ -416,7 +413,7 @@ def answer(
     parts: list[str | TextTable] = [
         *([other.sentence()] if other is not None else []),
         *_difference(found, others),
-        *levers_left(race, levers, chosen),
+        *levers_left(race, chosen),
         *_cautions([*refused, *warnings]),
         *_without_overtaking(race, chosen),
     ]
@@ -454,29 +451,31 @@ def answer(
 
 def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting, but with the current timeout and min-pause if these leave enough room."""
-    trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
+    trial = next(race.bench.trials(race.candidate_of(chosen.name)))
     today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
     kept = {}
     if today.timeout_ns < TIMEOUT_NS and longest_ns <= today.timeout_ns:
         kept["checkpoint.timeout"] = format_duration(today.timeout_ns)
-    if PAUSE in race.binding_keys(chosen.name) and today.min_pause_ns + longest_ns <= parse_duration(chosen.interval):
+    if PAUSE in race.candidate_of(chosen.name).binding_keys and today.min_pause_ns + longest_ns <= parse_duration(
+        chosen.interval
+    ):
         kept[PAUSE] = format_duration(today.min_pause_ns)
     return race.bench.load(trial.point | kept) if kept else race.bench.scenario(trial)
 
 
-def levers_left(race: CandidateSearch, levers: Levers, chosen: Setting | None) -> list[str]:
+def levers_left(race: CandidateSearch, chosen: Setting | None) -> list[str]:
     """Return a table of levers that were tried and are not advised, each with its setting nearest to the limits."""
     nearest: dict[str, Setting] = {}
-    pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
+    advised = {change.name for change in (() if chosen is None else race.candidate_of(chosen.name).changes)}
     for setting in race.settings:
-        for change in levers.changes(setting.name)[-1:]:
+        for change in race.candidate_of(setting.name).changes[-1:]:
             best = nearest.get(change.name)
-            if change.name not in pulled and (best is None or excess(setting, race.limits) < excess(best, race.limits)):
+            if change.name not in advised and (
+                best is None or excess(setting, race.limits) < excess(best, race.limits)
+            ):
                 nearest[change.name] = setting
     lines = [f"{name_of(setting.name)}: {_left_because(race, setting, chosen)}" for setting in nearest.values()]
-    relaxed = (
-        f" {len(levers.relaxed)} keys relaxed: {', '.join(levers.relaxed)}." if levers.relaxed and not chosen else ""
-    )
+    relaxed = f" {len(race.relaxed)} keys relaxed: {', '.join(race.relaxed)}." if race.relaxed and not chosen else ""
     return [f"Levers that were tried and are not advised: {'; '.join(lines)}.{relaxed}"] if lines else []
 
 
@@ -516,23 +515,21 @@ def _with_source(text: str, source: str) -> str:
 
 def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the best aligned setting if unaligned barriers are advised, because a sink may forbid these."""
-    own = race.protocols.get(chosen.protocol)
-    if own is None or own.aligned:
+    if race.candidate_of(chosen.name).barriers.aligned:
         return []
-    aligned = [setting for setting in race.settings if setting.completed and _is_aligned(race, setting)]
-    fitting = sorted((setting for setting in aligned if not setting.breaks), key=lambda setting: setting.lost)
+    fitting = [
+        setting
+        for setting in race.settings
+        if setting.keeps_limits and race.candidate_of(setting.name).barriers.aligned
+    ]
     if fitting:
-        least = fitting[0]
+        least = min(fitting, key=lambda setting: setting.lost)
         return [
             f"If the sink forbids unaligned checkpoints: {least.protocol}, every {least.interval} keeps the limits as well, in short runs."
         ]
     return [
         "If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits. Say the sink to try further levers."
     ]
-
-
-def _is_aligned(race: CandidateSearch, setting: Setting) -> bool:
-    return setting.protocol in race.protocols and race.protocols[setting.protocol].aligned
 
 
 def _pulled(changes: Sequence[Change]) -> Iterator[str]:

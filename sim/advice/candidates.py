@@ -21,8 +21,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -43,11 +43,10 @@ from sim.advice.judgement import (
     measured,
     recoveries_ms,
     redrawn,
+    rows_of,
 )
 from sim.advice.settings import (
-    BINDING,
     Candidate,
-    Protocol,
     allowed,
     candidate,
     checkpoint_period_ns,
@@ -68,14 +67,11 @@ from sim.advice.trials import (
     TRIAL,
     UNDISTURBED,
     WORLD,
-    Affords,
     Bench,
     BudgetUsedError,
-    Lack,
     TimeUpError,
     Trial,
-    any_amount,
-    over_budget,
+    TrialRunner,
     slots_ms,
 )
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, corrected, margins
@@ -187,37 +183,16 @@ COSTLY = 0.003
 LONG_RUNS = 3
 """Long runs, with 100 checkpoints each: if none of 299 exceeds a limit, p99 is below it with 95 % confidence."""
 
-RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
-"""(undisturbed runs, runs with a failure) -> rows of these and all earlier runs."""
-
-
-class NoTuning:
-    """Tuning of nothing but barriers and intervals.  `sim.advice.search.Levers` changes other keys too."""
-
-    def pull(self, race: CandidateSearch) -> None:
-        """Try other changes if no barrier mode and interval keeps the limits."""
-
-    def relax(self, race: CandidateSearch) -> None:
-        """Try non-binding values of all Flink keys that may bind, if nothing else keeps the limits."""
-
-    def stuck(self, race: CandidateSearch) -> str:
-        """Return why no barrier mode and interval can keep the limits, or "" if they may."""
-        del race
-        return ""
-
 
 @dataclass
 class CandidateSearch:
-    """The search among all settings of a job.  `run` stores every row, so that a repeated search runs nothing again."""
+    """The search among all settings of a job.  `runner` stores every row, so that a repeated search runs nothing again."""
 
     bench: Bench
     limits: Limits
     mtbf_s: float
-    run: RunTrials
+    runner: TrialRunner
     max_replications: int  # maximum replications of one setting
-    affords: Affords = any_amount
-    lack: Lack = over_budget
-    levers: NoTuning = field(default_factory=NoTuning)
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -225,7 +200,7 @@ class CandidateSearch:
             vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices
         )
         self.runs: dict[Candidate, int] = {}
-        self.protocols: dict[str, Protocol] = {}
+        self.relaxed: tuple[str, ...] | None = None  # keys that ran at non-binding values; None: they did not all run
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
         self.longer_ms: dict[tuple[str, str], float] = {}  # setting -> longest checkpoint of its long runs
@@ -256,17 +231,14 @@ class CandidateSearch:
 
     def slots_ms(self, name: tuple[str, str]) -> tuple[float, float] | None:
         """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
-        return slots_ms(self.bench.load({**self.bench.common, **self.candidate_of(name).point}))
+        return slots_ms(self.bench.with_setting(self.candidate_of(name)))
 
     def recovery_range(self, name: tuple[str, str]) -> float:
         """Return the width of the outage distribution as a share of the recovery; 0 if there are enough runs to show it."""
         if self.bench.failure != TASK_MANAGER or name not in self.trials:
             return 0.0
-        worlds = self.trials[name].values()
-        slots, recovery_ms = (
-            self.slots_ms(name),
-            max(float(values[:, MEASURED.index("recovery_ms")].mean()) for values in worlds),
-        )
+        worlds, slots = self.trials[name].values(), self.slots_ms(name)
+        recovery_ms = max(float(values[:, MEASURED.index("recovery_ms")].mean()) for values in worlds)
         if slots is None or not 0 < recovery_ms < math.inf or min(map(len, worlds)) >= SPREAD_RUNS:
             return 0.0
         return (slots[1] - slots[0]) / recovery_ms
@@ -275,6 +247,15 @@ class CandidateSearch:
     def settings(self) -> tuple[Setting, ...]:
         return self.judged(self.trials)
 
+    def setting(self, name: tuple[str, str] | None) -> Setting | None:
+        """Return a setting that ran, or None."""
+        return next((setting for setting in self.settings if setting.name == name), None)
+
+    @property
+    def permitted(self) -> list[Setting]:
+        """Return the settings that the sinks of the job allow."""
+        return [setting for setting in self.settings if self.permits(setting.name)]
+
     @property
     def changes(self) -> dict[tuple[str, str], int]:
         """Return the number of keys that each setting changes."""
@@ -282,17 +263,18 @@ class CandidateSearch:
 
     @property
     def chosen(self) -> Setting | None:
-        return self.choose([setting for setting in self.settings if self.permits(setting.name)])
+        return self.choose(self.permitted)
 
-    def todays(self, settings: Sequence[Setting]) -> Setting | None:
-        """Return the current setting among `settings`, or None if it is not there, or the job has no checkpoints."""
-        return next((setting for setting in settings if setting.name == self._today), None)
+    @property
+    def current(self) -> Setting | None:
+        """Return the current setting, or None if it has not run, or the job has no checkpoints."""
+        return self.setting(self._today)
 
     @property
     def replaced(self) -> Setting | None:
         """Return the current setting if another one is advised, else None."""
         chosen = self.chosen
-        return None if chosen is None or chosen.name == self._today else self.todays(self.settings)
+        return None if chosen is None or chosen.name == self._today else self.current
 
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
         """Return the setting to advise among these, or None."""
@@ -304,7 +286,7 @@ class CandidateSearch:
         Without a limit on recovery, these are the settings that recover about as fast as the current one, unless another
         one has more room or loses notably less.  A limit on checkpoints alone should not lead to much longer recoveries.
         """
-        now = self.todays(settings)
+        now = next((setting for setting in settings if setting.name == self._today), None)
         if self.limits.recovery_ms is not None or now is None:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
@@ -328,13 +310,13 @@ class CandidateSearch:
         return chosen is not None and not chosen.tight
 
     def permits(self, name: tuple[str, str]) -> bool:
-        """Return True if the sinks of the job allow a setting.  Only the current one may be forbidden."""
-        return name != self._today or not self.is_forbidden
+        """Return True if the sinks of the job allow a setting.  Only those with the current barriers may be forbidden."""
+        return not self.is_forbidden or self.candidate_of(name).barriers.aligned
 
     @property
     def nearest(self) -> Setting:
         """Return the setting that exceeds the limits least; among equals, the one with fewest changes."""
-        settings = [setting for setting in self.settings if self.permits(setting.name)] or self.settings
+        settings = self.permitted or self.settings
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + EQUAL_LOSS_RELATIVE)]
         if math.isinf(least):  # no setting recovers within its trial
@@ -346,17 +328,12 @@ class CandidateSearch:
         return self._period_ns(setting.name, setting.checkpoint_p50_ms)
 
     def _period_ns(self, name: tuple[str, str], p50_ms: float) -> float:
-        options = self.bench.load({**self.bench.common, **self.candidate_of(name).point}).checkpoint
+        options = self.bench.with_setting(self.candidate_of(name)).checkpoint
         return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
-
-    def binding_keys(self, name: tuple[str, str]) -> Point:
-        """Return the keys that change with a setting because their current values would make it ineffective."""
-        own, protocol = self.candidate_of(name), self.protocols.get(name[1], self.now)
-        return {key: value for key, value in own.point.items() if key in BINDING and key not in protocol.point}
 
     def unasked_updates(self, candidates: Iterable[Candidate]) -> list[str]:
         """Return the `update` keys missing from the file, for states of which these settings write only changes."""
-        scenarios = [self.bench.load({**self.bench.common, **own.point}) for own in candidates]
+        scenarios = [self.bench.with_setting(own) for own in candidates]
         return [
             key
             for key in self.bench.unasked_updates
@@ -379,7 +356,7 @@ class CandidateSearch:
 
     def choice(self, mtbf_s: float | None = None) -> Choice:
         """Return the choice and its certainty, for a mean time between failures (default: the assumed one)."""
-        considered = self._within_reason([setting for setting in self.settings if self.permits(setting.name)])
+        considered = self._within_reason(self.permitted)
         trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
         return redrawn(
@@ -392,12 +369,8 @@ class CandidateSearch:
         other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
         if own is None or other is None or other.name == own.name:
             return other
-        redrawn_there = self.choice(mtbf_s)
-        again = (
-            redrawn_there.same_setting
-            if redrawn_there.chosen == own.name
-            else dict(redrawn_there.others).get(own.name, 0.0)
-        )
+        there = self.choice(mtbf_s)
+        again = there.same_setting if there.chosen == own.name else dict(there.others).get(own.name, 0.0)
         return own if again > 1 - RACE_CONFIDENCE else other
 
     @property
@@ -410,7 +383,7 @@ class CandidateSearch:
         if chosen is None or chosen.tight:
             return chosen is None
         if self.limits.checkpoint_ms is not None:
-            return chosen.name in self.longer_ms
+            return chosen.ran_long
         return chosen.runs >= min(REPEATED, self.max_replications) and self.settled
 
     @property
@@ -422,14 +395,17 @@ class CandidateSearch:
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
+    def at_interval(self, own: Candidate, interval_ns: int) -> Candidate:
+        """Return a candidate with another interval, without key changes that are only needed at the current interval."""
+        is_for_today = own.barriers == self.unbound and interval_ns != self.scenario.checkpoint.interval_ns
+        return candidate(self.scenario, interval_ns, self.now if is_for_today else own.barriers, own.changes)
+
     def kinds_of(self, name: tuple[str, str]) -> tuple[Kind, ...]:
         """Return the kinds of changes from the imported job to a setting."""
-        bench = self.bench
-        imported = None if bench.backtest is None else bench.backtest.imported
-        changed = bench.load({**bench.common, **self.candidate_of(name).point})
-        return kinds_of(imported or bench.load(bench.common), changed)
+        imported = None if self.bench.backtest is None else self.bench.backtest.imported
+        return kinds_of(imported or self.scenario, self.bench.with_setting(self.candidate_of(name)))
 
-    def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
+    def replicate(self, candidates: Iterable[Candidate], replications: int) -> None:
         """Run these candidates until each has this many replications."""
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not missing:
@@ -440,7 +416,7 @@ class CandidateSearch:
         }:
             before = self.bench.durations_ns
             self.bench.durations_ns = before | longer
-            if not self.affords(*self._scenarios(self.runs), CERTAINTY):
+            if not self.runner.affords(self._scenarios(self.runs), CERTAINTY):
                 self.bench.durations_ns = before
                 return
             self._run(self.runs)
@@ -455,13 +431,13 @@ class CandidateSearch:
         if setting.completed:
             is_known = self.period_ns(setting) <= AS_NAMED * self.bench.period_ns(own)
             return 0.0 if is_known or known_ns else setting.checkpoint_p50_ms * 1e6
-        longer_ns = max(LONGER * known_ns, self.bench.observed_s(own) * 1e9)
-        timeout_ns = self.bench.load({**self.bench.common, **own.point}).checkpoint.timeout_ns
-        return longer_ns if longer_ns <= timeout_ns and longer_ns > known_ns else 0.0
+        longer_ns = max(LONGER * known_ns, self.bench.observed_ns(own))
+        timeout_ns = self.bench.with_setting(own).checkpoint.timeout_ns
+        return longer_ns if known_ns < longer_ns <= timeout_ns else 0.0
 
     def _run(self, planned: dict[Candidate, int]) -> None:
         try:
-            rows = self.run(*self._scenarios(planned))
+            rows = self.runner.run(self._scenarios(planned))
         except TimeUpError as stopped:
             self.runs = finished(planned, stopped.rows, len(self.bench.worlds))
             self._measure(stopped.rows)
@@ -477,28 +453,30 @@ class CandidateSearch:
         counts = {candidate.name: count for candidate, count in self.runs.items()}
         own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
         counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
-        self._measured = self._measured_in(rows[counted], unlimited=self.unlimited)
+        self._measured = self._measured_in(rows[counted])
         self._correct()
 
-    def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
-        """Return (undisturbed runs, runs with a failure)."""
-        trials = [(trial, count) for candidate, count in runs.items() for trial in self.bench.trials(candidate)]
-        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == UNDISTURBED]
-        return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == FAILURE]
+    def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:
+        return [self.bench.scenario(trial, count) for own, count in runs.items() for trial in self.bench.trials(own)]
 
-    def affords_runs(self, candidates: Sequence[Candidate], replications: int, share: float) -> bool:
+    def affords_runs(self, candidates: Iterable[Candidate], replications: int, share: float) -> bool:
         """Return True if a share of budget and time covers these runs."""
-        return self.affords(*self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
+        return self.runner.affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
-    def covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
-        """Return True if a share of budget and time covers these runs; if not, record that they were left out."""
-        return self.noted(what, covered=self.affords_runs(candidates, replications, share))
+    def replicate_if_affordable(
+        self, candidates: Sequence[Candidate], replications: int, share: float, what: str = ""
+    ) -> bool:
+        """Run these candidates; if a share of budget and time does not cover that, record what was left out and return False."""
+        if not self.affords_runs(candidates, replications, share):
+            self.leave_out(what, () if what else candidates)
+            return False
+        self.replicate(candidates, replications)
+        return True
 
-    def noted(self, what: str, *, covered: bool) -> bool:
-        """Return `covered`; if it is False, record that `what` was left out."""
-        if not covered:
-            self.left_out.append(LeftOut(self.lack(), what=what))
-        return covered
+    def leave_out(self, what: str, candidates: Iterable[Candidate] = (), reason: str = "") -> None:
+        """Record that something was not run.  `reason`: by default the budget or the time limit."""
+        names = tuple(candidate.name for candidate in candidates)
+        self.left_out.append(LeftOut(reason or self.runner.lack(), names, what))
 
     @property
     def given_up(self) -> list[str]:
@@ -506,25 +484,8 @@ class CandidateSearch:
         sentences = (left.sentence(self.trials) for left in self.left_out)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
-    def measured(
-        self,
-        steady: Sequence[Scenario],
-        failing: Sequence[Scenario],
-        *,
-        unlimited: bool,
-        longer_ms: Mapping[tuple[str, str], float] | None = None,
-    ) -> Trials:
-        """Run these scenarios and return their corrected values.  `longer_ms`: longest checkpoints of long runs."""
-        found = self._measured_in(self.run(steady, failing), unlimited=unlimited)
-        return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
-
     def under_change(
-        self,
-        candidate: Candidate,
-        extra: Point,
-        *,
-        ahead_s: float | None = None,
-        long: bool = False,
+        self, candidate: Candidate, extra: Point, *, ahead_s: float | None = None, long: bool = False
     ) -> Setting | None:
         """Run a setting in a changed job and judge it.  Returns None if the change is not a valid scenario.
 
@@ -533,31 +494,34 @@ class CandidateSearch:
 
         BudgetUsedError: the budget does not cover the runs.
         """
+        kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
+        trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
         try:
-            longer = list(self.bench.long_trials(candidate, extra)) if long else []
-            long_runs = [self.bench.scenario(trial) for trial in longer]
-            trials = list(self.bench.trials(candidate, extra, ahead_s=ahead_s))
-            steady, failing = (
-                [self.bench.scenario(trial) for trial in trials if (trial.kind == UNDISTURBED) == is_steady]
-                for is_steady in (True, False)
-            )
+            rows = self._run_others(trials, 1, ALL)
         except ScenarioError:
             return None
-        if not self.affords(steady, [*failing, *long_runs], ALL):
+        if rows is None:
             raise BudgetUsedError
-        self.other_trials |= dict.fromkeys([*trials, *longer], 1)
-        longer_ms = {candidate.name: self.longest(long_runs, candidate.name)[0]} if long else {}
-        unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
-        settings = self.judged(self.measured(steady, failing, unlimited=unlimited, longer_ms=longer_ms))
+        longer_ms = {candidate.name: longest(rows, candidate.name)[0]} if long else {}
+        found = corrected(self._measured_in(rows), self.bench.backtest, self._today, longer_ms)
+        settings = self.judged(self._with_losses(found))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
-    def _measured_in(self, rows: pd.DataFrame, *, unlimited: bool) -> Trials:
+    def _run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
+        """Run trials other than those by which settings are compared.  None: a share of budget and time does not cover them."""
+        scenarios = [self.bench.scenario(trial, replications) for trial in trials]
+        if not self.runner.affords(scenarios, share):
+            return None
+        self.other_trials |= dict.fromkeys(trials, replications)
+        return self.runner.run(scenarios)
+
+    def _measured_in(self, rows: pd.DataFrame) -> Trials:
         return measured(
             rows,
             now=self.now.name,
-            unlimited=unlimited,
+            unlimited=self.unlimited,
             prices=self.bench.prices,
-            observed=lambda name: self.bench.observed_s(self.candidate_of(name)),
+            observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
         )
 
@@ -575,19 +539,12 @@ class CandidateSearch:
         Their trials may have recovered by chance.
         """
         completed, recovery = MEASURED.index("completed"), MEASURED.index("recovery_ms")
-        for worlds in trials.values():
+        for name, worlds in trials.items():
+            is_lost = self.bench.failure == TASK_MANAGER and self.slots_ms(name) is None
             for values in worlds.values():
-                # the job restarts from the beginning, which takes longer the longer it has run
-                values[values[:, completed] == 0, recovery] = math.inf
-        for name, worlds in trials.items() if self.bench.failure == TASK_MANAGER else ():
-            if self.slots_ms(name) is None:
-                for values in worlds.values():
-                    values[:, recovery] = math.inf
+                # without checkpoints the job restarts from the beginning, which takes longer the longer it has run
+                values[(values[:, completed] == 0) | is_lost, recovery] = math.inf
         return trials
-
-    def _scenario(self, trial: Trial, count: int) -> Scenario:
-        scenario = self.bench.scenario(trial)
-        return replace(scenario, run=replace(scenario.run, replications=count))
 
     @property
     def _today(self) -> tuple[str, str] | None:
@@ -604,75 +561,70 @@ class CandidateSearch:
             ):
                 return
             runs = min(max(MIN_REPLICATIONS, fewest * 2), self.max_replications)
-            if not self.covers(stay, runs, CERTAINTY, f"{runs} runs of each setting that may be the best"):
+            what = f"{runs} runs of each setting that may be the best"
+            if not self.replicate_if_affordable(stay, runs, CERTAINTY, what):
                 return
-            self.replicate(stay, runs)
+
+    def _compared(self) -> list[Candidate]:
+        """Return the chosen and the current setting, or [] if none is chosen."""
+        chosen = self.chosen
+        names = [] if chosen is None else dict.fromkeys([chosen.name, self._today])
+        return [self.candidate_of(name) for name in names if name is not None]
 
     def repeat(self) -> None:
         """Run the current and the chosen setting twice if they ran once, for a confidence interval of their difference."""
-        chosen = self.chosen
-        once = (
-            []
-            if chosen is None
-            else [self.candidate_of(name) for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
-        )
-        once = [candidate for candidate in once if self.runs[candidate] < min(REPEATED, self.max_replications)]
-        if once and self.covers(once, REPEATED, CERTAINTY, f"{REPEATED} runs of the advised and of today's setting"):
-            self.replicate(once, REPEATED)
+        once = [own for own in self._compared() if self.runs[own] < min(REPEATED, self.max_replications)]
+        if once:
+            what = f"{REPEATED} runs of the advised and of today's setting"
+            self.replicate_if_affordable(once, REPEATED, CERTAINTY, what)
 
     def confirm(self) -> None:
         """Do long runs of the chosen setting if there is a limit on checkpoint p99, which short runs do not show."""
         for _ in range(len(self.runs)):  # a long run may break the limit, and then another setting is chosen
             chosen = self.chosen
-            if self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms:
+            if self.limits.checkpoint_ms is None or chosen is None or chosen.ran_long:
                 return
             if not self._run_for_long(chosen.name):
                 return
 
     def fail_tasks(self) -> None:
         """Run the current and the chosen setting with a failing task, the more frequent and milder failure."""
-        chosen = self.chosen
-        if chosen is None or self.bench.failure != TASK_MANAGER:
+        compared = self._compared()
+        if not compared or self.bench.failure != TASK_MANAGER:
             return
-        names = [name for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
-        trials = [trial for name in names for trial in self.bench.failing_task(self.candidate_of(name))]
-        scenarios = [self._scenario(trial, 1) for trial in trials]
-        if not self.noted("the recovery from a failing task", covered=self.affords([], scenarios, RACE)):
+        trials = [trial for own in compared for trial in self.bench.trials(own, (FAILING_TASK,))]
+        rows = self._run_others(trials, 1, RACE)
+        if rows is None:
+            self.leave_out("the recovery from a failing task")
             return
-        self.other_trials |= dict.fromkeys(trials, 1)
-        rows = self.run([], scenarios)
         settings = {setting.name: setting for setting in self.settings}
-        for name in names:
-            own = rows[(rows[TRIAL] == FAILING_TASK) & (rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
-            own = own[(own["status"] == "ok") & (own["strategy"] != "none")]
-            found = recoveries_ms(own, settings[name].per_second, unlimited=self.unlimited)
+        for name in (own.name for own in compared):
+            failed = rows_of(rows, name, FAILING_TASK)
+            found = recoveries_ms(failed, settings[name].per_second, unlimited=self.unlimited)
             self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
     def _run_for_long(self, name: tuple[str, str]) -> bool:
         """Do long runs of a setting until one breaks the limit.  Return False if the budget does not cover them."""
-        trials = list(self.bench.long_trials(self.candidate_of(name)))
+        trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
         for runs in (1, LONG_RUNS):
-            scenarios = [self._scenario(trial, runs) for trial in trials]
-            what = f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints"
-            if not self.noted(what, covered=self.affords([], scenarios, RACE)):
+            rows = self._run_others(trials, runs, RACE)
+            if rows is None:
+                self.leave_out(f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False
-            self.other_trials |= dict.fromkeys(trials, runs)
-            self.longer_ms[name], self.long_checkpoints[name] = self.longest(scenarios, name)
+            self.longer_ms[name], self.long_checkpoints[name] = longest(rows, name)
             self._correct()
-            if "checkpoint_ms" in next(setting for setting in self.settings if setting.name == name).breaks:
+            setting = self.setting(name)
+            if setting is not None and "checkpoint_ms" in setting.breaks:
                 return True
         return True
 
-    def longest(self, scenarios: Sequence[Scenario], name: tuple[str, str]) -> tuple[float, int]:
-        """Return (longest checkpoint [ms] of long runs, inf if one failed; number of checkpoints in the world with fewest)."""
-        rows = self.run([], scenarios)  # as runs with a failure, which have no baseline
-        rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
-        rows = rows[(rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
-        complete = (
-            len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
-        )
-        count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
-        return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
+
+def longest(rows: pd.DataFrame, name: tuple[str, str]) -> tuple[float, int]:
+    """Return (longest checkpoint [ms] of long runs, inf if one failed; number of checkpoints in the world with fewest)."""
+    rows = rows_of(rows, name, LONG)
+    complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
+    count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
+    return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
 
 
 def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.advice.judgement import MEASURED, Trials
-from sim.advice.situation import Change
+from sim.advice.settings import Change
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile, end_of, parse_flink_file

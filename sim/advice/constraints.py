@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
-from sim.advice.settings import sinks_of
-from sim.advice.situation import PARTS, Change, Lever
+from sim.advice.settings import Change, Lever, sinks_of
+from sim.advice.situation import PARTS
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.catalog import Kind
 from sim.model.job import SHIPPING

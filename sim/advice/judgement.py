@@ -229,6 +229,12 @@ def measured(
     }
 
 
+def rows_of(rows: pd.DataFrame, name: _Name, kind: str) -> pd.DataFrame:
+    """Return the rows of a setting's completed trials of one kind, without baselines."""
+    found = rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
+    return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
+
+
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     """Return the cost per month of each run's requests to an object store; NaN: not known."""
     if not set(USE) <= set(steady):

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.settings import NICE_NS, PAUSE, TIMEOUT_NS, allowed, checkpoint_period_ns
+from sim.advice.settings import (
+    NICE_NS,
+    PAUSE,
+    TIMEOUT_NS,
+    Assumption,
+    Change,
+    Lever,
+    Situation,
+    allowed,
+    checkpoint_period_ns,
+)
 from sim.advice.situation import (
     ALIGNMENT,
     ASYNC_WORK,
@@ -21,10 +31,6 @@ from sim.advice.situation import (
     RESTORE,
     SYNC,
     UPLOAD,
-    Assumption,
-    Change,
-    Lever,
-    Situation,
 )
 from sim.advice.trials import slots_ms
 from sim.model.faults import RESTARTS as KINDS

@@ -1,13 +1,13 @@
 """The order of the search: which settings run next, how often, and for how long the choice holds if state grows."""
 
-# Who calls whom.  `report.py` builds a Race and calls `run_until_sure`; everything that runs goes down to
-# TrialRunner.
+# Who calls whom.  `report.py` builds a CandidateSearch and calls `run_until_sure`; everything that runs goes down
+# to TrialRunner.
 #
 #   report.py --> optimizer.run_until_sure          which settings, in which order (this module)
 #                   |            |
-#                   |            +--> search.Levers     keys other than interval and barrier mode
+#                   |            +--> search            keys other than interval and barrier mode
 #                   v                        |
-#                 candidates.Race <----------+      what is known of each setting; `chosen`, `choice`
+#                 candidates.CandidateSearch <+     what is known of each setting; `chosen`, `choice`
 #                   |            \
 #                   |             +--> judgement    rows -> Setting: cost, limits, which one is best
 #                   v
@@ -20,12 +20,12 @@
 #   try_optimum              the interval that theory proposes                       CERTAINTY  65 %
 #   round, at most AGAIN = 3:
 #     try_neighbours, try_shorter    intervals next to the best one                  CERTAINTY  65 %
-#     levers.pull            only while no setting keeps the limits with room        LEVERS     60 %
+#     search.pull            only while no setting keeps the limits with room        LEVERS     60 %
 #     try_between            longer intervals, up to the one that breaks the limits  CERTAINTY  65 %
 #     replicate_until_sure   more runs of the settings that may be best              CERTAINTY  65 %
 #     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
-#   levers.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
+#   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
 #   fail_tasks               a failing task instead of a lost task manager           RACE       85 %
 #
 # There is another round only if this one made a long run and no setting keeps the limits with room: a long
@@ -42,9 +42,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sim.advice.candidates import CandidateSearch, LeftOut
+from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
+from sim.advice.search import pull, relax, stuck
 from sim.advice.settings import (
     BETWEEN_NS,
     NICE_NS,
@@ -54,7 +55,6 @@ from sim.advice.settings import (
     behind_the_barrier,
     candidate,
     intervals,
-    todays_setting,
     writes_changes,
 )
 from sim.advice.texts import name_of, passes_text
@@ -80,26 +80,25 @@ def try_intervals(race: CandidateSearch) -> None:
     """Try every barrier mode at every interval of the grid that may keep the limits."""
     ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
     tried = _protocols(race)
-    extra = [race.unbound] if race.unbound else []
-    race.protocols = {protocol.name: protocol for protocol in (*tried, *extra)}
     if race.today is not None:
         race.replicate([race.today], 1)
     for place, interval_ns in enumerate(ladder):
         rest = [candidate(race.scenario, other, protocol) for other in ladder[place:] for protocol in tried]
         if reason := _not_worth(race, interval_ns):
-            race.left_out.append(LeftOut(reason, tuple(own.name for own in rest)))
+            race.leave_out("", rest, reason)
             return
-        own = [*tried, *(extra if interval_ns == todays_setting(race.scenario)[0] else [])]
-        settings = [candidate(race.scenario, interval_ns, protocol) for protocol in own]
+        settings = rest[: len(tried)]
+        if race.unbound is not None and interval_ns == race.scenario.checkpoint.interval_ns:
+            settings.append(candidate(race.scenario, interval_ns, race.unbound))
         if place and not race.affords_runs(settings, 1, GRID):
-            race.left_out.append(LeftOut(race.lack(), tuple(own.name for own in rest)))
+            race.leave_out("", rest)
             return
         race.replicate(settings, 1)
         if not race.trials:
             raise NothingRanError(f"every run failed: {race.rows['error'].iloc[0]}")
-        if reason := race.levers.stuck(race):
-            left = rest[len(tried) :]
-            race.left_out += [LeftOut(reason, tuple(own.name for own in left))] if left else []
+        if reason := stuck(race):
+            if left := rest[len(tried) :]:
+                race.leave_out("", left, reason)
             return
 
 
@@ -110,7 +109,7 @@ def try_optimum(race: CandidateSearch) -> None:
         return
     optimum_s = renewal(cost_s, race.mtbf_s)
     nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-    _try(race, [candidate(race.scenario, nearest, _protocol_at(race, nearest, chosen.protocol))])
+    _try(race, [race.at_interval(race.candidate_of(chosen.name), nearest)])
 
 
 def try_neighbours(race: CandidateSearch) -> None:
@@ -119,7 +118,7 @@ def try_neighbours(race: CandidateSearch) -> None:
         if not race.settings:
             return
         best = race.chosen or race.nearest
-        if best.protocol not in race.protocols or not _try(race, _neighbours(race, best.name)):
+        if not _try(race, _neighbours(race, race.candidate_of(best.name))):
             return
         if (race.chosen or race.nearest).name == best.name:
             return
@@ -128,10 +127,10 @@ def try_neighbours(race: CandidateSearch) -> None:
 def try_shorter(race: CandidateSearch) -> None:
     """Try ever shorter intervals while limits are not kept: they lose less work, and write smaller increments."""
     for interval_ns in reversed([other for other in NICE_NS if other < _shortest_ns(race)]):
-        best = race.chosen or race.nearest
-        if race.has_room or best.protocol not in race.protocols or parse_duration(best.interval) > _shortest_ns(race):
+        best = race.candidate_of((race.chosen or race.nearest).name)
+        if race.has_room or best.interval_ns > _shortest_ns(race):
             return
-        if not _try(race, [candidate(race.scenario, interval_ns, _protocol_at(race, interval_ns, best.protocol))]):
+        if not _try(race, [race.at_interval(best, interval_ns)]):
             return
 
 
@@ -141,65 +140,46 @@ def try_between(race: CandidateSearch) -> bool:
     A shorter interval than needed costs checkpoints, bytes and commits.
     """
     before = len(race.runs)
-    while race.has_room and (chosen := race.chosen) is not None and chosen.protocol in race.protocols:
-        now = race.todays(race.settings)
+    while race.has_room and (chosen := race.chosen) is not None:
+        own, now = race.candidate_of(chosen.name), race.current
         if now is not None and (not (now.breaks or now.tight) or now.interval == chosen.interval):
             break
-        own_ns = parse_duration(chosen.interval)
+        broken = [race.candidate_of(other.name) for other in race.settings if other.breaks or other.tight]
         longer_ns = min(
             (
-                parse_duration(other.interval)
-                for other in race.settings
-                if (other.breaks or other.tight)
-                and parse_duration(other.interval) > own_ns
-                and _protocol_at(race, own_ns, other.protocol).name == chosen.protocol
+                other.interval_ns
+                for other in broken
+                if other.interval_ns > own.interval_ns
+                and race.at_interval(other, own.interval_ns).protocol == own.protocol
             ),
             default=0,
         )
         between = [
             found
             for interval_ns in BETWEEN_NS
-            if own_ns < interval_ns < longer_ns
-            and (found := candidate(race.scenario, interval_ns, race.protocols[chosen.protocol])) not in race.runs
+            if own.interval_ns < interval_ns < longer_ns
+            and (found := race.at_interval(own, interval_ns)) not in race.runs
         ]
         if not _try(race, between[len(between) // 2 :][:1]):
             break
     return len(race.runs) > before
 
 
-def _protocol_at(race: CandidateSearch, interval_ns: int, name: str) -> Protocol:
-    """Return a protocol for another interval, without the key changes that are only needed at the current interval."""
-    is_todays_own = (
-        race.unbound is not None and name == race.unbound.name and interval_ns != todays_setting(race.scenario)[0]
-    )
-    return race.now if is_todays_own else race.protocols[name]
-
-
 def _shortest_ns(race: CandidateSearch) -> int:
     return min((parse_duration(setting.interval) for setting in race.settings), default=0)
 
 
-def _neighbours(race: CandidateSearch, name: tuple[str, str]) -> list[Candidate]:
+def _neighbours(race: CandidateSearch, own: Candidate) -> list[Candidate]:
     """Return the settings one interval shorter and longer that have not run, and may keep the limits."""
-    own_ns = parse_duration(name[0])
-    shorter, longer = (
-        [other for other in NICE_NS if other < own_ns][-1:],
-        [other for other in NICE_NS if other > own_ns][:1],
-    )
-    worth = [other for other in (*shorter, *longer) if other < own_ns or not _not_worth(race, other)]
-    found = [candidate(race.scenario, other, _protocol_at(race, other, name[1])) for other in worth]
-    return [own for own in found if own not in race.runs]
+    shorter = [other for other in NICE_NS if other < own.interval_ns]
+    longer = [other for other in NICE_NS if other > own.interval_ns]
+    worth = [*shorter[-1:], *(other for other in longer[:1] if not _not_worth(race, other))]
+    return [found for other in worth if (found := race.at_interval(own, other)) not in race.runs]
 
 
 def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
     """Run the settings once.  Return False if there are none, or budget or time limit do not cover them."""
-    if not settings:
-        return False
-    if not race.affords_runs(settings, 1, CERTAINTY):
-        race.left_out.append(LeftOut(race.lack(), tuple(own.name for own in settings)))
-        return False
-    race.replicate(settings, 1)
-    return True
+    return bool(settings) and race.replicate_if_affordable(settings, 1, CERTAINTY)
 
 
 def _protocols(race: CandidateSearch) -> list[Protocol]:
@@ -227,7 +207,7 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
         ("recovery_ms", race.limits.recovery_ms, "recovery"),
         ("visible_ms", race.limits.visible_ms, "output"),
     ):
-        if bound is not None and min((getattr(setting, column) for setting in longest), default=0.0) > CLEARLY * bound:
+        if bound is not None and min(getattr(setting, column) for setting in longest) > CLEARLY * bound:
             return f"{what} takes too long at {format_duration(last)} already"
     kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
     recoveries = [setting.again_ms / 1e3 / race.mtbf_s / 2 * interval_ns / last for setting in longest]
@@ -262,9 +242,9 @@ def lasting(race: CandidateSearch) -> Lasting | None:
     if not race.bench.horizon.states or not limits or not race.settings:
         return None
     chosen = race.chosen
-    candidate = race.candidate_of(race.nearest.name if chosen is None else chosen.name)
-    now = chosen or next(setting for setting in race.settings if setting.name == candidate.name)
-    found = Lasting(candidate.name, ahead_s if chosen else None, None if chosen else ahead_s, None if chosen else now)
+    now = chosen or race.nearest
+    candidate = race.candidate_of(now.name)
+    found = Lasting(now.name, ahead_s, None) if chosen else Lasting(now.name, None, ahead_s, now)
     try:
         for share in LATER if chosen else EARLIER:
             found = _tried(race, candidate, share * ahead_s, found)
@@ -274,7 +254,7 @@ def lasting(race: CandidateSearch) -> Lasting | None:
             if found.kept_s is not None and found.broken_s is not None:
                 found = _tried(race, candidate, (found.kept_s + found.broken_s) / 2, found)
     except BudgetUsedError:
-        race.noted("the times at which growing state breaks a limit", covered=False)
+        race.leave_out("the times at which growing state breaks a limit")
     return found
 
 
@@ -283,8 +263,7 @@ def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: L
     if own is None:
         return found
     if not own.completed and any(
-        writes_changes(race.bench.load({**race.bench.common, **candidate.point}), state.vertex)
-        for state in race.bench.horizon.states
+        writes_changes(race.bench.with_setting(candidate), state.vertex) for state in race.bench.horizon.states
     ):
         return found  # the trial ended within the first upload, which a job that grows into its state does not have
     if not own.keeps_limits:
@@ -357,7 +336,7 @@ def run_until_sure(race: CandidateSearch) -> None:
             try_neighbours(race)
             try_shorter(race)
             if not race.has_room:
-                race.levers.pull(race)
+                pull(race)
             before = len(race.runs), len(race.longer_ms)
             race.replicate_until_sure()
             if try_between(race):
@@ -367,11 +346,11 @@ def run_until_sure(race: CandidateSearch) -> None:
             if race.has_room or before == (len(race.runs), len(race.longer_ms)):
                 break  # no long run has broken a limit that short runs kept
         if race.chosen is None:
-            race.levers.relax(race)
+            relax(race)
             race.repeat()
             race.confirm()
         race.fail_tasks()
     except TimeUpError:
-        race.left_out.append(LeftOut(race.lack(), what="runs that were under way, and all that would have followed"))
+        race.leave_out("runs that were under way, and all that would have followed")
     if not race.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")

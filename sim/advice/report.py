@@ -10,17 +10,15 @@ from typing import Any
 
 from sim.advice import texts
 from sim.advice.answer import advised_scenario, answer, lines_below, numbers
-from sim.advice.candidates import CandidateSearch, RunTrials, chances
+from sim.advice.candidates import CandidateSearch, chances
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
 from sim.advice.questions import assumed_text, marked_unknowns, questions
 from sim.advice.requirements import requirements
-from sim.advice.search import Levers
 from sim.advice.settings import Candidate
-from sim.advice.situation import Change
-from sim.advice.trials import Affords, Bench, Lack, any_amount, over_budget
+from sim.advice.trials import Bench, TrialRunner
 from sim.advice.uncertainty import capped, doubts, remarks
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.scenario import Scenario
@@ -52,38 +50,32 @@ def report(
     bench: Bench,
     limits: Limits,
     mtbf_ms: float | None,
-    run: RunTrials,
+    runner: TrialRunner,
     folder: Path,
     *,
     max_replications: int,
-    affords: Affords = any_amount,
-    lack: Lack = over_budget,
 ) -> Report:
     """Run the search and describe its result.  `mtbf_ms`: mean time between failures; None: unknown."""
-    levers = Levers()
     seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     seen_ms = mtbf_of_faults_ms(bench.load(bench.common)) if seen is None else seen.mtbf_ms
-    race = CandidateSearch(
-        bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers
-    )
+    mtbf_s = (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3
+    race = CandidateSearch(bench, limits, mtbf_s, runner, max_replications)
     run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
-    configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
+    configured = "" if chosen is None else _configuration(race, chosen)
     marked = marked_unknowns(bench)
     assumed: dict[str, Any] = {}
     needed = []
     if chosen is None and race.settings:
-        if levers.has_relaxed:
+        if race.relaxed is not None:
             needed = requirements(race, assumed)
         else:
-            race.noted(
-                "the smallest change of storage, subtasks or operators with which a setting would fit", covered=False
-            )
+            race.leave_out("the smallest change of storage, subtasks or operators with which a setting would fit")
     enough = [own.sentence for own in needed]
     lasts = lasting(race)
     first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
     line_count = lines_below(first)
-    given_answer = answer(race, levers, chosen, line_count, enough, assumed_text(marked))
+    given_answer = answer(race, chosen, line_count, enough, assumed_text(marked))
     cut = (
         enough if len(given_answer.screen.splitlines()) >= line_count else []
     )  # the overview may not have room for all of it
@@ -176,12 +168,14 @@ def _remarks(race: CandidateSearch) -> list[str | TextTable | None]:
     return remarks
 
 
-def _configuration(race: CandidateSearch, chosen: Setting, changes: Sequence[Change]) -> str:
+def _configuration(race: CandidateSearch, chosen: Setting) -> str:
     """Return the Flink configuration of the advised setting, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
     others = [
-        item for item in diff_flink_keys(race.scenario, scenario, changes) if item.advised and item.key not in text
+        item
+        for item in diff_flink_keys(race.scenario, scenario, candidate.changes)
+        if item.advised and item.key not in text
     ]
     return _with_head(
         "\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen
@@ -206,7 +200,7 @@ def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None, conf
     closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}
     return {
         "advised": None if chosen is None else asdict(chosen),
-        "today": None if (today := race.todays(race.settings)) is None else asdict(today),
+        "today": None if (today := race.current) is None else asdict(today),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "doubts": doubts(race.bench.backtest, race.limits),
         "grade": texts.grade(race),

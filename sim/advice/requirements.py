@@ -139,7 +139,7 @@ def _at_most(
             else:
                 short.append(what)
         except BudgetUsedError:
-            unknown[what] = race.lack()
+            unknown[what] = race.runner.lack()
     return enough, short, unknown
 
 
@@ -179,7 +179,7 @@ def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuanti
             else:
                 short = middle
     except BudgetUsedError:
-        race.noted(f"factors between {short:.2g} and {enough:.2g} for {what}", covered=False)
+        race.leave_out(f"factors between {short:.2g} and {enough:.2g} for {what}")
     written, rates = _rates(found, enough)
     return NeededChange(f"{_times(what, enough)}{written}", (enough,), rates)
 
@@ -213,7 +213,7 @@ def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededCha
             if _keeps(race, point):
                 return [NeededChange(what, (factor,))], []
         except BudgetUsedError:
-            race.noted(what, covered=False)
+            race.leave_out(what)
             break
         tried = [NeededChange(what, (factor,))]
     return [], tried

@@ -9,12 +9,13 @@ A candidate is a whole setting: a key under which its interval or its barriers w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.sinks import SINKS, SinkKind
-from sim.model.units import SECOND, format_duration
+from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.coordinator import effective_interval_ns
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ class Protocol:
 
     name: str
     point: Point = field(hash=False)
-    aligned: bool = True  # the barrier never overtakes data
-    is_configuration: bool = True  # False: needs another version of Flink or of the job
+    aligned: bool  # the barrier never overtakes data
 
     @property
     def barriers(self) -> str:
@@ -104,16 +104,91 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumption:
+    """A value that a change assumes, and the range measured elsewhere."""
+
+    what: str  # "a state access in RocksDB"
+    assumed: str
+    least: str
+    most: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A concrete change proposed by a lever; its name is appended to the protocol in the name of a setting."""
+
+    lever: Lever
+    name: str
+    point: Point = field(default_factory=dict, hash=False)
+    interval_ns: int | None = None  # another interval; None: unchanged
+    protocol: Protocol | None = None  # another barrier mode; None: unchanged
+    assumption: Assumption | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A setting that exceeds limits, and the parts on which its time is spent.  Input of levers."""
+
+    scenario: Scenario  # scenario of its undisturbed trial
+    plain: Mapping[str, Any]  # scenario document of the job
+    protocol: Protocol
+    interval_ns: int
+    shares: Mapping[str, float]  # part -> share of the exceeding time; they sum to 1, or are 0 if nothing is known
+    milliseconds: Mapping[str, float]  # part -> time [ms] spent by the slowest tenth of checkpoints
+    checkpoint_ms: float = 0.0
+    uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
+    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] of a recovery
+    is_recovered: bool = True  # within its trial
+    breaks: tuple[str, ...] = ()  # exceeded limits
+    full: str = ""  # a vertex whose busiest subtask is fully busy; "": none
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A kind of change of a job, and the parts that it shortens."""
+
+    name: str
+    helps: frozenset[str]  # parts that it may shorten
+    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # yields nothing if it does not apply
+    costs: str
+    ask: str = ""  # question to answer before it is used
+    caution: str = ""
+    short_ask: str = ""  # `ask` in at most 70 characters
+    short_caution: str = ""
+    source: str = ""
+    is_configuration: bool = True  # False: needs machines, storage, or another version
+    # Flink keys for which scenarios have no option
+    flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def share(self, situation: Situation) -> float:
+        """Return the share of the exceeding time that it may shorten."""
+        return sum(situation.shares.get(part, 0.0) for part in self.helps)
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A setting to try.  `point`: the changes from the current setting."""
+    """A setting to try: interval, barrier mode, and changes proposed by levers."""
 
     interval: str
-    protocol: str
-    point: Point = field(hash=False)
+    protocol: str  # the barrier mode and the levers
+    point: Point = field(hash=False)  # all changes from the current setting
+    barriers: Protocol = field(hash=False)
+    changes: tuple[Change, ...] = field(default=(), hash=False)
 
     @property
     def name(self) -> tuple[str, str]:
         return self.interval, self.protocol
+
+    @property
+    def interval_ns(self) -> int:
+        return parse_duration(self.interval)
+
+    @property
+    def binding_keys(self) -> Point:
+        """Return the keys that change only because their current values would make the setting ineffective."""
+        wanted = {*self.barriers.point, *(key for change in self.changes for key in change.point)}
+        return {key: value for key, value in self.point.items() if key in BINDING and key not in wanted}
 
 
 def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
@@ -137,20 +212,24 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
     return sorted(found)
 
 
-def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candidate:
+def candidate(scenario: Scenario, interval_ns: int, barriers: Protocol, changes: tuple[Change, ...] = ()) -> Candidate:
     """Return a setting with its changes from the current one; the current setting has none."""
     today_ns, todays = todays_setting(scenario)
-    if (interval_ns, protocol.name) == (today_ns, todays.name):
-        return Candidate(format_duration(interval_ns), protocol.name, {})
-    change: Point = {} if interval_ns == today_ns else {"checkpoint.interval": format_duration(interval_ns)}
-    network = scenario.cluster.network
-    for key, value in protocol.point.items():
-        if key == _DEBLOAT and (value == "on") == (network.debloat is not None):
+    interval, protocol = format_duration(interval_ns), ", ".join([barriers.name, *(own.name for own in changes)])
+    if (interval_ns, protocol) == (today_ns, todays.name):
+        return Candidate(interval, protocol, {}, barriers)
+    point: Point = {} if interval_ns == today_ns else {"checkpoint.interval": interval}
+    wanted = dict(barriers.point)
+    for change in changes:
+        wanted |= change.point
+    is_debloating = scenario.cluster.network.debloat is not None
+    for key, value in wanted.items():
+        if key == _DEBLOAT and (value == "on") == is_debloating:
             continue  # unchanged, with the user's own target
-        if key != _BARRIERS or protocol.barriers != todays.barriers:
-            change[key] = value
-    change = _binding_keys(scenario.checkpoint, interval_ns, aligned=protocol.aligned) | change
-    return Candidate(format_duration(interval_ns), protocol.name, change)
+        if key != _BARRIERS or barriers.barriers != todays.barriers:
+            point[key] = value
+    point = _binding_keys(scenario.checkpoint, interval_ns, aligned=barriers.aligned) | point
+    return Candidate(interval, protocol, point, barriers, changes)
 
 
 def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) -> Point:
@@ -202,4 +281,4 @@ def behind_the_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
     if not works or scenario.checkpoint.operator_io != "pre-barrier":
         return None
     name = f"{base.name}, operator files behind the barrier (FLINK-37375)"
-    return Protocol(name, {**base.point, "checkpoint.operator-io": "async"}, base.aligned, is_configuration=False)
+    return Protocol(name, {**base.point, "checkpoint.operator-io": "async"}, base.aligned)

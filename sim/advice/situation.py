@@ -1,30 +1,26 @@
-"""Why a setting exceeds its limits: the parts on which time is spent; and the description of levers that shorten them."""
+"""Why a setting exceeds its limits: the parts of a checkpoint or a recovery on which time is spent."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TASK_MANAGER, TRIAL, UNDISTURBED
+from sim.advice.judgement import rows_of
+from sim.advice.settings import Situation
+from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
-from sim.model.units import parse_duration
 from sim.results.formats import bytes_text, ms_text
 from sim.results.verdict import QUICK_MS
-from sim.studies.sweeps.design import Point, override
+from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.advice.candidates import CandidateSearch
     from sim.advice.judgement import Setting
-    from sim.advice.settings import Protocol
-    from sim.model.scenario import Scenario
 
-
-# ---- Levers: a change of the job, the parts that it shortens, and what the user must know first.
 
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
 UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
@@ -53,69 +49,6 @@ FOLDER = "<a folder of the checkpoint storage>"
 """Placeholder in Flink configuration for a value that only the user knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """A value that a change assumes, and the range measured elsewhere."""
-
-    what: str  # "a state access in RocksDB"
-    assumed: str
-    least: str
-    most: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A concrete change proposed by a lever; its name is appended to the protocol in the name of a setting."""
-
-    lever: Lever
-    name: str
-    point: Point = field(default_factory=dict, hash=False)
-    interval_ns: int | None = None  # another interval; None: unchanged
-    protocol: Protocol | None = None  # another barrier mode; None: unchanged
-    assumption: Assumption | None = field(default=None, hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """A setting that exceeds limits, and the parts on which its time is spent.  Input of levers."""
-
-    scenario: Scenario  # scenario of its undisturbed trial
-    plain: Mapping[str, Any]  # scenario document of the job
-    protocol: Protocol
-    interval_ns: int
-    shares: Mapping[str, float]  # part -> share of the exceeding time; they sum to 1, or are 0 if nothing is known
-    milliseconds: Mapping[str, float]  # part -> time [ms] spent by the slowest tenth of checkpoints
-    checkpoint_ms: float = 0.0
-    uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
-    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] of a recovery
-    is_recovered: bool = True  # within its trial
-    breaks: tuple[str, ...] = ()  # exceeded limits
-    full: str = ""  # a vertex whose busiest subtask is fully busy; "": none
-
-
-@dataclass(frozen=True, slots=True)
-class Lever:
-    """A kind of change of a job, and the parts that it shortens."""
-
-    name: str
-    helps: frozenset[str]  # parts that it may shorten
-    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # yields nothing if it does not apply
-    costs: str
-    ask: str = ""  # question to answer before it is used
-    caution: str = ""
-    short_ask: str = ""  # `ask` in at most 70 characters
-    short_caution: str = ""
-    source: str = ""
-    is_configuration: bool = True  # False: needs machines, storage, or another version
-    # Flink keys for which scenarios have no option
-    flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def share(self, situation: Situation) -> float:
-        """Return the share of the exceeding time that it may shorten."""
-        return sum(situation.shares.get(part, 0.0) for part in self.helps)
-
-
 # ---- Parts of the slowest checkpoints' critical path, of a recovery, and of throughput loss.
 
 COLUMNS: dict[str, str] = {
@@ -142,19 +75,20 @@ FULL = 0.98
 
 def situation_of(race: CandidateSearch, name: tuple[str, str]) -> Situation:
     """Return the situation of a setting that ran."""
-    setting = next(setting for setting in race.settings if setting.name == name)
-    trial = next(trial for trial in race.bench.trials(race.candidate_of(name)) if trial.kind == UNDISTURBED)
-    steady, failed = (_rows(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
+    own, setting = race.candidate_of(name), race.setting(name)
+    if setting is None:
+        raise KeyError(name)
+    steady, failed = (rows_of(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
     parts = _checkpoint_parts(steady, has_residuals=race.scenario.residuals.checkpoints > 0)
     outage_ms = _outage_ms(race, name, failed)
     recovery = recovery_parts(race.period_ns(setting) / 1e6, failed, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     return Situation(
-        scenario=race.bench.scenario(trial),
+        scenario=race.bench.scenario(next(race.bench.trials(own))),
         plain=_plain(race),
-        protocol=race.protocols.get(name[1], race.now),
-        interval_ns=parse_duration(name[0]),
+        protocol=own.barriers,
+        interval_ns=own.interval_ns,
         shares=_shares(setting, parts, recovery, expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
@@ -191,11 +125,6 @@ def dominant(situation: Situation) -> str:
             return f"{sentence} (the median checkpoint writes {written})"
         return f"{sentence} ({written} at {bytes_text(situation.uploaded_bytes / own_ms * 1e3)}/s)"
     return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
-
-
-def _rows(rows: pd.DataFrame, name: tuple[str, str], kind: str) -> pd.DataFrame:
-    found = rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
-    return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
 
 
 def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:

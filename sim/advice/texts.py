@@ -74,16 +74,19 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
 
 def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
     """Return ``, with min-pause 2 s`` for keys that must change for interval or barriers to take effect."""
-    keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in race.binding_keys(chosen.name).items()]
+    keys = [
+        f"{key.removeprefix('checkpoint.')} {value}"
+        for key, value in race.candidate_of(chosen.name).binding_keys.items()
+    ]
     return f", with {listed(keys)}" if keys else ""
 
 
 def binding(race: CandidateSearch) -> list[str]:
     """Return a sentence on the key that currently determines how often checkpoints start, if it is not the interval."""
-    options, today = race.scenario.checkpoint, race.todays(race.settings)
+    options, today = race.scenario.checkpoint, race.current
     pause = ms_text(options.min_pause_ns / 1e6)
     found = []
-    if any(PAUSE in race.binding_keys(setting.name) for setting in race.settings):
+    if any(PAUSE in race.candidate_of(setting.name).binding_keys for setting in race.settings):
         found.append(
             f"Today's min-pause of {pause} keeps checkpoints from beginning more often: settings whose interval is too short for it "
             "were tried with a shorter min-pause."
@@ -105,7 +108,7 @@ def _but_lost(race: CandidateSearch, chosen: Setting) -> str:
 
 def condition_of(race: CandidateSearch, chosen: Setting) -> str:
     """Return a condition on sinks of unknown kind, or "".  Some sinks lose records if barriers overtake data."""
-    return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
+    return condition(race.scenario, race.candidate_of(chosen.name).barriers)
 
 
 def grade(race: CandidateSearch) -> str:
@@ -200,7 +203,7 @@ def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
     )
     unknown = (
         ""
-        if chosen.name in race.longer_ms
+        if chosen.ran_long
         else " Whether more of them keep it is unknown: the budget has no room for a long run (--budget)."
     )
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]

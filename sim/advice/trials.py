@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import ceil, inf
@@ -33,7 +33,7 @@ from sim.advice.horizon import Horizon, horizon
 from sim.advice.settings import checkpoint_period_ns
 from sim.model.quantities import S3_STANDARD
 from sim.model.text import PrintableError
-from sim.model.units import SECOND, format_duration, parse_duration
+from sim.model.units import SECOND, format_duration
 from sim.protocol.recovery import outages
 from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from sim.advice.settings import Candidate
     from sim.model.backtest import Backtest
     from sim.model.faults import Restart
+    from sim.model.quantities import Prices
     from sim.model.scenario import Scenario
     from sim.model.schema.flink_file import FlinkFile
     from sim.model.schema.text import Problem
@@ -66,11 +67,6 @@ The rest is for the smallest change that would be enough if no setting keeps the
 OVER_BUDGET = "more work than the budget leaves (--budget)"
 OUT_OF_TIME = "time was up"
 
-Affords = Callable[["Sequence[Scenario]", "Sequence[Scenario]", float], bool]
-"""(undisturbed runs, runs with a failure, share) -> True if that share of the budget covers these and all earlier runs."""
-Lack = Callable[[], str]
-"""() -> reason why the last runs were not covered."""
-
 
 class BudgetUsedError(Exception):
     """Raised if budget or time limit do not cover runs."""
@@ -86,17 +82,6 @@ class TimeUpError(BudgetUsedError):
 
 class NothingRanError(PrintableError, RuntimeError):
     """Raised if the time limit is reached before any setting has run.  The message says what to do."""
-
-
-def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-    """Return True: there is no limit."""
-    del steady, failing, share
-    return True
-
-
-def over_budget() -> str:
-    """Return the reason of a limit on the budget."""
-    return OVER_BUDGET
 
 
 # ---- The work of a run, computed from what it simulated, so that it is the same on any machine. With measured CPU time, a
@@ -171,12 +156,12 @@ class TrialRunner:
         self._lack = OVER_BUDGET
         self._cut = ""
 
-    def run(self, steady: Sequence[Scenario], failing: Sequence[Scenario]) -> pd.DataFrame:
-        """Run the missing cells.  Return the rows of undisturbed runs, their baselines, and runs with a failure.
+    def run(self, scenarios: Sequence[Scenario]) -> pd.DataFrame:
+        """Run the missing cells.  Return the rows of these trials, and of the baselines of undisturbed ones.
 
         TimeUpError: the time limit was reached before all runs finished.
         """
-        planned = _cells(steady, failing)
+        planned = _cells(scenarios)
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
         before, spent_s, rate = len(self._own_rows()), self.spent_s(), self._rate()
         self._kept_s = spent_s - self._spent_now_s
@@ -202,9 +187,9 @@ class TrialRunner:
         """Return the measured CPU time of these rows [s]."""
         return sum(row["cpu_s"] or 0.0 for row in self._own_rows().values())
 
-    def affords(self, steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
+    def affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
         """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and there is time left."""
-        missing = self.store.missing(_cells(steady, failing))
+        missing = self.store.missing(_cells(scenarios))
         if not missing:
             return True
         if self._passed_s() >= self._within_s:
@@ -265,9 +250,13 @@ class TrialRunner:
         self._spent_now_s += work_s(row, self._scenarios()[row["cell"]])
 
 
-def _cells(steady: Sequence[Scenario], failing: Sequence[Scenario]) -> list[Cell]:
-    """Return the cells of undisturbed runs, their baselines, and runs with a failure."""
-    return [*with_baselines(cells(steady)), *cells(failing)]
+def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
+    """Return the cells of undisturbed trials with their baselines, then those of all other trials."""
+    steady, others = (
+        [scenario for scenario in scenarios if ((TRIAL, UNDISTURBED) in scenario.axes) == is_steady]
+        for is_steady in (True, False)
+    )
+    return [*with_baselines(cells(steady)), *cells(others)]
 
 
 # ---- The time until tasks of a lost TaskManager have slots again. It is a range, because the phase of heartbeats is random; a
@@ -310,7 +299,6 @@ UNDISTURBED, FAILURE, LONG, FAILING_TASK = "undisturbed", "failure", "long", "fa
 
 Failure = Literal["task-manager", "task"]
 TASK_MANAGER, TASK = FAILURES = get_args(Failure)
-_KILLED = {TASK_MANAGER: "task-manager", TASK: "random-task"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,91 +320,65 @@ class Trial:
         )
 
 
-def observed_s(interval: str) -> float:
-    """Return how long [s] an undisturbed run with this interval is observed after it has settled."""
-    return _observed_ns(parse_duration(interval)) / 1e9
-
-
+@dataclass
 class Bench:
-    """The job under trial: a scenario file, and the changes common to all trials.
+    """The job under trial: a scenario file, and the changes common to all trials."""
 
-    `common`: these changes.  `worlds`: {name: further changes}, e.g. a window of the load's trace; by default a single world
-    without changes.  `backtest`: comparison of the simulation with the history of the job.  `failure`: the failure after
-    which recovery is measured.
-    """
+    file: Path
+    common: Point
+    patience_ns: int = PATIENCE_NS  # minimum time for which a trial waits for the recovery
+    worlds: Mapping[str, Point] = field(default_factory=lambda: {"": {}})  # e.g. windows of the load's trace
+    backtest: Backtest | None = None  # comparison of the simulation with the history of the job
+    failure: Failure = TASK_MANAGER  # the failure after which recovery is measured
+    horizon: Horizon = field(default_factory=Horizon)  # size of growing state
+    warnings: Sequence[Problem] = ()  # about the scenario file
+    conf: FlinkFile | None = None  # the deployed Flink configuration, for which patches are made
+    prices: Prices = S3_STANDARD  # of an object store
+    # keys of states for which the file does not give `update`, the share of records that rewrite entries
+    unasked_updates: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        file: Path,
-        common: Point,
-        *,
-        patience_ns: int,
-        worlds: dict[str, Point] | None = None,
-        backtest: Backtest | None = None,
-        failure: Failure = TASK_MANAGER,
-    ) -> None:
-        self.backtest = backtest
-        self.horizon = Horizon()  # size of growing state; set later, because it needs scenarios of this bench
-        self.file = file
-        self.common = common
-        self.failure = failure
-        self.warnings: Sequence[Problem] = ()  # warnings about the scenario file
-        self.conf: FlinkFile | None = None  # the deployed Flink configuration, for which patches are made
-        self.prices = S3_STANDARD  # prices of an object store
-        self.patience_ns = max(patience_ns, PATIENCE_NS)
-        self.worlds = worlds or {"": {}}
+    def __post_init__(self) -> None:
+        self.patience_ns = max(self.patience_ns, PATIENCE_NS)
         self._loaded: dict[str, Scenario] = {}
         self._states: dict[str, Point] = {}
-        # keys of states for which the file does not give `update`, the share of records that rewrite entries
-        self.unasked_updates: tuple[str, ...] = ()
         self.durations_ns: dict[tuple[str, str], float] = {}
         """Setting -> checkpoint duration, if checkpoints take so long that they start later than the interval."""
 
+    def with_setting(self, candidate: Candidate) -> Scenario:
+        """Return the job with another setting."""
+        return self.load({**self.common, **candidate.point})
+
     def period_ns(self, candidate: Candidate) -> int:
         """Return the effective interval [ns], which min-pause and long checkpoints may extend."""
-        options = self.load({**self.common, **candidate.point}).checkpoint
+        options = self.with_setting(candidate).checkpoint
         return round(checkpoint_period_ns(options, self.durations_ns.get(candidate.name, 0.0)))
 
-    def observed_s(self, candidate: Candidate) -> float:
-        """Return how long [s] an undisturbed run of a candidate is observed after it has settled."""
-        return _observed_ns(self.period_ns(candidate)) / 1e9
+    def observed_ns(self, candidate: Candidate) -> int:
+        """Return how long an undisturbed run of a candidate is observed after it has settled."""
+        return max(PERIODS * self.period_ns(candidate), OBSERVED_NS)
 
-    def trials(self, candidate: Candidate, extra: Point | None = None, ahead_s: float | None = None) -> Iterator[Trial]:
-        """Yield the undisturbed trial and the one with a failure, in all worlds.
+    def trials(
+        self,
+        candidate: Candidate,
+        kinds: Sequence[str] = (UNDISTURBED, FAILURE),
+        *,
+        extra: Point | None = None,
+        ahead_s: float | None = None,
+    ) -> Iterator[Trial]:
+        """Yield trials of these kinds in all worlds.
 
         `extra`: changes that override those of the world.  `ahead_s`: use the state in so many seconds instead of at the
         horizon.
-
-        ScenarioError: `extra` makes the scenario invalid.
         """
-        lengths = {UNDISTURBED: self._undisturbed(self.period_ns(candidate)), FAILURE: self._failure(candidate)}
-        return self._in_all_worlds(candidate, lengths, extra or {}, ahead_s)
-
-    def long_trials(self, candidate: Candidate, extra: Point | None = None) -> Iterator[Trial]:
-        """Yield an undisturbed run of many checkpoints in each world, for a limit on checkpoint p99.
-
-        `extra`: changes that override those of the world.
-        """
-        period_ns = self.period_ns(candidate)
-        length_ns = SETTLED_NS + max(min(LONG_PERIODS * period_ns, LONGEST_NS), _observed_ns(period_ns))
-        length = self._undisturbed(period_ns) | {"run.duration": format_duration(length_ns)}
-        return self._in_all_worlds(candidate, {LONG: length}, extra or {})
-
-    def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
-        """Yield a run in each world in which a task fails; its slot is kept."""
-        return self._in_all_worlds(candidate, {FAILING_TASK: self._failure(candidate, TASK)}, {})
-
-    def _in_all_worlds(
-        self, candidate: Candidate, lengths: Mapping[str, Point], extra: Point, ahead_s: float | None = None
-    ) -> Iterator[Trial]:
-        """Yield trials in all worlds.  `lengths`: {kind of trial: changes that set its duration and failure}."""
+        extra = extra or {}
         aged = self._state(extra, ahead_s)
+        lengths = {kind: self._length(kind, candidate) for kind in kinds}
         for name, changes in self.worlds.items():
             for kind, length in lengths.items():
                 point = {**self.common, **changes, **extra, **aged, **candidate.point, **length}
                 yield Trial(name, candidate, kind, point)
 
-    def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
+    def _state(self, extra: Point, ahead_s: float | None) -> Point:
         """Return the change that fixes the size of growing state; computed again if `extra` changes the job."""
         if not self.horizon.states:
             return {}
@@ -428,9 +390,11 @@ class Bench:
             self._states[key] = horizon(jobs, self.backtest, self.horizon.ahead_ns).change(ahead_s)
         return self._states[key]
 
-    def scenario(self, trial: Trial) -> Scenario:
+    def scenario(self, trial: Trial, replications: int | None = None) -> Scenario:
         """Return the scenario of a trial.  ScenarioError: the change makes the scenario invalid."""
-        return replace(self.load(trial.point), axes=trial.axes)
+        scenario = self.load(trial.point)
+        run = scenario.run if replications is None else replace(scenario.run, replications=replications)
+        return replace(scenario, axes=trial.axes, run=run)
 
     def load(self, point: Point) -> Scenario:
         from sim.model.schema.study import load
@@ -440,26 +404,30 @@ class Bench:
             self._loaded[key] = load(self.file, key.split("\n") if key else []).scenarios[0]
         return self._loaded[key]
 
-    def _undisturbed(self, period_ns: int) -> Point:
-        return {
-            "run.duration": format_duration(SETTLED_NS + _observed_ns(period_ns)),
-            "run.warmup": format_duration(SETTLED_NS),
-            "run.until": "duration",
-            "faults": [],
-        }
+    def _length(self, kind: str, candidate: Candidate) -> Point:
+        """Return the changes that set duration and failure of a trial.
 
-    def _failure(self, candidate: Candidate, failure: Failure | None = None) -> Point:
-        """Return the changes for a failure late in an interval; intervals count from the end of the first min-pause."""
-        period_ns = self.period_ns(candidate)
-        pause_ns = self.load({**self.common, **candidate.point}).checkpoint.min_pause_ns
+        A failure is late in an interval; intervals count from the end of the first min-pause.
+        """
+        period_ns, observed_ns = self.period_ns(candidate), self.observed_ns(candidate)
+        if kind in (UNDISTURBED, LONG):
+            if kind == LONG:
+                observed_ns = max(min(LONG_PERIODS * period_ns, LONGEST_NS), observed_ns)
+            return {
+                "run.duration": format_duration(SETTLED_NS + observed_ns),
+                "run.warmup": format_duration(SETTLED_NS),
+                "run.until": "duration",
+                "faults": [],
+            }
+        pause_ns = self.with_setting(candidate).checkpoint.min_pause_ns
         periods = max(-(-SETTLED_NS // period_ns), 1)  # at least one of them completes before the failure
         failure_ns = pause_ns % period_ns + periods * period_ns + period_ns * FAILURE_PHASE[0] // FAILURE_PHASE[1]
-        fault = {"kill": _KILLED[failure or self.failure], "at": format_duration(failure_ns)}
+        killed = "task-manager" if kind == FAILURE and self.failure == TASK_MANAGER else "random-task"
         return {
             "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns),
             "run.warmup": "0 s",
             "run.until": "caught-up",
-            "faults": [fault],
+            "faults": [{"kill": killed, "at": format_duration(failure_ns)}],
         }
 
     @cached_property
@@ -472,7 +440,3 @@ class Bench:
 def _text(point: Point) -> str:
     """Return the changes as lines of overrides."""
     return "\n".join(override(key, value) for key, value in point.items())
-
-
-def _observed_ns(period_ns: int) -> int:
-    return max(PERIODS * period_ns, OBSERVED_NS)

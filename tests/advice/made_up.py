@@ -2,8 +2,13 @@
 
 import math
 
+import pandas as pd
+
 from sim.advice import judgement
-from sim.advice.trials import observed_s
+from sim.advice.candidates import CandidateSearch
+from sim.advice.judgement import Limits
+from sim.advice.optimizer import run_until_sure
+from sim.advice.trials import OVER_BUDGET, Bench
 from sim.model.units import parse_duration
 
 JOB = """\
@@ -21,7 +26,7 @@ DAY_S = 86_400.0
 def measured(rows, **options):
     """Trials that are observed as long as usual, with a checkpoint each interval, or as long as one takes."""
     usual = {
-        "observed": lambda name: observed_s(name[0]),
+        "observed": lambda name: max(2 * parse_duration(name[0]) / 1e9, 60),
         "period": lambda name, p50_ms: max(parse_duration(name[0]) / 1e9, p50_ms / 1e3),
     }
     return judgement.measured(rows, **usual | options)
@@ -55,3 +60,43 @@ def row(axes, k, ms, **others):
         "backlog_growth": math.inf,
         **others,
     }
+
+
+class MadeUp:
+    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
+
+    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job.
+    `affords`: whether a share of the budget covers scenarios.
+    """
+
+    def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0, affords=lambda _scenarios, _share: True):
+        self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
+        self.affords = affords
+        self.replications = {}
+
+    def lack(self):
+        return OVER_BUDGET
+
+    def run(self, scenarios):
+        rows = []
+        for scenario in scenarios:
+            name = dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]
+            self.replications[name] = max(self.replications.get(name, 0), scenario.run.replications)
+            more_ms = scenario.job.vertices[-1].state.bytes / 1e3 if self.state else 0.0
+            rows += [self.row(dict(scenario.axes), k, more_ms) for k in range(scenario.run.replications)]
+        return pd.DataFrame(rows)
+
+    def row(self, axes, k, more_ms):
+        seconds = parse_duration(axes["interval"]) / 1e9
+        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
+        cost = self.cost_s / seconds
+        completed = 100 if axes["trial"] == "long" else 2
+        return row(axes, k, ms, throughput_per_second=400.0 * (1 - cost), throughput_change=-cost, completed=completed)
+
+
+def searched(bench, runner, most=12, mtbf_s=DAY_S, **limits):
+    """A search that is over.  `bench`: or the file of the job."""
+    bench = bench if isinstance(bench, Bench) else Bench(bench, {})
+    found = CandidateSearch(bench, Limits(**limits), mtbf_s, runner, most)
+    run_until_sure(found)
+    return found

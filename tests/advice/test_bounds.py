@@ -4,13 +4,10 @@ import re
 
 import pytest
 
-from sim.advice.candidates import CandidateSearch
-from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
 from sim.advice.texts import verdict
-from sim.advice.trials import Bench, NothingRanError, TrialRunner
+from sim.advice.trials import NothingRanError, TrialRunner
 from sim.studies.progress import TimeLeft
-from tests.advice.made_up import DAY_S, JOB, row
+from tests.advice.made_up import JOB, row, searched
 
 
 class Clock:
@@ -62,16 +59,7 @@ def race_of(folder, slowness, within_s, budget_s=1e6, error=""):
     runner = TrialRunner(folder / "out", budget_s=budget_s, within_s=within_s, clock=clock)
     runner.workers = BusyMachine(clock, slowness, error)
     runner.watch = lambda _finished, _ns: lines.append((clock.now_s, runner.progress()))
-    race = CandidateSearch(
-        Bench(folder / "job.yaml", {}, patience_ns=0),
-        Limits(checkpoint_ms=1000),
-        DAY_S,
-        runner.run,
-        12,
-        runner.affords,
-        runner.lack,
-    )
-    run_until_sure(race)
+    race = searched(folder / "job.yaml", runner, checkpoint_ms=1000)
     return race, runner, clock, lines
 
 

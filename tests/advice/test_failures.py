@@ -6,12 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sim.advice.answer import answer
-from sim.advice.candidates import CandidateSearch
 from sim.advice.configuration import diff_flink_keys
-from sim.advice.judgement import MEASURED, Limits
+from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
-from sim.advice.optimizer import run_until_sure
-from sim.advice.search import Levers
 from sim.advice.settings import candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
@@ -21,8 +18,7 @@ from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
-from tests.advice.made_up import DAY_S, JOB
-from tests.advice.test_race import MadeUp
+from tests.advice.made_up import JOB, MadeUp, searched
 
 S = 10**9
 STUBBORN = "flink: {restart-strategy.type: fixed-delay, restart-strategy.fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 1 s}"
@@ -35,31 +31,24 @@ class SlowToRecover(MadeUp):
         return super().row(axes, k, more_ms) | {"downtime_ms": 25_000.0, "caught_up_ms": 35_000.0}
 
 
-def raced(job, run, levers=None, failure=TASK_MANAGER, most=12, **limits):
-    found = CandidateSearch(
-        Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), DAY_S, run, most, levers=levers or Levers()
-    )
-    run_until_sure(found)
-    return found
-
-
 def test_a_job_that_may_fail_for_good_does_not_recover(job):
     """Three attempts are used up before heartbeats tell that slots are gone, though this trial recovered."""
     job.write_text(f"{JOB}{STUBBORN}\n")
     found, failing = (
-        raced(job, MadeUp({"aligned": 100.0}), failure=failure, recovery_ms=120_000) for failure in (TASK_MANAGER, TASK)
+        searched(Bench(job, {}, failure=failure), MadeUp({"aligned": 100.0}), recovery_ms=120_000)
+        for failure in (TASK_MANAGER, TASK)
     )
 
     assert failing.chosen is not None
     column = MEASURED.index("recovery_ms")
     assert math.inf == found.trials["30 s", "aligned"][""][0, column]
-    assert RESTARTS in {change.lever for change in found.levers.changes(found.chosen.name)}
+    assert RESTARTS in {change.lever for change in found.candidate_of(found.chosen.name).changes}
 
 
 def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     """In the made-up rows both take as long; the screen has a line, the answer a sentence."""
-    found = raced(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
-    found_answer = answer(found, found.levers, found.chosen, 14, [], "")
+    found = searched(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
+    found_answer = answer(found, found.chosen, 14, [], "")
     least, most = slots_ms(found.scenario)
 
     assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen
@@ -154,7 +143,7 @@ def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
     """The trial of a lost task manager, with today's heartbeats and with the lever: some seconds of outage instead of 14 to 21."""
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
-    bench = Bench(file, {}, patience_ns=0)
+    bench = Bench(file, {})
     own = candidate(bench.load({}), 2 * S, protocols()[0])
     faster = replace(own, point=own.point | {"restart.heartbeat-interval": "2 s", "restart.max": "2 s"})
     down = []
@@ -172,7 +161,7 @@ def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
 
     Slots are taken to be away for the middle of their range: of 25 s down the rest is the restore.
     """
-    found = raced(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
+    found = searched(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
     where = situation_of(found, ("30 s", "aligned"))
 
     assert where.breaks == ("recovery_ms",)

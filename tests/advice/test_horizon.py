@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from sim.advice import horizon as horizons
@@ -10,12 +9,13 @@ from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import Lasting, horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
+from sim.advice.optimizer import Lasting, horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.settings import candidate, protocols
+from sim.advice.trials import FAILURE, LONG, UNDISTURBED
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
-from tests.advice.made_up import row
+from tests.advice.made_up import MadeUp, row, searched
 
 S = 1_000_000_000
 JOB = """\
@@ -29,13 +29,14 @@ run: {duration: 3 s}
 """
 
 
-class Growing:
-    """Rows of runs nobody ran: a checkpoint takes 1 ms for each kB of state that its run begins with."""
+class Growing(MadeUp):
+    """A checkpoint takes 1 ms for each kB of state that its run begins with."""
 
-    def __call__(self, steady, failing):
-        runs = [(scenario, k) for scenario in (*steady, *failing) for k in range(scenario.run.replications)]
-        rows = [(dict(scenario.axes), k, scenario.job.vertices[-1].state.bytes / 1e3) for scenario, k in runs]
-        return pd.DataFrame([row(*of_run, caught_up_ms=6000.0, backlog_growth=0.0) for of_run in rows])
+    def __init__(self):
+        super().__init__({}, state=True)
+
+    def row(self, axes, k, more_ms):
+        return row(axes, k, more_ms, caught_up_ms=6000.0, backlog_growth=0.0)
 
 
 def bench_of(job, ahead_s):
@@ -43,9 +44,7 @@ def bench_of(job, ahead_s):
 
 
 def raced(job, ahead_s, limit_ms):
-    found = CandidateSearch(bench_of(job, ahead_s), Limits(checkpoint_ms=limit_ms), 86_400.0, Growing(), 3)
-    run_until_sure(found)
-    return found
+    return searched(bench_of(job, ahead_s), Growing(), most=3, checkpoint_ms=limit_ms)
 
 
 @pytest.mark.parametrize("ahead_s", [60, 3600])
@@ -54,7 +53,7 @@ def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
     bench = bench_of(job, ahead_s)
     setting = candidate(bench.load({}), 30 * S, protocols()[0])
     states = [
-        bench.scenario(trial).job.vertices[-1].state for trial in [*bench.trials(setting), *bench.long_trials(setting)]
+        bench.scenario(trial).job.vertices[-1].state for trial in bench.trials(setting, (UNDISTURBED, FAILURE, LONG))
     ]
 
     assert len(states) == 3
@@ -69,7 +68,7 @@ def test_another_job_has_another_state_at_the_horizon(job):
     setting = candidate(bench.load({}), 30 * S, protocols()[0])
 
     def size_of(extra):
-        (size,) = {bench.scenario(trial).job.vertices[-1].state.bytes for trial in bench.trials(setting, extra)}
+        (size,) = {bench.scenario(trial).job.vertices[-1].state.bytes for trial in bench.trials(setting, extra=extra)}
         return size
 
     assert pytest.approx(size_of({"job.source.source.rate": "800/s"}), rel=0.02) == 1e6 + 80_000 * 3600
@@ -120,9 +119,8 @@ def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
 class Uploading(Growing):
     """With more than 2 MB of state the first upload takes longer than a trial."""
 
-    def __call__(self, steady, failing):
-        rows = super().__call__(steady, failing)
-        return rows.assign(completed=[0 if ms > 2000 else 100 for ms in rows["end_to_end_p50_ms"]])
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"completed": 0 if more_ms > 2000 else 100}
 
 
 @pytest.mark.parametrize(("incremental", "lasts"), [("true", (20.0, None)), ("false", (25.0, 30.0))])

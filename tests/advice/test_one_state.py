@@ -47,7 +47,7 @@ def test_short_trials_and_long_ones_agree(tmp_path, monkeypatch, state):
     for protocol in (ALIGNED, UNALIGNED):
         setting = candidate(bench.load({}), 10 * S, protocol)
         found[protocol.name] = [
-            checkpoints(bench, trial) for trial in [next(bench.trials(setting)), *bench.long_trials(setting)]
+            checkpoints(bench, trial) for trial in bench.trials(setting, (trials.UNDISTURBED, trials.LONG))
         ]
 
     for short, long in found.values():

@@ -2,13 +2,11 @@
 
 import pytest
 
-from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
 from sim.advice.questions import Unknown, assumed_text, questions
 from sim.advice.report import report
 from sim.advice.trials import Bench
-from tests.advice.test_race import DAY_S, MadeUp
+from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
 # A job.
@@ -27,9 +25,7 @@ RUN = MadeUp({"aligned": 100.0, "unaligned": 10.0})
 
 
 def questions_of(job, marked, mtbf_ms=1e9):
-    race = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, RUN, 3)
-    run_until_sure(race)
-    return list(questions(race, marked, mtbf_ms))
+    return list(questions(searched(job, RUN, most=3, checkpoint_ms=3000), marked, mtbf_ms))
 
 
 def test_each_assumed_value_is_asked_for(job):
@@ -79,13 +75,13 @@ def test_an_answer_that_rests_on_an_assumed_zero_begins_with_it(job, tmp_path, l
     job.write_text(JOB.replace(sink, marked))
     tried = []
 
-    def run(steady, failing):
-        tried.extend(steady)
-        return RUN(steady, failing)
+    class Noting(MadeUp):
+        def run(self, scenarios):
+            tried.extend(scenarios)
+            return super().run(scenarios)
 
-    found = report(
-        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), 1e9, run, tmp_path, max_replications=1
-    )
+    run, limits = Noting(RUN.duration), Limits(checkpoint_ms=limit_ms)
+    found = report(Bench(job, {}), limits, 1e9, run, tmp_path, max_replications=1)
 
     assert found.parts[0].endswith("; it rests on 1 value marked UNKNOWN.")
     assert "UNKNOWN, assumed: sink: state size 0 B" in [line[8:] for line in found.parts[1].splitlines()]

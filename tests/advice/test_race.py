@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from sim.advice.answer import LINES, summary
-from sim.advice.candidates import RACE_CONFIDENCE, CandidateSearch, LeftOut, NoTuning
+from sim.advice.candidates import RACE_CONFIDENCE, LeftOut
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
 from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
@@ -18,61 +17,22 @@ from sim.advice.trials import RACE, Bench
 from sim.advice.warnings import watch
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
-from tests.advice.made_up import DAY_S, JOB, row
-
-
-class MadeUp:
-    """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
-
-    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job.
-    """
-
-    def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0):
-        self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
-        self.replications = {}
-
-    def __call__(self, steady, failing):
-        rows = []
-        for scenario in (*steady, *failing):
-            name = dict(scenario.axes)["interval"], dict(scenario.axes)["protocol"]
-            self.replications[name] = max(self.replications.get(name, 0), scenario.run.replications)
-            more_ms = scenario.job.vertices[-1].state.bytes / 1e3 if self.state else 0.0
-            rows += [self.row(dict(scenario.axes), k, more_ms) for k in range(scenario.run.replications)]
-        return pd.DataFrame(rows)
-
-    def row(self, axes, k, more_ms):
-        seconds = parse_duration(axes["interval"]) / 1e9
-        ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
-        cost = self.cost_s / seconds
-        completed = 100 if axes["trial"] == "long" else 2
-        return row(axes, k, ms, throughput_per_second=400.0 * (1 - cost), throughput_change=-cost, completed=completed)
-
-
-def race(job, run, most=12, mtbf_s=DAY_S, levers=None, **limits):
-    found = CandidateSearch(
-        Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, levers=levers or NoTuning()
-    )
-    run_until_sure(found)
-    return found
+from tests.advice.made_up import DAY_S, JOB, MadeUp, searched
 
 
 def runs_at_most(count):
     """A budget of so many runs, all at one price."""
-    return lambda steady, failing, share: (
-        sum(scenario.run.replications for scenario in (*steady, *failing)) <= count * share
-    )
+    return lambda scenarios, share: sum(scenario.run.replications for scenario in scenarios) <= count * share
 
 
-def budgeted(job, run, affords, **limits):
-    found = CandidateSearch(Bench(job, {}, patience_ns=0), Limits(**limits), DAY_S, run, 12, affords)
-    run_until_sure(found)
-    return found
+def below_race(_scenarios, share):
+    return share < RACE
 
 
 def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job):
     """Today's setting and the shortest interval always run: without them there is nothing to compare."""
-    run = MadeUp({"aligned": 100.0})
-    found = budgeted(job, run, runs_at_most(0))
+    run = MadeUp({"aligned": 100.0}, affords=runs_at_most(0))
+    found = searched(job, run)
 
     assert {("30 s", "aligned")} | {name for name in run.replications if name[0] == "10 s"} == set(run.replications)
     assert (
@@ -85,7 +45,7 @@ def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job)
 
 def test_a_choice_that_is_not_run_for_long_is_said(job):
     """Two checkpoints show no tail; a hundred are over the budget."""
-    found = budgeted(job, MadeUp({"aligned": 100.0}), lambda _steady, _failing, share: share < RACE, checkpoint_ms=1000)
+    found = searched(job, MadeUp({"aligned": 100.0}, affords=below_race), checkpoint_ms=1000)
 
     assert not found.longer_ms
     assert not found.confirmed
@@ -101,33 +61,33 @@ def test_a_choice_that_is_not_run_for_long_is_said(job):
 def test_what_is_not_confirmed_does_not_keep_limits(job):
     """Without a limit on the tail there is nothing to confirm; a long run confirms it."""
     run = {"aligned": 9000.0, "unaligned": 60.0}
-    found = budgeted(job, MadeUp(run), lambda _steady, _failing, share: share < RACE, checkpoint_ms=1000)
+    found = searched(job, MadeUp(run, affords=below_race), checkpoint_ms=1000)
 
     assert verdict(found, found.choice())[0].startswith(
         "Try, and watch: if 'sink' is not Iceberg's FlinkSink or Hudi, use unaligned, every 30 s. In short runs it keeps the limits"
     )
-    confirmed = verdict(kept := race(job, MadeUp(run), checkpoint_ms=1000), kept.choice())[0]
+    confirmed = verdict(kept := searched(job, MadeUp(run), checkpoint_ms=1000), kept.choice())[0]
     assert confirmed.startswith("If 'sink' is not Iceberg's FlinkSink or Hudi, use unaligned, every 30 s. It keeps")
-    assert budgeted(job, MadeUp(run), lambda _steady, _failing, share: share < RACE).confirmed
+    assert searched(job, MadeUp(run, affords=below_race)).confirmed
 
 
 def test_a_small_budget_still_repeats_what_is_compared(job):
     """Three runs of all that may be the best are over the budget; two of today's setting and of the advised one are not."""
-    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0})
 
-    def affords(steady, failing, share):
-        return max(scenario.run.replications for scenario in (*steady, *failing)) < 3
+    def affords(scenarios, _share):
+        return max(scenario.run.replications for scenario in scenarios) < 3
 
-    found = budgeted(job, run, affords, checkpoint_ms=1000)
+    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0}, affords=affords)
+    found = searched(job, run, checkpoint_ms=1000)
     assert {found.chosen.name, ("30 s", "aligned")} == {name for name, count in run.replications.items() if count == 2}
     assert "with 95 % confidence" in comparison_with_today(found).title
-    alone = race(job, MadeUp(run.duration), most=1, checkpoint_ms=1000)
+    alone = searched(job, MadeUp(run.duration), most=1, checkpoint_ms=1000)
     assert comparison_with_today(alone).title == "Against today (aligned, every 30 s), a single run of each"
 
 
 def test_changes_that_the_budget_leaves_out_are_named(job):
-    found = race(job, MadeUp({"aligned": 100.0}))
-    found.affords = runs_at_most(0)
+    found = searched(job, MadeUp({"aligned": 100.0}))
+    found.runner.affords = runs_at_most(0)
     sentences = [own.sentence for own in requirements(found, {})]
     assert "Not run: operators 64 times as fast: more work than the budget leaves (--budget)." in sentences
 
@@ -135,9 +95,9 @@ def test_changes_that_the_budget_leaves_out_are_named(job):
 def test_files_behind_the_barrier_are_tried_beside_the_others(job):
     """FLINK-37375, where operators work before they forward the barrier: not only if nothing else fits."""
     run = MadeUp({"aligned": 900.0, "unaligned": 600.0})
-    without = race(job, run, checkpoint_ms=1000)
+    without = searched(job, run, checkpoint_ms=1000)
     job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, snapshot: {pre-barrier: 500 ms}}\ncheck"))
-    found = race(job, run, checkpoint_ms=1000)
+    found = searched(job, run, checkpoint_ms=1000)
 
     assert ("30 s", "aligned") == found.chosen.name == without.chosen.name
     assert not [protocol for _, protocol in without.trials if "FLINK-37375" in protocol]
@@ -153,7 +113,7 @@ def test_what_it_would_take(job):
         + "storage: {bandwidth: 5 MB/s}\n"
     )
     slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
-    found, assumed = race(job, slow, checkpoint_ms=1000), {}
+    found, assumed = searched(job, slow, checkpoint_ms=1000), {}
 
     (needed,) = requirements(found, assumed)
     assert needed.sentence == (
@@ -166,11 +126,11 @@ def test_what_it_would_take(job):
 class LongTails(MadeUp):
     """Rows of runs whose hundredth checkpoint takes 4 s at 5 MB/s of storage, and less at more."""
 
-    def __call__(self, steady, failing):
+    def run(self, scenarios):
         found = []
-        for scenario in (*steady, *failing):
+        for scenario in scenarios:
             self.tail_ms = 4000.0 * 5e6 / scenario.storage.bytes_per_second
-            found.append(super().__call__([scenario], []))
+            found.append(super().run([scenario]))
         return pd.concat(found)
 
     def row(self, axes, k, more_ms):
@@ -184,7 +144,7 @@ def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the
         JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
         + "storage: {bandwidth: 5 MB/s}\n"
     )
-    found = race(job, LongTails({"aligned": 500.0}), checkpoint_ms=1000)
+    found = searched(job, LongTails({"aligned": 500.0}), checkpoint_ms=1000)
     (needed, *_) = requirements(found, {})
 
     assert found.chosen is None
@@ -200,7 +160,7 @@ def test_the_smallest_factor_is_found_from_one_on(job):
         JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
         + "storage: {bandwidth: 5 MB/s}\n"
     )
-    (needed, *_) = requirements(race(job, LongTails({"aligned": 500.0}), checkpoint_ms=2700), {})
+    (needed, *_) = requirements(searched(job, LongTails({"aligned": 500.0}), checkpoint_ms=2700), {})
 
     assert needed.sentence.startswith(
         "With checkpoint storage 1.7 times as fast (8.4 MB/s instead of 5 MB/s) aligned, every"
@@ -236,7 +196,7 @@ def test_ends_and_actions_are_left_out(job):
 
 def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     """Recovery takes the interval and 5 s. At 30 s that is a twelfth below 38 s, so 25 s is better. At 1 s it is all that 6.5 s leave."""
-    roomy, tight = (race(job, MadeUp({"aligned": 100.0}), recovery_ms=limit) for limit in (38_000, 6_500))
+    roomy, tight = (searched(job, MadeUp({"aligned": 100.0}), recovery_ms=limit) for limit in (38_000, 6_500))
 
     assert (roomy.chosen.name, roomy.confirmed) == (("25 s", "aligned"), True)
     assert (tight.chosen.name, tight.confirmed) == (("1 s", "aligned"), False)
@@ -247,7 +207,7 @@ def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
 
 def test_no_quantile_without_its_sample(job):
     """A few checkpoints show their longest, and so do long runs, which are judged by it; a hundred of short runs show p99."""
-    found = race(job, MadeUp({"aligned": 100.0, "unaligned": 700.0}), checkpoint_ms=1000)
+    found = searched(job, MadeUp({"aligned": 100.0, "unaligned": 700.0}), checkpoint_ms=1000)
     texts = {setting.name: checkpoint_text(setting) for setting in found.settings}
 
     assert f"100 ms, longest of {found.seen(found.chosen.name)}" == texts[found.chosen.name]
@@ -257,7 +217,7 @@ def test_no_quantile_without_its_sample(job):
 
 def test_few_runs_claim_no_share(job):
     """Resamples of three runs are three runs."""
-    found = race(job, MadeUp({"aligned": 60.0}), most=3)
+    found = searched(job, MadeUp({"aligned": 60.0}), most=3)
     (sure,) = [line for line in verdict(found, found.choice()) if line.startswith("How sure")]
 
     assert re.fullmatch(r"How sure: too few runs to tell \([123] of the advised setting\)\.", sure)
@@ -273,8 +233,8 @@ class UnlikeRecoveries(MadeUp):
 
 def test_few_runs_that_do_not_settle_the_choice_are_no_firm_advice(job):
     """Recoveries that spread widely may keep their limit at many intervals."""
-    found = race(job, UnlikeRecoveries({"aligned": 60.0}), most=3, recovery_ms=60_000)
-    settled = race(job, MadeUp({"aligned": 60.0}), most=3, recovery_ms=60_000)
+    found = searched(job, UnlikeRecoveries({"aligned": 60.0}), most=3, recovery_ms=60_000)
+    settled = searched(job, MadeUp({"aligned": 60.0}), most=3, recovery_ms=60_000)
 
     assert found.choice().same_setting < RACE_CONFIDENCE
     assert (settled.confirmed, found.confirmed) == (True, False)
@@ -305,7 +265,7 @@ def test_what_is_over_a_limit_is_not_printed_equal_to_it():
 
 def test_the_verdict_and_the_screen_name_one_room(job):
     """6 s for 6.5 s may grow by 8.3 %."""
-    found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=6_500)
+    found = searched(job, MadeUp({"aligned": 100.0}), recovery_ms=6_500)
     screen = summary(
         found.chosen,
         None,
@@ -359,7 +319,7 @@ class UnlikeNumbers(MadeUp):
 
 def test_the_nearest_setting_is_found_by_one_quantile(job):
     """Before, the longest of few checkpoints seemed better than the longest of many."""
-    found = race(job, UnlikeNumbers({"aligned": 100.0}), checkpoint_ms=1000)
+    found = searched(job, UnlikeNumbers({"aligned": 100.0}), checkpoint_ms=1000)
 
     assert found.chosen is None
     assert found.nearest.protocol == "unaligned"
@@ -369,8 +329,8 @@ def test_the_nearest_setting_is_found_by_one_quantile(job):
 def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     """Each checkpoint costs 0.1 s, so 10 min would lose 0.3 % less than today's 30 s; recovery would take 17 times as long."""
     run = MadeUp({"aligned": 9000.0, "unaligned": 60.0}, cost_s=0.1)
-    found = race(job, run, checkpoint_ms=1000)
-    costly = race(job, MadeUp(run.duration, cost_s=1.0), checkpoint_ms=1000)
+    found = searched(job, run, checkpoint_ms=1000)
+    costly = searched(job, MadeUp(run.duration, cost_s=1.0), checkpoint_ms=1000)
 
     assert ("30 s", "unaligned") == found.chosen.name == found.choice().chosen
     # 3 % of all time are worth a longer recovery
@@ -397,7 +357,7 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
             "30 s}", "30 s, barriers: unaligned}"
         )
     )
-    found = race(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000)
+    found = searched(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000)
 
     assert found.is_forbidden
     assert found.today.protocol == "unaligned"
@@ -413,7 +373,9 @@ def test_the_request_limit_of_storage_is_a_part_of_its_own(job):
         JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
         + "storage: {object-store: {requests: 100/s, latency: 50 ms}}\n"
     )
-    (needed,) = requirements(race(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0)), checkpoint_ms=1000), {})
+    (needed,) = requirements(
+        searched(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0)), checkpoint_ms=1000), {}
+    )
 
     assert needed.sentence.startswith(
         "Not enough for aligned, every 30 s: the request limit of checkpoint storage 64 times as high; checkpoint storage 64 times as fast; "
@@ -423,13 +385,12 @@ def test_the_request_limit_of_storage_is_a_part_of_its_own(job):
 @pytest.mark.parametrize("is_affordable", [True, False])
 def test_keys_that_were_relaxed_in_vain_are_named_and_a_missing_fit_is(job, tmp_path, is_affordable):
     job.write_text(JOB.replace("checkpoint: {", "checkpoint: {min-pause: 10 s, "))
-    slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
 
-    def affords(steady, failing, share):
-        return is_affordable or not any("relaxed" in str(scenario.axes) for scenario in (*steady, *failing))
+    def affords(scenarios, _share):
+        return is_affordable or not any("relaxed" in str(scenario.axes) for scenario in scenarios)
 
-    bench, limits = Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000)
-    parts = report(bench, limits, DAY_S * 1e3, slow, tmp_path, max_replications=1, affords=affords).parts
+    slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0), affords=affords)
+    parts = report(Bench(job, {}), Limits(checkpoint_ms=1000), DAY_S * 1e3, slow, tmp_path, max_replications=1).parts
     text = " ".join(str(part) for part in parts)
 
     assert is_affordable == (" keys relaxed: min-pause 0 s" in text and "Not enough for" in text)

@@ -3,8 +3,7 @@
 import pytest
 
 from sim.advice.requirements import requirements
-from tests.advice.made_up import JOB  # noqa: F401 - the fixture writes it
-from tests.advice.test_race import MadeUp, race
+from tests.advice.made_up import JOB, MadeUp, searched  # noqa: F401 - the fixture writes the job
 
 
 class Full(MadeUp):
@@ -12,10 +11,10 @@ class Full(MadeUp):
 
     enough = 1000
 
-    def __call__(self, steady, failing):
-        own = max(scenario.job.vertex("sink").parallelism for scenario in (*steady, *failing))
+    def run(self, scenarios):
+        own = max(scenario.job.vertex("sink").parallelism for scenario in scenarios)
         self.duration = {"aligned": 4000.0 if own < self.enough else 500.0}
-        return super().__call__(steady, failing)
+        return super().run(scenarios)
 
     def row(self, axes, k, more_ms):
         return super().row(axes, k, more_ms) | {"busiest_subtask_share": 0.99, "bottleneck": "sink"}
@@ -31,6 +30,6 @@ class Full(MadeUp):
 def test_up_to_eight_times_the_subtasks_are_tried(job, monkeypatch, enough, text):
     """The job has two; what is more than eight times as many is no small change."""
     monkeypatch.setattr(Full, "enough", enough)
-    found = race(job, Full({}), most=1, checkpoint_ms=1000)
+    found = searched(job, Full({}), most=1, checkpoint_ms=1000)
 
     assert text in " ".join(own.sentence for own in requirements(found, {}))

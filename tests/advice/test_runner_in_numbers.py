@@ -66,7 +66,7 @@ def test_nothing_that_runs_is_nothing_spent(runner):
     found = runner(budget_s=1.0, within_s=60.0)
 
     assert (found.spent_s(), found.cpu_s(), found._rate()) == (0.0, 0.0, 0.0)
-    assert found.affords([], [], 0.0)
+    assert found.affords([], 0.0)
 
 
 @pytest.mark.parametrize(("budget_s", "share", "is_afforded"), [(3.0, 1.0, True), (6.0, 0.5, True), (2.99, 1.0, False)])
@@ -78,7 +78,7 @@ def test_what_just_fits_is_afforded(runner, monkeypatch, budget_s, share, is_aff
     monkeypatch.setattr(found, "spent_s", lambda: 1.0)
     monkeypatch.setattr(found, "_rate", lambda: 1.0)
 
-    assert is_afforded == found.affords([], [], share)
+    assert is_afforded == found.affords([], share)
 
 
 def test_chances_are_those_of_recorded_changes_of_the_same_kinds():

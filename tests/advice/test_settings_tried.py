@@ -5,7 +5,6 @@ import pytest
 from sim.advice.report import mtbf_of_faults_ms
 from sim.advice.settings import (
     Candidate,
-    Protocol,
     allowed,
     behind_the_barrier,
     candidate,
@@ -37,7 +36,6 @@ def test_barriers_are_tried_from_the_smallest_change_to_the_largest():
 
     assert names == [protocol.name for protocol in protocols()]
     assert [protocol.aligned for protocol in protocols()] == [True, True, False, False, False]
-    assert {True} == {protocol.is_configuration for protocol in protocols()}
     assert [NAMED[name].barriers for name in names[:3]] == ["aligned", "aligned", "aligned-timeout 1 s"]
     assert NAMED[names[3]].point == {"checkpoint.barriers": {"aligned-timeout": "1 s"}, "cluster.network.debloat": "on"}
     assert NAMED["unaligned"].point == {"checkpoint.barriers": "unaligned", "cluster.network.debloat": "off"}
@@ -115,7 +113,9 @@ def test_a_setting_changes_what_differs_from_today_and_nothing_else():
     assert candidate(job, 30 * S, NAMED["aligned, debloating"]).point == {"cluster.network.debloat": "on"}
     assert candidate(debloated, 30 * S, NAMED["aligned"]).point == {"cluster.network.debloat": "off"}
     # whatever it changes
-    assert hash(Candidate("1 min", "unaligned", {})) == hash(candidate(job, 60 * S, NAMED["unaligned"]))
+    assert hash(Candidate("1 min", "unaligned", {}, NAMED["unaligned"])) == hash(
+        candidate(job, 60 * S, NAMED["unaligned"])
+    )
     assert candidate(job, 60 * S, NAMED["unaligned"]).name == ("1 min", "unaligned")
 
 
@@ -154,8 +154,7 @@ def test_files_go_behind_the_barrier_where_operators_work_before_it(sink, checkp
     if found is not None:
         assert found.name == "aligned, debloating, operator files behind the barrier (FLINK-37375)"
         assert NAMED["aligned, debloating"].point | {"checkpoint.operator-io": "async"} == found.point
-        assert (found.aligned, found.is_configuration) == (True, False)
-    assert not Protocol("x", {}, aligned=False).aligned
+        assert found.aligned
 
 
 def test_sinks_are_known_by_what_the_job_says_or_by_their_names():

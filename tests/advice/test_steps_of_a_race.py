@@ -5,10 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from sim.advice.candidates import LONG_RUNS, CandidateSearch, finished
+from sim.advice.candidates import LONG_RUNS, CandidateSearch, finished, longest
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
-from sim.advice.levers import CHANGELOG, CORES, LOCAL_RECOVERY
+from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY
 from sim.advice.optimizer import (
     _neighbours,
     _not_worth,
@@ -20,36 +20,29 @@ from sim.advice.optimizer import (
     try_shorter,
 )
 from sim.advice.report import _configuration
-from sim.advice.search import Levers, Pulled, _simpler, _writes_in_full
+from sim.advice.search import _simpler, _writes_in_full
 from sim.advice.settings import behind_the_barrier, candidate, protocols
-from sim.advice.situation import Change
 from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench, NothingRanError, TimeUpError
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import situation
-from tests.advice.made_up import DAY_S, JOB, row
-from tests.advice.test_race import MadeUp
+from tests.advice.made_up import DAY_S, JOB, MadeUp, row
 
 S = 10**9
 NAMED = {protocol.name: protocol for protocol in protocols()}
 
 
-def raced(job, run, *settings, most=12, mtbf_s=DAY_S, affords=None, levers=None, failure="task-manager", **limits):
+def raced(job, run, *settings, most=12, mtbf_s=DAY_S, failure="task-manager", **limits):
     """A race in which these settings, (interval [s], protocol), have run once."""
-    options = {} if affords is None else {"affords": affords}
-    options |= {} if levers is None else {"levers": levers}
-    race = CandidateSearch(
-        Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), mtbf_s, run, most, **options
-    )
-    race.protocols = dict(NAMED)
+    race = CandidateSearch(Bench(job, {}, failure=failure), Limits(**limits), mtbf_s, run, most)
     for interval_s, protocol in settings:
         race.replicate([setting_of(race, interval_s, protocol)], 1)
     return race
 
 
-def setting_of(race, interval_s, protocol="aligned"):
-    return candidate(race.scenario, interval_s * S, NAMED[protocol])
+def setting_of(race, interval_s, protocol="aligned", *changes):
+    return candidate(race.scenario, interval_s * S, NAMED[protocol], changes)
 
 
 def seconds(settings):
@@ -130,12 +123,12 @@ def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save
 def test_neighbours_are_one_step_away_and_have_not_run(job):
     race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"))
 
-    assert seconds(_neighbours(race, ("30 s", "aligned"))) == [20]
-    assert seconds(_neighbours(race, ("1 min", "aligned"))) == [120]
-    assert seconds(_neighbours(race, ("60 min", "aligned"))) == [1800]
-    assert seconds(_neighbours(race, ("1 s", "aligned"))) == [2]
+    assert seconds(_neighbours(race, setting_of(race, 30))) == [20]
+    assert seconds(_neighbours(race, setting_of(race, 60))) == [120]
+    assert seconds(_neighbours(race, setting_of(race, 3600))) == [1800]
+    assert seconds(_neighbours(race, setting_of(race, 1))) == [2]
     limited = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), recovery_ms=20_000)
-    assert seconds(_neighbours(limited, ("30 s", "aligned"))) == [20]  # a longer one cannot help
+    assert seconds(_neighbours(limited, setting_of(limited, 30))) == [20]  # a longer one cannot help
 
 
 def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
@@ -197,7 +190,7 @@ def test_a_cost_shows_from_three_per_mille_on(job, loss, cost_s):
 @pytest.mark.parametrize(("limit_share", "expected"), [(GRID - 0.01, [10, 30]), (GRID, [10, 30, 60, 180])])
 def test_the_grid_of_intervals_has_its_share_of_the_budget(job, limit_share, expected):
     """The shortest interval and today's always run."""
-    race = raced(job, MadeUp({"aligned": 100.0}), affords=lambda _steady, _failing, share: share <= limit_share)
+    race = raced(job, MadeUp({"aligned": 100.0}, affords=lambda _scenarios, share: share <= limit_share))
     try_intervals(race)
 
     assert expected == seconds(race.settings)
@@ -277,7 +270,6 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
 
 def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
     """Interrupted ones do not count; the world with fewest checkpoints is the one that counts."""
-    race = CandidateSearch.__new__(CandidateSearch)
     common = {
         "trial": "long",
         "status": "ok",
@@ -295,16 +287,14 @@ def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
         for change in ({"status": "failed"}, {"strategy": "none"}, {"interval": "60 s"}, {"trial": "failure"})
     ]
 
-    def longest(*found):
-        race.run = lambda _steady, _failing: pd.DataFrame(
-            [*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)]
-        )
-        return race.longest([], ("30 s", "aligned"))
+    def longest_of(*found):
+        table = pd.DataFrame([*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)])
+        return longest(table, ("30 s", "aligned"))
 
-    assert longest(*rows) == (700.0, 99)
-    assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"failed": 2})
-    assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"end_to_end_max_ms": math.nan})
-    assert (math.inf, 0) == longest()
+    assert longest_of(*rows) == (700.0, 99)
+    assert (math.inf, 99) == longest_of(*rows[:2], rows[2] | {"failed": 2})
+    assert (math.inf, 99) == longest_of(*rows[:2], rows[2] | {"end_to_end_max_ms": math.nan})
+    assert (math.inf, 0) == longest_of()
 
 
 def test_what_counts_as_run_when_time_is_up(job):
@@ -329,15 +319,14 @@ def test_what_counts_as_run_when_time_is_up(job):
 
 
 def test_time_that_is_up_before_anything_ran_is_an_error(job):
-    def late(_steady, _failing):
-        raise TimeUpError(
-            pd.DataFrame(
-                {name: [] for name in ("interval", "protocol", "trial", "replication", "status", "throughput_change")}
-            )
-        )
+    columns = ("interval", "protocol", "trial", "replication", "status", "throughput_change")
+
+    class Late(MadeUp):
+        def run(self, scenarios):
+            raise TimeUpError(pd.DataFrame({name: [] for name in columns}))
 
     with pytest.raises(NothingRanError, match="give more with --within"):
-        run_until_sure(raced(job, late))
+        run_until_sure(raced(job, Late({})))
 
 
 @pytest.mark.parametrize(
@@ -361,10 +350,9 @@ def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job
     """Today is 30 s, aligned; what was found is 10 s, unaligned, with two levers."""
     race = raced(job, MadeUp({"aligned": 100.0}))
     levers = list(situation_levers())
-    pulled = Pulled(10 * S, NAMED["unaligned"], tuple(levers))
     found = [
-        (own.interval_ns // S, own.protocol.name, [change.name for change in own.changes])
-        for own in _simpler(race, pulled)
+        (own.interval_ns // S, own.barriers.name, [change.name for change in own.changes])
+        for own in _simpler(race, setting_of(race, 10, "unaligned", *levers))
     ]
     both = [change.name for change in levers]
 
@@ -378,7 +366,7 @@ def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job
         (15, "unaligned", both),
         (20, "unaligned", both),
     ] == found
-    alone = [own.changes for own in _simpler(race, Pulled(10 * S, NAMED["unaligned"], tuple(levers[:1])))]
+    alone = [own.changes for own in _simpler(race, setting_of(race, 10, "unaligned", levers[0]))]
     assert () not in alone  # without its only lever it has run
 
 
@@ -391,8 +379,7 @@ def situation_levers():
 def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
     race = raced(job, MadeUp({"aligned": 100.0}))
     first, second = situation_levers()
-    pulled = Pulled(10 * S, NAMED["unaligned"]).with_change(first).with_change(second)
-    own = pulled.candidate(race)
+    own = setting_of(race, 10, "unaligned", first, second)
 
     assert own.name == ("10 s", "unaligned, local recovery, changelog")
     assert {
@@ -401,9 +388,6 @@ def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
         "checkpoint.local-recovery",
         "job.count.state.changelog",
     } == set(own.point)
-    assert not race.protocols[own.protocol].aligned
-    assert race.protocols[own.protocol].is_configuration
-    assert Levers().tried == {}
 
 
 def test_runs_are_doubled_until_no_more_are_allowed(job):
@@ -411,9 +395,9 @@ def test_runs_are_doubled_until_no_more_are_allowed(job):
     seen = []
 
     class Counting(MadeUp):
-        def __call__(self, steady, failing):
-            seen.append(max(scenario.run.replications for scenario in (*steady, *failing)))
-            return super().__call__(steady, failing)
+        def run(self, scenarios):
+            seen.append(max(scenario.run.replications for scenario in scenarios))
+            return super().run(scenarios)
 
     run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
     raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1290).replicate_until_sure()
@@ -437,21 +421,16 @@ def test_a_recovery_that_no_trial_saw_costs_as_long_as_it_waited(job):
     assert race.choice().same_setting == 1.0
 
 
-def test_a_lever_that_takes_machines_is_no_configuration(job):
-    """Whatever the barriers are."""
-    race = raced(job, MadeUp({"aligned": 100.0}))
-    own = Pulled(10 * S, NAMED["unaligned"]).with_change(Change(CORES, "6 cores", {"cluster.cores": 6})).candidate(race)
-
-    assert not race.protocols[own.protocol].is_configuration
-
-    race.replicate([own], 1)
+def test_a_setting_that_no_option_says_is_described(job):
+    """FLINK-37375 has none."""
+    race = raced(job, MadeUp({"aligned": 100.0}), (10, "unaligned"))
     behind = behind_the_barrier(
-        loads(f"{JOB}".replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
+        loads(JOB.replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
     )
-    race.protocols[behind.name] = behind
     race.replicate([candidate(race.scenario, 10 * S, behind)], 1)
-    texts = {setting.protocol: _configuration(race, setting, ()) for setting in race.settings}
-    assert {own.protocol: False, behind.name: True} == {name: "FLINK-37375" in text for name, text in texts.items()}
+    texts = {setting.protocol: _configuration(race, setting) for setting in race.settings}
+
+    assert {"unaligned": False, behind.name: True} == {name: "FLINK-37375" in text for name, text in texts.items()}
 
 
 def test_the_default_parallelism_stays_where_one_vertex_gets_another():

@@ -42,7 +42,7 @@ def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
     now = bench.load({})
     settings = [candidate(now, 20 * S, protocol) for protocol in PROTOCOLS] + [candidate(now, 60 * S, PROTOCOLS[2])]
     trials = {trial: i + 1 for i, setting in enumerate(settings) for trial in bench.trials(setting)}
-    varied = dict.fromkeys(bench.trials(settings[0], {"job.sink.state.size": "10 MB"}), 1)
+    varied = dict.fromkeys(bench.trials(settings[0], extra={"job.sink.state.size": "10 MB"}), 1)
     folder = tmp_path / "out"
     folder.mkdir()
 

@@ -13,7 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.levers import more_subtasks
 from sim.advice.requirements import ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import candidate, protocols
-from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench, any_amount, observed_s, over_budget
+from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench
 from sim.advice.warnings import FailingTask, LostTaskManager, lost_task_manager, watch
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
@@ -25,15 +25,13 @@ S = 10**9
 
 
 def bench_of(job, **options):
-    return Bench(job, {}, **{"patience_ns": 0} | options)
+    return Bench(job, {}, **options)
 
 
-def trials_of(bench, interval_s, extra=None):
+def trials_of(bench, interval_s):
     own = candidate(bench.load({}), interval_s * S, protocols()[0])
-    return {
-        trial.kind: trial.point
-        for trial in (*bench.trials(own, extra), *bench.long_trials(own, extra), *bench.failing_task(own))
-    }
+    kinds = (UNDISTURBED, FAILURE, LONG, FAILING_TASK)
+    return {trial.kind: trial.point for trial in bench.trials(own, kinds)}
 
 
 @pytest.mark.parametrize(
@@ -74,11 +72,6 @@ def test_a_trial_waits_for_the_recovery_as_long_as_its_limit_asks(job):
     assert [prepared(job, (), (), recovery_ms=ms).patience_ns / 1e9 for ms in (200_000.0, None)] == [250.0, 180.0]
 
 
-@pytest.mark.parametrize(("interval", "seconds"), [("10 s", 60), ("30 s", 60), ("31 s", 62), ("10 min", 1200)])
-def test_two_intervals_are_observed_or_a_minute(interval, seconds):
-    assert seconds == observed_s(interval)
-
-
 def test_worlds_and_further_changes_are_part_of_a_trial(job):
     """What is further overrides the world, and the setting overrides all."""
     bench = bench_of(
@@ -87,7 +80,7 @@ def test_worlds_and_further_changes_are_part_of_a_trial(job):
     own = candidate(bench.load({}), 10 * S, protocols()[0])
     found = {
         (trial.world, trial.kind): trial.point
-        for trial in bench.trials(own, {"checkpoint.min-pause": "2 s", "checkpoint.interval": "7 s"})
+        for trial in bench.trials(own, extra={"checkpoint.min-pause": "2 s", "checkpoint.interval": "7 s"})
     }
 
     assert {("busy", UNDISTURBED), ("busy", FAILURE), ("usual", UNDISTURBED), ("usual", FAILURE)} == set(found)
@@ -95,11 +88,6 @@ def test_worlds_and_further_changes_are_part_of_a_trial(job):
         found["busy", FAILURE][key] for key in ("job.source.source.rate", "checkpoint.min-pause", "checkpoint.interval")
     ) == ("300/s", "2 s", "10 s")
     assert "job.source.source.rate" not in found["usual", FAILURE]
-    assert (
-        {"busy", "usual"}
-        == {trial.world for trial in bench.long_trials(own)}
-        == {trial.world for trial in bench.failing_task(own)}
-    )
     assert bench.scenario(next(bench.trials(own))).axes == (
         ("world", "busy"),
         ("interval", "10 s"),
@@ -121,7 +109,7 @@ def test_a_sweep_file_names_what_a_trial_leaves_as_it_is(job, tmp_path):
         "cluster.network.segment-size": "8 KiB",
     }
     own = candidate(bench.load({}), 30 * S, protocols()[0])
-    trials = [next(bench.trials(own)), next(bench.trials(own, changes))]
+    trials = [next(bench.trials(own)), next(bench.trials(own, extra=changes))]
     write_sweep(tmp_path / "sweep.yaml", bench, dict.fromkeys(trials, 2), {})
     found = compose((tmp_path / "sweep.yaml").read_text(), Reading("sweep"))
     (columns,) = found["together"]
@@ -142,11 +130,6 @@ def test_a_sweep_file_names_what_a_trial_leaves_as_it_is(job, tmp_path):
     ) == (2, "1 ms", "1 s", 4, "0 s", "32 KiB")
     assert columns["run.replications"] == [2, 2]
     assert found["scenario"] == "job.yaml"
-
-
-def test_bounds_that_are_none():
-    assert any_amount([], [], 0.0)
-    assert over_budget() == "more work than the budget leaves (--budget)"
 
 
 @pytest.mark.parametrize(("minutes", "worlds"), [(19, [""]), (20, ["busiest", "usual"]), (60, ["busiest", "usual"])])

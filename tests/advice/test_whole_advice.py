@@ -17,9 +17,8 @@ from sim.advice.report import report
 from sim.advice.trials import TASK
 from tests.advice.levers.test_lever_search import JOB as HEAP
 from tests.advice.levers.test_lever_search import Uploading
-from tests.advice.made_up import JOB
+from tests.advice.made_up import JOB, MadeUp
 from tests.advice.test_horizon import JOB as GROWING
-from tests.advice.test_race import MadeUp
 from tests.places import DATA
 
 TEXTS = DATA / "advice"

@@ -7,7 +7,8 @@ from benchmarks.flink.cluster import Cluster, FlinkError
 from benchmarks.flink.job import PacedJob
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.levers import CHANGELOG, CLAIM
-from sim.advice.situation import FOLDER, Change
+from sim.advice.settings import Change
+from sim.advice.situation import FOLDER
 from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB

@@ -170,16 +170,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
             if contradiction(bench.backtest):
                 found = no_advice(bench, limits, _what_to_do(bench))
             else:
-                found = report(
-                    bench,
-                    limits,
-                    mtbf_ms,
-                    runner.run,
-                    folder,
-                    max_replications=given["replications"],
-                    affords=runner.affords,
-                    lack=runner.lack,
-                )
+                found = report(bench, limits, mtbf_ms, runner, folder, max_replications=given["replications"])
     except KeyboardInterrupt:
         raise Stopped(f"results so far are in {folder}; run the same command to resume") from None
     advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())

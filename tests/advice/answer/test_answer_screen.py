@@ -11,8 +11,8 @@ from sim.advice.configuration import KeyChange, diff_flink_keys, patch
 from sim.advice.constraints import cautions, refusals
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers import CHANGELOG, ranked
-from sim.advice.settings import protocols
-from sim.advice.situation import FOLDER, QUEUE, UPLOAD, Change
+from sim.advice.settings import Change, protocols
+from sim.advice.situation import FOLDER, QUEUE, UPLOAD
 from sim.advice.warnings import FACTOR, watch
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings

@@ -16,8 +16,7 @@ from sim.advice.answer import (
 )
 from sim.advice.configuration import differences
 from sim.advice.judgement import Limits, Tight
-from sim.advice.settings import Candidate, protocols
-from sim.advice.situation import Assumption, Change, Lever
+from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol
 from sim.advice.texts import (
     _why_not,
     breaks_text,
@@ -44,12 +43,17 @@ def race_of(*settings, limits=LIMITS, **others):
             "permits": lambda _: True,
             "chosen": None,
             "today": None,
-            "protocols": {protocol.name: protocol for protocol in protocols()},
+            "candidate_of": candidate_of,
+            "relaxed": None,
             "trials": dict.fromkeys(named),
             "mtbf_s": 86_400.0,
         }
         | others
     )
+
+
+def candidate_of(name, *changes):
+    return Candidate(*name, {}, Protocol(name[1], {}, name[1].startswith("aligned")), changes)
 
 
 def lever_of(name, *, is_configuration=True):
@@ -186,15 +190,16 @@ def test_levers_that_were_tried_are_named_with_their_nearest_setting():
         name: setting(("30 s", name), breaks=("checkpoint_ms",), checkpoint_ms=ms, checkpoint_p90_ms=ms)
         for name, ms in (("a", 9000.0), ("b", 4000.0), ("c", 2000.0), ("d", 3000.0))
     }
-    levers = SimpleNamespace(changes=lambda name: pulled.get(name[1], ()), relaxed=())
-    race = race_of(*by_name.values(), setting(ALIGNED))
+    race = race_of(
+        *by_name.values(), setting(ALIGNED), candidate_of=lambda name: candidate_of(name, *pulled.get(name[1], ()))
+    )
 
-    assert levers_left(race, levers, None) == [
+    assert levers_left(race, None) == [
         "Levers that were tried and are not advised: b, every 30 s: checkpoints 4 s > 1 s; c, every 30 s: checkpoints 2 s > 1 s."
     ]
-    (left,) = levers_left(race, levers, by_name["d"])
+    (left,) = levers_left(race, by_name["d"])
     assert left.endswith("not advised: b, every 30 s: checkpoints 4 s > 1 s.")
-    assert levers_left(race_of(setting(ALIGNED)), levers, None) == []
+    assert levers_left(race_of(setting(ALIGNED)), None) == []
 
 
 def test_why_a_lever_is_left():
@@ -209,7 +214,7 @@ def test_changes_that_no_key_of_flink_expresses():
     """With the keys of the scenario that the setting really changes; without any by the name of the change."""
     machines = Change(lever_of("cores", is_configuration=False), "6 cores", {"cluster.cores": 6, "other": 1})
     storage = Change(lever_of("prefixes", is_configuration=False), "16 prefixes", {"x": 1})
-    own = Candidate("30 s", "aligned", {"cluster.cores": 6})
+    own = Candidate("30 s", "aligned", {"cluster.cores": 6}, None)
 
     assert _others(own, [machines, storage, Change(lever_of("changelog"), "changelog")]) == {
         "cores": "cluster.cores = 6",

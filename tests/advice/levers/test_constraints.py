@@ -6,11 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.advice import settings
-from sim.advice.candidates import CandidateSearch
 from sim.advice.constraints import CONSTRAINTS, DEFAULT, window_phases
-from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
-from sim.advice.search import Levers
 from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, Bench
 from sim.model.catalog import Kind
@@ -20,7 +16,7 @@ from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.cells import outcome
 from sim.studies.plan import Cell
-from tests.advice.made_up import DAY_S, row
+from tests.advice.made_up import MadeUp, row, searched
 
 JOB = """\
 # A job of which one option binds.
@@ -149,30 +145,24 @@ def binding_value(path):
     )
 
 
-class Bound:
-    """Rows of runs nobody ran: a recovery takes a tenth of the interval, and does not end while the option binds."""
+class Bound(MadeUp):
+    """A recovery takes a tenth of the interval, and does not end while the option binds."""
 
     def __init__(self, path):
+        super().__init__({})
         self.path = path
 
-    def __call__(self, steady, failing):
-        rows = []
-        for scenario in (*steady, *failing):
-            axes = dict(scenario.axes)
-            own = (
-                {}
-                if not self.binds(scenario)
-                else {"caught_up_ms": math.nan, "downtime_ms": math.nan, "ended_s": 1e9, "failed": 1}
-            )
-            recovery_ms = 100 * parse_duration(axes["interval"]) / 1e9
-            given = {
-                "caught_up_ms": recovery_ms,
-                "downtime_ms": recovery_ms,
-                "replayed_records": 0.0,
-                "ended_s": 1e9,
-            } | own
-            rows += [row(axes, k, 20.0, **given) for k in range(scenario.run.replications)]
-        return pd.DataFrame(rows)
+    def run(self, scenarios):
+        found = []
+        for scenario in scenarios:
+            self.is_bound = self.binds(scenario)
+            found.append(super().run([scenario]))
+        return pd.concat(found)
+
+    def row(self, axes, k, more_ms):
+        ms = math.nan if self.is_bound else 100 * parse_duration(axes["interval"]) / 1e9
+        own = {"caught_up_ms": ms, "downtime_ms": ms, "replayed_records": 0.0, "ended_s": 1e9}
+        return row(axes, k, 20.0, failed=int(self.is_bound), **own)
 
     def binds(self, scenario):
         own = [option for option in option_values(scenario) if ".".join(option.option.path) == self.path]
@@ -203,14 +193,9 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
     file.write_text(JOB)
     section, _, name = key.rpartition(".")
     binding = {section: {name: binding_value(path)}} if "debloat." in key else {key: binding_value(path)}
-    bench, levers, run = (
-        Bench(file, {**context_of(path), **binding}, patience_ns=0, failure=TASK),
-        Levers(),
-        Bound(path),
-    )
+    bench, run = Bench(file, {**context_of(path), **binding}, failure=TASK), Bound(path)
     assert run.binds(bench.load(bench.common)), "the value does not bind"
-    race = CandidateSearch(bench, Limits(recovery_ms=10_000), DAY_S, run, 1, levers=levers)
-    run_until_sure(race)
+    race = searched(bench, run, most=1, recovery_ms=10_000)
 
     assert race.chosen is not None
     point = race.candidate_of(race.chosen.name).point

@@ -3,13 +3,8 @@
 import pytest
 
 from sim.advice.answer import levers_left
-from sim.advice.candidates import CandidateSearch
-from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
-from sim.advice.search import Levers
-from sim.advice.trials import LEVERS, LONG, Bench
-from tests.advice.made_up import DAY_S
-from tests.advice.test_race import MadeUp, race
+from sim.advice.trials import LEVERS, LONG
+from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
 # A job with state on the heap.
@@ -37,11 +32,6 @@ class Uploading(MadeUp):
         }
 
 
-def searched(job, durations, **limits):
-    levers = Levers()
-    return race(job, Uploading(durations), levers=levers, **limits), levers
-
-
 def test_the_lever_that_helps_is_chosen(job):
     """RocksDB, with what it changes; today's barriers suffice with it, so they stay."""
     slow = {
@@ -50,10 +40,10 @@ def test_the_lever_that_helps_is_chosen(job):
         "unaligned, RocksDB incremental": 500.0,
         "aligned, RocksDB incremental": 600.0,
     }
-    found, levers = searched(job, slow, checkpoint_ms=1000)
+    found = searched(job, Uploading(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, RocksDB incremental"
-    assert [change.name for change in levers.changes(found.chosen.name)] == ["RocksDB incremental"]
+    assert [change.name for change in found.candidate_of(found.chosen.name).changes] == ["RocksDB incremental"]
     assert found.candidate_of(found.chosen.name).point["job.sink.state.backend"] == "rocksdb"
 
 
@@ -65,24 +55,28 @@ def test_levers_stand_on_top_of_each_other(job):
         "aligned, changelog": 5000.0,
         "aligned, RocksDB incremental, changelog": 500.0,
     }
-    found, levers = searched(job, slow, checkpoint_ms=1000)
+    found = searched(job, Uploading(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, RocksDB incremental, changelog"
-    assert [change.name for change in levers.changes(found.chosen.name)] == ["RocksDB incremental", "changelog"]
+    assert [change.name for change in found.candidate_of(found.chosen.name).changes] == [
+        "RocksDB incremental",
+        "changelog",
+    ]
 
 
 def test_levers_that_help_nobody_end_the_search(job):
-    found, levers = searched(job, {"aligned": 9000.0, "aligned, RocksDB incremental": 8900.0}, checkpoint_ms=1000)
+    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 8900.0}
+    found = searched(job, Uploading(slow), checkpoint_ms=1000)
 
     assert found.chosen is None
-    assert max(len(pulled.changes) for pulled in levers.tried.values()) == 1
+    assert max(len(own.changes) for own in found.runs) == 1
 
 
 @pytest.mark.parametrize(("connector", "protocol"), [("iceberg-v1", None), ("iceberg-v2", "unaligned")])
 def test_a_sink_that_loses_records_is_never_overtaken(job, connector, protocol):
     """Unaligned would keep the limit; in front of Iceberg's FlinkSink it is not even tried."""
     job.write_text(JOB.replace("service: 1 ms", f"service: 1 ms, connector: {connector}"))
-    found, _ = searched(job, {"aligned": 9000.0, "unaligned": 100.0}, checkpoint_ms=1000)
+    found = searched(job, Uploading({"aligned": 9000.0, "unaligned": 100.0}), checkpoint_ms=1000)
 
     assert protocol == (found.chosen and found.chosen.protocol)
     assert (protocol is not None) == any("unaligned" in name for _, name in found.trials)
@@ -92,7 +86,7 @@ def test_todays_setting_is_not_advised_if_it_loses_records(job):
     """However well it does."""
     today = JOB.replace("interval: 30 s", "interval: 30 s, barriers: unaligned")
     job.write_text(today.replace("service: 1 ms", "service: 1 ms, connector: iceberg-v1"))
-    found, _ = searched(job, {"aligned": 900.0, "unaligned": 100.0}, checkpoint_ms=1000)
+    found = searched(job, Uploading({"aligned": 900.0, "unaligned": 100.0}), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned"
     assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}
@@ -101,8 +95,8 @@ def test_todays_setting_is_not_advised_if_it_loses_records(job):
 def test_levers_that_are_not_advised_are_named_with_their_reason(job):
     """The changelog suffices; RocksDB was tried first, and nobody has to ask why it is not advised."""
     slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 500.0}
-    found, levers = searched(job, slow, checkpoint_ms=1000)
-    (sentence,) = levers_left(found, levers, found.chosen)
+    found = searched(job, Uploading(slow), checkpoint_ms=1000)
+    (sentence,) = levers_left(found, found.chosen)
 
     assert found.chosen.protocol == "aligned, changelog"
     assert "aligned, RocksDB incremental, every" in sentence
@@ -122,8 +116,7 @@ class OfLongRuns(Uploading):
 def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
     """The first lever keeps the limit in short runs, and breaks it in long ones; the second one keeps it in both."""
     slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 510.0}
-    levers = Levers()
-    found = race(job, OfLongRuns(slow), levers=levers, checkpoint_ms=1000)
+    found = searched(job, OfLongRuns(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, changelog"
     assert found.has_room
@@ -148,21 +141,11 @@ ALONE = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, cha
 
 
 def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(job):
-    levers = Levers()
-    found = race(
-        job, TogetherOnly(ALONE | {"aligned, RocksDB incremental, changelog": 400.0}), levers=levers, checkpoint_ms=1000
-    )
+    slow = ALONE | {"aligned, RocksDB incremental, changelog": 400.0}
+    found = searched(job, TogetherOnly(slow), checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, RocksDB incremental, changelog"
     assert found.has_room
-
-
-def with_levers(job, run, affords):
-    found = CandidateSearch(
-        Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, run, 12, affords, levers=Levers()
-    )
-    run_until_sure(found)
-    return found
 
 
 def left_out(race, text):
@@ -171,18 +154,18 @@ def left_out(race, text):
 
 def test_a_lever_that_no_budget_covers_ends_the_search(job):
     """It is named with those that would have followed, and counts as tried nowhere."""
-    found = with_levers(job, Uploading({"aligned": 9000.0}), lambda _steady, _failing, share: share != LEVERS)
+    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share != LEVERS)
+    found = searched(job, run, checkpoint_ms=1000)
 
     assert len(left_out(found, "and further ones: more work than the budget leaves")) == 1
-    assert found.levers.tried == {}
+    assert not any(own.changes for own in found.runs)
 
 
 def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
     run = TogetherOnly(ALONE)
-    found = with_levers(
-        job, run, lambda _steady, _failing, share: share != LEVERS or {1} == set(run.replications.values())
-    )
+    run.affords = lambda _scenarios, share: share != LEVERS or {1} == set(run.replications.values())
+    found = searched(job, run, checkpoint_ms=1000)
 
     assert found.chosen is None
     assert left_out(found, "in place of 'RocksDB incremental'")

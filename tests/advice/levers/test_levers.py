@@ -3,8 +3,8 @@
 import pytest
 
 from sim.advice.levers import LEVERS, more_subtasks, ranked
-from sim.advice.settings import protocols
-from sim.advice.situation import LOSS, PARTS, UPLOAD, Situation
+from sim.advice.settings import Situation, protocols
+from sim.advice.situation import LOSS, PARTS, UPLOAD
 from sim.model.job import SHIPPING
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose

@@ -23,6 +23,7 @@ from sim.advice.levers import (
     TRANSFER_THREADS,
     ranked,
 )
+from sim.advice.settings import Lever
 from sim.advice.situation import (
     ALIGNMENT,
     CHANNEL_STATE,
@@ -37,7 +38,6 @@ from sim.advice.situation import (
     RESTORE,
     SYNC,
     UPLOAD,
-    Lever,
     _checkpoint_parts,
     _shares,
     dominant,
