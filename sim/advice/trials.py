@@ -83,6 +83,8 @@ class TimeUpError(BudgetUsedError):
 class NothingRanError(PrintableError, RuntimeError):
     """Raised if the time limit is reached before any setting has run.  The message says what to do."""
 
+    exit_code = 4
+
 
 # ---- The work of a run, computed from what it simulated, so that it is the same on any machine. With measured CPU time, a
 # busy machine would run fewer trials and give another answer.

@@ -267,6 +267,8 @@ def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None
 class NoCheckpointError(PrintableError, LookupError):
     """There is no checkpoint to explain."""
 
+    exit_code = 2
+
 
 def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
     """Return the strategies that take checkpoints.  Raises `NoCheckpointError` if none does."""

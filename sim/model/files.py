@@ -26,6 +26,8 @@ MAX_NAME_CHARS = 100  # characters kept in the name of the partial file: a file 
 class NotKeptError(RuntimeError):
     """The disk is full or gone, or the folder is read-only; one line."""
 
+    exit_code = 4
+
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
@@ -122,6 +124,8 @@ LOCK = ".ckptsim.lock"
 
 class FolderInUseError(PrintableError):
     """Another command uses the folder; the message names it."""
+
+    exit_code = 2
 
     def __init__(self, folder: Path, owner: str) -> None:
         super().__init__(f"another command writes to {folder} ({owner}): wait for it, or give another folder")

@@ -39,6 +39,8 @@ _OF_ALL = ("min", "max", "sum", "count")
 class ExpectationError(PrintableError, ValueError):
     """Raised for a metric or condition that cannot be evaluated."""
 
+    exit_code = 3
+
 
 class Value(NamedTuple):
     """A measured value, and the number of rows behind it."""

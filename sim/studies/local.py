@@ -104,6 +104,8 @@ _clock: Any = None  # in a worker: array of simulated times by item, shared with
 class WorkerDiedError(RuntimeError):
     """Raised if a worker was killed, usually for lack of memory."""
 
+    exit_code = 4
+
 
 def cores() -> int:
     """Return the number of cores that this process may use, which may be fewer than the machine has."""

@@ -121,6 +121,8 @@ ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
 class FolderError(PrintableError, ValueError):
     """Raised for a folder without results, or whose results cannot be used."""
 
+    exit_code = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:

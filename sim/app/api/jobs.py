@@ -13,7 +13,7 @@ from sim.app.verbs import advise as verbs_advise
 from sim.app.verbs import explain as explain_verb
 from sim.app.verbs import importing
 from sim.app.verbs.advise import Advised, AdvisedJob
-from sim.app.verbs.common import SILENT, Listener, paragraph, preformatted
+from sim.app.verbs.common import SILENT, Displayed, Listener
 from sim.app.verbs.explain import Explanation
 from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class ImportedJob(importing.ImportedJob):
+class ImportedJob(Displayed, importing.ImportedJob):
     """The result of `import_job`: the scenario of a real job, its UNKNOWN inputs, features not modelled, and its backtest."""
 
     @property
@@ -58,15 +58,10 @@ class ImportedJob(importing.ImportedJob):
 
         return report_source(self.source, Path(file), checkpoint, listener=Notebook())
 
-    def __repr__(self) -> str:
-        return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return paragraph(f"{self.name}, {len(self.text.splitlines())} lines") + preformatted("\n".join(self._lines()))
-
-    def _lines(self) -> list[str]:
+    def _parts(self) -> list[str]:
         lost = [f"not modelled: {line}" for line in self.not_modelled]
-        return [*lost, *(f"UNKNOWN: {question}" for question in self.unknown), *self.backtest]
+        lines = [*lost, *(f"UNKNOWN: {question}" for question in self.unknown), *self.backtest]
+        return [f"{self.name}, {len(self.text.splitlines())} lines", "\n".join(lines)]
 
 
 @documented(ImportOptions)

@@ -18,11 +18,13 @@ from sim.app.report.figures import (
     one_checkpoint,
     phases,
     triggers_s,
+    with_moments,
 )
-from sim.app.verbs.common import Picture, paragraph, table_html, table_text
+from sim.app.verbs.common import Displayed, Picture
 from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
+from sim.results.formats import TextTable
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
 
@@ -84,7 +86,7 @@ class Plots:
         number = int(slowest if checkpoint is None else checkpoint)
         if number not in known:
             raise KeyError(f"{name}: no checkpoint {number}: there are {known[0]} to {known[-1]}")
-        drawn = one_checkpoint(subtasks[subtasks["id"] == number], f"checkpoint {number} ({name})")
+        drawn = one_checkpoint(with_moments(subtasks[subtasks["id"] == number]), f"checkpoint {number} ({name})")
         return Picture(still(drawn), f"checkpoint {number}")
 
     def throughput(self) -> Picture:
@@ -176,7 +178,7 @@ class RunAgain:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Results(Guessed, RunAgain):
+class Results(Guessed, Displayed, RunAgain):
     """The results of a study.  A strategy is a combination; it has a run per replication.
 
     Tables have the columns `strategy` and `replication`, then those that `ckptsim schema --results` lists; times are in
@@ -395,34 +397,16 @@ class Results(Guessed, RunAgain):
         """Return the number of strategies."""
         return len(self.runs)
 
-    def __repr__(self) -> str:
-        rows = table_text(*texts(self.comparison.strategies)) if self.runs else ""
-        found = self.comparison.consequences_texts() if self.runs else None
-        return "\n\n".join(
-            filter(
-                None,
-                [
-                    rows,
-                    self.verdict,
-                    *map(str, self.comparison.deciding),
-                    "" if found is None else table_text(*found),
-                    *self._stories(),
-                ],
-            )
-        )
-
-    def _repr_html_(self) -> str:
-        rows = table_html(*texts(self.comparison.strategies)) if self.runs else ""
-        found = self.comparison.consequences_texts() if self.runs else None
-        extra = "" if found is None else table_html(*found) + paragraph(self.comparison.consequences_sentence)
-        return (
-            paragraph(self.question)
-            + rows
-            + paragraph(self.verdict)
-            + "".join(paragraph(str(assumption)) for assumption in self.comparison.deciding)
-            + extra
-            + "".join(map(paragraph, self._stories()))
-        )
+    def _parts(self) -> Iterator[str | TextTable]:
+        yield self.question
+        if self.runs:
+            yield TextTable("", *texts(self.comparison.strategies))
+        yield from (self.verdict, *map(str, self.comparison.deciding))
+        if self.runs and (found := self.comparison.consequences_texts()) is not None:
+            yield from (TextTable("", *found), self.comparison.consequences_sentence)
+        broke = "a run broke what checkpoints promise"
+        yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
+        yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())
 
     @property
     def _again(self) -> Runs:
@@ -430,9 +414,3 @@ class Results(Guessed, RunAgain):
         from sim.studies.run_folder import Runs
 
         return Runs(self.comparison.name, self.question, {name: runs[0].scenario for name, runs in self.runs.items()})
-
-    def _stories(self) -> Iterator[str]:
-        """Yield the first line of each error and violation."""
-        broke = "a run broke what checkpoints promise"
-        yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
-        yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())

@@ -127,29 +127,7 @@ def _imports(frame: FrameType | None) -> bool:
     return False
 
 
-# ---- Errors that a user can correct are one line on stderr. A traceback means a defect of ckptsim.
-
-EXIT_CODES = {
-    "sim.model.files.FolderInUseError": 2,
-    "sim.model.schema.text.ScenarioError": 3,
-    "sim.studies.run_folder.FolderError": 3,
-    "sim.explain.explanation.NoCheckpointError": 2,
-    "sim.model.schema.reference.UnknownKeyError": 2,
-    "sim.jobs.source.recorded_job.RecordingError": 3,
-    "sim.jobs.history.history.MissingCheckpointError": 2,
-    "sim.studies.expectations.ExpectationError": 3,
-    "sim.studies.traces.choices.ChoiceError": 2,
-    "sim.studies.traces.parsing.TraceFileError": 3,
-    "sim.jobs.watch.memory.MemoryFileError": 3,
-    "sim.studies.local.WorkerDiedError": 4,
-    "sim.studies.sweeps.run.TooManyFailuresError": 4,
-    "sim.model.files.NotKeptError": 4,
-    "sim.advice.trials.NothingRanError": 4,
-    "sim.studies.sweeps.spark_rows.ClusterError": 4,
-    "sim.studies.sweeps.spark_masters.MasterError": 2,
-    "sim.studies.sweeps.spark_masters.MissingDependencyError": 5,
-}
-"""Class of an error whose message a user understands -> exit code.  Names, as importing all of them takes long."""
+# ---- Errors that a user can correct have an `exit_code`, and are one line on stderr. A traceback means a defect of ckptsim.
 
 
 class Code(IntEnum):
@@ -170,7 +148,7 @@ class UserError(PrintableError):
 
     def __init__(self, message: str, code: Code) -> None:
         super().__init__(message)
-        self.code = code
+        self.exit_code = code
 
 
 def print_message(message: str) -> None:
@@ -228,14 +206,9 @@ def interrupted(kept: str = "") -> None:
 
 def _mendable(error: Exception) -> tuple[str, Code] | None:
     """Return (message, exit code) of an error that the user can correct, or None for a defect of ckptsim."""
-    named = next(
-        (code for kind in type(error).__mro__ if (code := EXIT_CODES.get(f"{kind.__module__}.{kind.__name__}"))), None
-    )
-    if named is not None:
-        return str(error), Code(named)
+    if (code := getattr(error, "exit_code", None)) is not None:
+        return str(error), Code(code)
     match error:
-        case UserError():
-            return str(error), error.code
         case OptionError():
             return f"{flag_of(error.option)}: {error.reason}", Code.USAGE
         case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:

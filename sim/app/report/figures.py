@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sim.app.report.job_graph import COLOURS, JobGraph, graph_marks, graph_panel, places
+from sim.app.report.job_graph import COLOURS, JobGraph, graph_marks, graph_panel, places, short_name
 from sim.explain.explanation import duration
 from sim.model.quantities import PLANNED_RESTARTS, of_history
 from sim.model.schema.history_file import agreement_text, verdict
@@ -320,7 +320,8 @@ _PHASES = {
     "asynchronous": ("written", "asynchronous"),
 }
 """Phase, which gives the colour -> (column with the end of the bar, label)."""
-_MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
+MOMENTS = ("first", "last", "begun", "forwarded", "synced", "written", "acknowledged")
+"""Columns with the times of a subtask since the trigger [ms], as in `sim.jobs.history.history.Moments`."""
 MAX_ROWS = 40
 MAX_BROWSED_SUBTASKS = 400
 """Maximum subtasks of a checkpoint with a time slider."""
@@ -334,13 +335,13 @@ class SampledQueues(NamedTuple):
 
 
 def one_checkpoint(
-    subtasks: pd.DataFrame, title: str, graph: JobGraph | None = None, queues: SampledQueues | None = None
+    done: pd.DataFrame, title: str, graph: JobGraph | None = None, queues: SampledQueues | None = None
 ) -> Chart:
     """Chart the subtasks of one checkpoint; if there are more than MAX_ROWS, only the slowest.
 
-    `subtasks`: rows of the table `subtasks`.  `graph`: the job graph, drawn above with a time slider.
+    `done`: a row per subtask that acknowledged: `vertex`, `index` and MOMENTS.  `graph`: the job graph, drawn above with a
+    time slider.
     """
-    done = _with_moments(subtasks[subtasks["status"] == "completed"])
     rows = done.nlargest(MAX_ROWS, "acknowledged").sort_index()
     names = [f"{vertex}[{index}]" for vertex, index in zip(rows["vertex"], rows["index"], strict=True)]
     x, unit_ns = time_axis(1e6 * float(rows["acknowledged"].max()))
@@ -358,9 +359,9 @@ def one_checkpoint(
     return chart(marks, panels, colours=colours | COLOURS, scrub=scrub)
 
 
-def vertex_notes(subtasks: pd.DataFrame, vertex: str) -> Iterator[str]:
+def vertex_notes(done: pd.DataFrame, vertex: str) -> Iterator[str]:
     """Yield a line on a checkpoint of a vertex: wait and snapshot time of the slowest subtask, and the bytes of all."""
-    rows = _with_moments(subtasks[(subtasks["vertex"] == vertex) & (subtasks["status"] == "completed")])
+    rows = done[done["vertex"] == vertex]
     if rows.empty:
         return
     slowest = rows.nlargest(1, "acknowledged").iloc[0]
@@ -369,11 +370,12 @@ def vertex_notes(subtasks: pd.DataFrame, vertex: str) -> Iterator[str]:
     yield f"{', '.join(f'{name} {ms_text(float(ms))}' for name, ms in took.items())}{written}"
 
 
-def _with_moments(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add columns with the time at which each subtask finished each phase [ms after the trigger].
+def with_moments(subtasks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the table `subtasks` that acknowledged, with MOMENTS.
 
     An unaligned alignment overlaps with the later phases; only the time before them counts as alignment.
     """
+    rows = subtasks[subtasks["status"] == "completed"]
     spent = rows["start_delay"] + rows["x_pre_barrier"] + rows["sync_duration"] + rows["async_duration"]
     aligning = (rows["end_to_end_duration"] - spent).clip(lower=0).clip(upper=rows["alignment_duration"])
     rows = rows.assign(first=rows["start_delay"], last=rows["start_delay"] + rows["alignment_duration"])
@@ -413,7 +415,7 @@ def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, un
     where = {(row["vertex"], row["index"]): place for place, row in enumerate(rows)}
     tasks = []
     for row in rows:
-        moments = {name: round(float(row[name]), 3) for name in _MOMENTS}
+        moments = {name: round(float(row[name]), 3) for name in MOMENTS}
         reads = []
         for vertex, indices in graph.writers(row["vertex"], row["index"]):
             found = [where[vertex, index] for index in indices if (vertex, index) in where]
@@ -428,7 +430,7 @@ def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, un
         tasks.append(task | moments)
     return {
         "tasks": tasks,
-        "names": list(number),
+        "names": [short_name(name) for name in number],
         "parallelism": [vertex.parallelism for vertex in graph.vertices],
         "nodes": places(graph),
         "end": float(done["acknowledged"].max()),

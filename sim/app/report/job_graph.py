@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.model.job import SHIPPING
+from sim.model.text import one_line
 from sim.plane.spec import Ship, targets
 from sim.results.charts import INK, ChartAxis, Panel
 
@@ -103,6 +104,11 @@ def graph_panel(graph: JobGraph, title: str) -> Panel:
     )
 
 
+def short_name(vertex: str) -> str:
+    """Return the name of a vertex as charts show it: those of real jobs may be long."""
+    return one_line(vertex, 40)
+
+
 def graph_marks(graph: JobGraph) -> Iterator[dict[str, Any]]:
     """Yield the marks of a job graph; edges first, so that boxes cover their ends."""
     boxes = places(graph)
@@ -120,7 +126,7 @@ def graph_marks(graph: JobGraph) -> Iterator[dict[str, Any]]:
                 "y2": end["top"],
             }
     for vertex, box in zip(graph.vertices, boxes, strict=True):
-        head = f"{vertex.name}, {vertex.parallelism} subtask{'s' if vertex.parallelism > 1 else ''}"
+        head = f"{short_name(vertex.name)}, {vertex.parallelism} subtask{'s' if vertex.parallelism > 1 else ''}"
         yield {
             "panel": 0,
             "series": NODES,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from sim.app.report.figures import SampledQueues, one_checkpoint, phases, vertex_notes, waterfall
+from sim.app.report.figures import MOMENTS, SampledQueues, one_checkpoint, phases, vertex_notes, waterfall, with_moments
 from sim.app.report.job_graph import GraphEdge, GraphVertex, JobGraph
 from sim.explain.explanation import NOTABLE, Account, duration, sentence, title
 from sim.jobs.history.explanation import (
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.jobs.history.explanation import HistoryAnswer
+    from sim.jobs.history.history import ThreadShares
     from sim.jobs.history.in_common import InCommon
     from sim.jobs.source.recorded_job import RecordedCheckpoint
-    from sim.model.job import Job
-    from sim.results.rates import Tables
+    from sim.jobs.source.rest_job import RestVertex
+    from sim.model.job import Job, Vertex
     from sim.studies.comparison import Comparison
 
 
@@ -55,8 +56,8 @@ def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
             continue
         slowest = done.nlargest(1, "end_to_end_duration").iloc[0]
         number, took_ms = int(slowest["id"]), float(slowest["end_to_end_duration"])
-        subtasks = tables["subtasks"][tables["subtasks"]["id"] == number]
-        graph = _graph(results[0].scenario.job, tables, subtasks)
+        subtasks = with_moments(tables["subtasks"][tables["subtasks"]["id"] == number])
+        graph = _graph_of_run(results[0].scenario.job, tables["series"], subtasks)
         queues = _queues(tables["series"], graph, float(slowest["trigger_timestamp"]), took_ms)
         title = f"Checkpoint {number} ({name}), {ms_text(took_ms)}"
         caption = (
@@ -67,24 +68,38 @@ def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
         yield Block(f"The slowest checkpoint, {name}", chart=drawn, caption=caption)
 
 
-def _graph(job: Job, tables: Tables, subtasks: pd.DataFrame) -> JobGraph:
-    series = tables["series"]
-    means = (
-        series.assign(queued=series["inputQueueSize"] + series["outputQueueSize"])
-        .groupby("vertex")[["busy", "backPressured", "queued"]]
-        .mean()
-    )
-    vertices = []
-    for vertex in job.vertices:
-        notes = list(vertex_notes(subtasks, vertex.name))
-        pressed = None
-        if vertex.name in means.index:
-            busy, pressed, queued = (float(means[name][vertex.name]) for name in ("busy", "backPressured", "queued"))
-            notes.insert(0, f"busy {share_text(busy)}, back-pressured {share_text(pressed)}")
-            notes.append(f"in its queues {bytes_text(queued)}")
-        vertices.append(GraphVertex(vertex.name, vertex.parallelism, tuple(notes), pressed))
-    edges = [GraphEdge(inlet.upstream, reader.name, inlet.ship) for reader in job.vertices for inlet in reader.inputs]
-    return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
+def _graph_of_run(job: Job, series: pd.DataFrame, subtasks: pd.DataFrame) -> JobGraph:
+    queued = series["inputQueueSize"] + series["outputQueueSize"]
+    means = series.assign(queued=queued).groupby("vertex")[["busy", "backPressured", "queued"]].mean()
+    loads = {
+        str(vertex): VertexLoad(
+            row["backPressured"],
+            f"busy {share_text(row['busy'])}, back-pressured {share_text(row['backPressured'])}",
+            f"in its queues {bytes_text(row['queued'])}",
+        )
+        for vertex, row in means.iterrows()
+    }
+    return _graph(job.vertices, subtasks, loads)
+
+
+class VertexLoad(NamedTuple):
+    """The load of a vertex, with the texts about it in its box."""
+
+    back_pressured: float | None  # share of time; None: unknown
+    shares: str
+    queues: str = ""
+
+
+def _graph(
+    vertices: Sequence[Vertex] | Sequence[RestVertex], subtasks: pd.DataFrame, loads: Mapping[str, VertexLoad]
+) -> JobGraph:
+    boxes = []
+    for vertex in vertices:
+        load = loads.get(vertex.name, VertexLoad(None, ""))
+        notes = filter(None, [load.shares, *vertex_notes(subtasks, vertex.name), load.queues])
+        boxes.append(GraphVertex(vertex.name, vertex.parallelism, tuple(notes), load.back_pressured))
+    edges = [GraphEdge(edge.upstream, vertex.name, edge.ship) for vertex in vertices for edge in vertex.inputs]
+    return JobGraph(tuple(boxes), tuple(dict.fromkeys(edges)))
 
 
 def _queues(series: pd.DataFrame, graph: JobGraph, trigger_ms: float, took_ms: float) -> SampledQueues | None:
@@ -251,45 +266,29 @@ def _in_words(explained: Account) -> str:
 
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
-    """Return the subtasks of a checkpoint with the columns of the table `subtasks`, or None if fewer than two acknowledged."""
+    """Return the subtasks of a checkpoint, for `one_checkpoint`; None if fewer than two acknowledged."""
     import pandas as pd
 
-    found = moments(history, point)
     written = {name: subtask.checkpointed_size for name, subtask in subtasks_of(point).items()}
     rows = [
-        {
-            "vertex": vertex,
-            "index": index,
-            "status": "completed",
-            "start_delay": row.first_ns / MS,
-            "x_pre_barrier": (row.forwarded_ns - row.begun_ns) / MS,
-            "sync_duration": (row.synced_ns - row.forwarded_ns) / MS,
-            "async_duration": (row.written_ns - row.synced_ns) / MS,
-            "alignment_duration": (row.last_ns - row.first_ns) / MS,
-            "end_to_end_duration": row.acknowledged_ns / MS,
-            "checkpointed_size": written.get((vertex, index), 0),
-        }
-        for (vertex, index), row in found.items()
+        {"vertex": vertex, "index": index, "checkpointed_size": written.get((vertex, index), 0)}
+        | {name: getattr(row, f"{name}_ns") / MS for name in MOMENTS}
+        for (vertex, index), row in moments(history, point).items()
     ]
     return pd.DataFrame(rows) if len(rows) > 1 else None
 
 
 def _graph_of_job(history: History, subtasks: pd.DataFrame) -> JobGraph:
-    vertices = []
-    for vertex in history.vertices:
-        threads = [shares for (name, _), shares in history.threads.items() if name == vertex.name]
-        notes = list(vertex_notes(subtasks, vertex.name))
-        pressed = max((shares.back_pressured for shares in threads), default=None)
-        if threads:
-            busy = max(shares.busy for shares in threads)
-            notes.insert(0, f"busy at most {share_text(busy)}, back-pressured at most {share_text(pressed or 0.0)}")
-        vertices.append(GraphVertex(one_line(vertex.name, 40), vertex.parallelism, tuple(notes), pressed))
-    edges = [
-        GraphEdge(one_line(edge.upstream, 40), one_line(vertex.name, 40), edge.ship)
-        for vertex in history.vertices
-        for edge in vertex.inputs
-    ]
-    return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
+    threads: dict[str, list[ThreadShares]] = {}
+    for (vertex, _), shares in history.threads.items():
+        threads.setdefault(vertex, []).append(shares)
+    loads = {}
+    for vertex, own in threads.items():
+        busy, pressed = max(shares.busy for shares in own), max(shares.back_pressured for shares in own)
+        loads[vertex] = VertexLoad(
+            pressed, f"busy at most {share_text(busy)}, back-pressured at most {share_text(pressed)}"
+        )
+    return _graph(history.vertices, subtasks, loads)
 
 
 def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:

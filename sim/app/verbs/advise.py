@@ -14,13 +14,12 @@ from sim.advice.trials import FAILURES, Failure, TrialRunner
 from sim.app.report.results_page import unknown_values
 from sim.app.verbs.common import (
     SILENT,
+    Displayed,
     Listener,
     OptionError,
     Stopped,
     Work,
     parsed,
-    parts_html,
-    parts_text,
     writable_folder,
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
@@ -55,7 +54,7 @@ class AdvisedJob:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Advised:
+class Advised(Displayed):
     """The result of `advise`: the recommendation and the rows of its trial runs."""
 
     report: Report
@@ -101,11 +100,8 @@ class Advised:
         """Return the advice for `--json`; times in ms, shares between 0 and 1."""
         return self.report.plain()
 
-    def __repr__(self) -> str:
-        return parts_text(self.parts)
-
-    def _repr_html_(self) -> str:
-        return parts_html(self.parts)
+    def _parts(self) -> Sequence[str | TextTable]:
+        return self.parts
 
 
 def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:

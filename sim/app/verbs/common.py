@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from sim.model.units import UnitError
 from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from sim.results.formats import TextTable
@@ -165,25 +167,35 @@ def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(filter(None, [*lines, _left_out(rows)]))
 
 
-def section_html(section: TextTable) -> str:
-    return paragraph(section.title) + table_html(section.header, section.rows)
+class Displayed:
+    """A result that Python consoles show as text, and notebooks as HTML."""
+
+    @abstractmethod
+    def _parts(self) -> Iterable[str | TextTable | pd.DataFrame]:
+        """Return what is shown: texts and tables, of which empty texts are left out."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join(filter(None, map(_text, self._parts())))
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_html, self._parts()))
 
 
-def section_text(section: TextTable) -> str:
-    return "\n".join(filter(None, [section.title, table_text(section.header, section.rows)]))
+def _text(part: str | TextTable | pd.DataFrame) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, tuple):
+        return "\n".join(filter(None, [part.title, table_text(part.header, part.rows)]))
+    return str(part.head(MAX_ROWS))
 
 
-def parts_text(parts: Sequence[str | TextTable]) -> str:
-    """Return texts and tables as plain text, separated by empty lines."""
-    return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in parts)
-
-
-def parts_html(parts: Sequence[str | TextTable]) -> str:
-    """Return texts and tables as HTML; a text of several lines is preformatted."""
-    return "".join(
-        section_html(part) if not isinstance(part, str) else preformatted(part) if "\n" in part else paragraph(part)
-        for part in parts
-    )
+def _html(part: str | TextTable | pd.DataFrame) -> str:
+    """Return a part as HTML; a text of several lines is preformatted."""
+    if isinstance(part, str):
+        return preformatted(part) if "\n" in part else paragraph(part)
+    if isinstance(part, tuple):
+        return paragraph(part.title) + table_html(part.header, part.rows)
+    return str(part.to_html(index=False, max_rows=MAX_ROWS))
 
 
 def paragraph(text: str) -> str:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sim.app.verbs.common import (
     SILENT,
+    Displayed,
     Listener,
     Stopped,
     Work,
-    parts_html,
-    parts_text,
     writable_folder,
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
@@ -64,7 +63,7 @@ class DiffRequest:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Diff:
+class Diff(Displayed):
     """The result of `diff`: differing inputs and their effect on results."""
 
     verdict: str
@@ -82,11 +81,8 @@ class Diff:
     def has_violations(self) -> bool:
         return bool((self.table["violations"] > 0).any()) if len(self.table) else False
 
-    def __repr__(self) -> str:
-        return parts_text(self.parts)
-
-    def _repr_html_(self) -> str:
-        return parts_html(self.parts)
+    def _parts(self) -> Sequence[str | TextTable]:
+        return self.parts
 
 
 @with_all_options(DiffOptions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, preformatted
+from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Stopped, Work
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
 from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_all_options
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(Displayed):
     """Explanations of one or more checkpoints, simulated or real."""
 
     text: str  # 80 columns, as `ckptsim explain` prints it
@@ -59,50 +59,32 @@ class Explanation:
     @property
     def parts(self) -> pd.DataFrame:
         """Return a row per part of the critical path: strategy, checkpoint, part, place, begin_ms, duration_ms, cause."""
-        return self._frame(
-            "parts",
-            lambda part: {
-                "part": part["part"],
-                "place": part["place"],
-                "begin_ms": part["begin_ns"] / 1e6,
-                "duration_ms": part["duration_ns"] / 1e6,
-                "cause": part["cause"],
-            },
-        )
+        return self._table("parts", {"begin_ns": "begin_ms", "duration_ns": "duration_ms"})
 
     @property
     def what_if(self) -> pd.DataFrame:
         """Return a row per change: the rest of the path [ms] and, after `verify`, the simulated duration [ms]."""
-        names = {"rest_of_path_ns": "rest_of_path_ms", "simulated_duration_ns": "simulated_ms"}
-        return self._frame(
-            "what_if",
-            lambda row: (
-                {"change": row["change"]}
-                | {new: None if row[old] is None else row[old] / 1e6 for old, new in names.items() if old in row}
-            ),
-        )
+        return self._table("what_if", {"rest_of_path_ns": "rest_of_path_ms", "simulated_duration_ns": "simulated_ms"})
 
     @property
     def facts(self) -> list[dict[str, Any]] | Mapping[str, Any]:
         """Return what `--json` prints: the records of a simulation, or the history of a real job."""
         return self.records if self.history is None else self.history
 
-    def _frame(self, key: str, values: Callable[[dict[str, Any]], dict[str, Any]]) -> pd.DataFrame:
+    def _table(self, key: str, in_ms: Mapping[str, str]) -> pd.DataFrame:
+        """Return the rows `key` of all records.  `in_ms`: columns in ns -> their names in ms."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {"strategy": record["strategy"], "checkpoint": record["checkpoint"], **values(row)}
-                for record in self.records
-                for row in record[key]
-            ]
+        found = pd.DataFrame(
+            {"strategy": record["strategy"], "checkpoint": record["checkpoint"], **row}
+            for record in self.records
+            for row in record[key]
         )
+        times = [name for name in in_ms if name in found]
+        return found.assign(**{name: found[name] / 1e6 for name in times}).rename(columns=in_ms)
 
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return preformatted(self.text)
+    def _parts(self) -> list[str]:
+        return [self.text]
 
 
 # ---- `explain` of simulated runs: each is run again with observers attached, and its checkpoints are explained.

@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from sim.app.verbs.common import (
-    MAX_ROWS,
     SILENT,
+    Displayed,
     Listener,
     Picture,
     Stopped,
     Work,
-    paragraph,
-    section_html,
-    section_text,
     writable_folder,
 )
 from sim.app.verbs.findings import (
@@ -44,6 +41,7 @@ from sim.studies.sweeps.sweep_file import Definition, Question, define, varied_s
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sim.results.formats import TextTable
     from sim.studies.cells import Row
     from sim.studies.plan import Cell
     from sim.studies.progress import Watch
@@ -55,7 +53,7 @@ MAX_LISTED = 10
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Sweep(SweepResult):
+class Sweep(Displayed, SweepResult):
     """The result of `sweep`; displays the answer, or the rows if the file asks no question."""
 
     def picture(self) -> Picture:
@@ -65,16 +63,6 @@ class Sweep(SweepResult):
         if drawn is None:
             raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
         return Picture(still(drawn), self.definition.text or self.definition.name)
-
-    def __repr__(self) -> str:
-        if not self.sections:
-            return str(self.results.head(MAX_ROWS))
-        return "\n\n".join(["\n".join(self._before), *map(section_text, self.sections), *self._after])
-
-    def _repr_html_(self) -> str:
-        if not self.sections:
-            return str(self.results.to_html(index=False, max_rows=MAX_ROWS))
-        return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
 
     @property
     def known_issues(self) -> list[dict[str, Any]]:
@@ -93,15 +81,12 @@ class Sweep(SweepResult):
             "rows": json.loads(self.results.to_json(orient="records")),  # NaN becomes null
         }
 
-    @property
-    def _before(self) -> list[str]:
-        """Return the texts before the answer: the question, and remarks about job and load."""
-        return [text for text in (self.definition.text, *self.findings) if text]
-
-    @property
-    def _after(self) -> list[str]:
+    def _parts(self) -> Sequence[str | TextTable | pd.DataFrame]:
+        """Return the question, remarks about job and load, the answer, and what it leaves out."""
+        if not self.sections:
+            return [self.results]
         counted = "" if self.failed.empty else self.counted
-        return [text for text in (self.sentence, self.left_out, counted) if text]
+        return [self.definition.text, *self.findings, *self.sections, self.sentence, self.left_out, counted]
 
 
 @dataclass(frozen=True, slots=True)

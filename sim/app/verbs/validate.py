@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from sim.app.verbs.common import MAX_ROWS, SILENT, Listener, Stopped, Work, paragraph
+from sim.app.verbs.common import SILENT, Displayed, Listener, Stopped, Work
 from sim.app.verbs.options import FilePath, ValidateOptions, with_all_options
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
@@ -79,7 +79,7 @@ _STOPPED = "nothing is kept"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Validation:
+class Validation(Displayed):
     """The result of `validate`: observed and predicted values of recordings."""
 
     judged: Mapping[str, Judgement]  # by unique name of the recording
@@ -114,17 +114,11 @@ class Validation:
         """Return what `--json` prints: a record per row of the table; `observed` and `predicted` are {p10, p50, p90}."""
         return [_record(row) for row in self.table.to_dict("records")]
 
-    def __repr__(self) -> str:
-        return f"{self._head()}\n{self.summary.head(MAX_ROWS).to_string(index=False)}" if self.judged else self._head()
-
-    def _repr_html_(self) -> str:
-        rows = self.summary.round(3).to_html(index=False, max_rows=MAX_ROWS) if self.judged else ""
-        return paragraph(self._head()) + rows
-
-    def _head(self) -> str:
+    def _parts(self) -> list[str | pd.DataFrame]:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
         count = f"{len(self.judged)} recording{'' if len(self.judged) == 1 else 's'}"
-        return f"{count}{skipped}: predictions from the configuration alone, compared with observations"
+        head = f"{count}{skipped}: predictions from the configuration alone, compared with observations"
+        return [head, *([self.summary.round(3)] if self.judged else [])]
 
 
 @with_all_options(ValidateOptions)

@@ -444,6 +444,8 @@ SLOW_CHECKPOINT_FACTOR = 1.5
 class MissingCheckpointError(PrintableError, LookupError):
     """There is no such checkpoint to explain."""
 
+    exit_code = 2
+
 
 @dataclass(frozen=True, slots=True)
 class SplitHistory:

@@ -114,6 +114,8 @@ _MAX_NAMED = 5  # number of mistakes in one message
 class RecordingError(PrintableError, ValueError):
     """The file is not a readable recording."""
 
+    exit_code = 3
+
 
 def parse(path: Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Any:
     """Return the JSON of a file, compressed or not."""

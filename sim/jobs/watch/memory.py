@@ -73,6 +73,8 @@ each source, `busy` and `pressed` are shares of the time of each vertex's thread
 class MemoryFileError(Exception):
     """A file of the folder was not written by watch, or is damaged."""
 
+    exit_code = 3
+
 
 def lock_folder(folder: Path, warn: Callable[[str], object]) -> AbstractContextManager[None]:
     """Lock the folder for this process.  Raises `FolderInUseError` if another process has it locked."""

@@ -73,6 +73,8 @@ def _is_title(key: str, value: Any) -> bool:
 class UnknownKeyError(PrintableError, LookupError):
     """An unknown key.  The message names similar ones."""
 
+    exit_code = 2
+
 
 @dataclass(frozen=True, slots=True)
 class KeyReference:

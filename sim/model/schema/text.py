@@ -56,6 +56,8 @@ class Problem:
 class ScenarioError(PrintableError):
     """The errors in a scenario file, one per line."""
 
+    exit_code = 3
+
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
         super().__init__(self.problems)

@@ -121,6 +121,8 @@ def ignore_row(row: Row) -> None:
 class TooManyFailuresError(RuntimeError):
     """Raised when more cells failed than allowed.  Finished rows are stored."""
 
+    exit_code = 4
+
 
 def sweep(
     planned: Sequence[Cell],

@@ -33,6 +33,8 @@ exec "{java}" "$@"
 class MissingDependencyError(RuntimeError):
     """Raised if a program that Spark needs is missing on this machine."""
 
+    exit_code = 5
+
 
 def find() -> Path | None:
     """Return a recent enough `java` from JAVA_HOME, PATH or the `java` extra, in this order, or None."""
@@ -113,6 +115,8 @@ _OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours
 
 class MasterError(ValueError):
     """Raised for an unknown master or an invalid setting."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)

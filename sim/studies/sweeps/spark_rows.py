@@ -64,6 +64,8 @@ _RAISED = re.compile(
 class ClusterError(RuntimeError):
     """The cluster is gone or cannot run anything; finished rows are kept.  One line."""
 
+    exit_code = 4
+
 
 def rows_on(
     spark: Any,

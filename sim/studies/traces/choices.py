@@ -18,6 +18,8 @@ MEANINGS = ("rates", "arrivals", "speeds", "failures")
 class ChoiceError(PrintableError, ValueError):
     """Raised for invalid or conflicting options."""
 
+    exit_code = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:

@@ -67,6 +67,8 @@ GZIP = b"\x1f\x8b"
 class TraceFileError(PrintableError, ValueError):
     """Raised if reading cannot continue.  Rows before are valid."""
 
+    exit_code = 3
+
 
 class TraceLine(NamedTuple):
     """A line of a file."""

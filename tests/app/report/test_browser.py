@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sim.app.report.figures import SampledQueues, lines, one_checkpoint
+from sim.app.report.figures import SampledQueues, lines, one_checkpoint, with_moments
 from sim.results.page import Block, Page, html
 from tests.app.report.test_one_checkpoint import GRAPH, subtask
 from tests.browser import Key, Mouse, browser, needs_browser
@@ -35,7 +35,7 @@ def page(tmp_path_factory):
     blocks = [
         Block("Lag", chart=lines(curves, "seconds", end_s=2.0, failures=[0.5]), caption="Lag."),
         Block("Queues", chart=lines(curves, "bytes", end_s=2.0), caption="Queues."),
-        Block("One", chart=one_checkpoint(pd.DataFrame(rows), "it", GRAPH, queues), caption="One."),
+        Block("One", chart=one_checkpoint(with_moments(pd.DataFrame(rows)), "it", GRAPH, queues), caption="One."),
     ]
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(html(Page("It", "", "", blocks)))

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from sim.app.report.figures import SampledQueues, one_checkpoint
+from sim.app.report.figures import SampledQueues, one_checkpoint, with_moments
 from sim.app.report.job_graph import GraphEdge, GraphVertex, JobGraph, places
 
 
@@ -43,7 +43,7 @@ def rows():
 
 def test_bars_follow_one_another(rows):
     """Their ends are the moments of the subtask."""
-    join = one_checkpoint(rows, "it").of(0, "box").query("y == 3.65")
+    join = one_checkpoint(with_moments(rows), "it").of(0, "box").query("y == 3.65")
 
     assert list(join["series"]) == ["until its first barrier", "alignment", "synchronous", "asynchronous"]
     assert list(join["x2"]) == [8.0, 28.0, 29.0, 39.0]
@@ -52,14 +52,14 @@ def test_bars_follow_one_another(rows):
 def test_an_unaligned_alignment_is_no_wait_for_it(rows):
     """It goes on beside the snapshot, which had begun with the first barrier."""
     rows.loc[4, "async_duration"] = 31.0
-    join = one_checkpoint(rows, "it", GRAPH).scrub["tasks"][-1]
+    join = one_checkpoint(with_moments(rows), "it", GRAPH).scrub["tasks"][-1]
 
     assert (join["first"], join["last"], join["begun"]) == (8.0, 28.0, 8.0)
 
 
 def test_a_subtask_reads_as_its_exchange_says(rows):
     """Forward: its neighbour; all others: everything."""
-    tasks = {task["name"]: task for task in one_checkpoint(rows, "it", GRAPH).scrub["tasks"]}
+    tasks = {task["name"]: task for task in one_checkpoint(with_moments(rows), "it", GRAPH).scrub["tasks"]}
 
     assert [task["reads"] for task in tasks.values()] == [[], [], [[0, 1]], [[1, 2]], [[0, 2], [2, 4]]]
 
@@ -72,7 +72,9 @@ def test_a_vertex_stands_below_what_it_reads():
 
 
 def test_queues_are_those_of_their_sample(rows):
-    scrub = one_checkpoint(rows, "it", GRAPH, SampledQueues([-5.0, 10.0], [["a", "b", "c"], ["d", "e", "f"]])).scrub
+    scrub = one_checkpoint(
+        with_moments(rows), "it", GRAPH, SampledQueues([-5.0, 10.0], [["a", "b", "c"], ["d", "e", "f"]])
+    ).scrub
 
     assert scrub["queues"] == {"at_ms": [-5.0, 10.0], "words": [["a", "b", "c"], ["d", "e", "f"]]}
 
@@ -80,4 +82,4 @@ def test_queues_are_those_of_their_sample(rows):
 def test_a_declined_subtask_is_not_drawn(rows):
     rows.loc[1, "status"] = "pending"
 
-    assert one_checkpoint(rows, "it").panels[0].y.names == ("src[0]", "fast[0]", "fast[1]", "join[0]")
+    assert one_checkpoint(with_moments(rows), "it").panels[0].y.names == ("src[0]", "fast[0]", "fast[1]", "join[0]")

@@ -71,7 +71,7 @@ def test_the_span_of_a_trace_stands_before_and_in_the_answer(both_ways, tmp_path
     span = "day.csv: 24 h, 1,440 rows, times in epoch milliseconds; 2 windows of 3 s; 2 runs, 1 of them without checkpoints"
 
     assert span == done.stderr.splitlines()[1], "below the axes"
-    assert ["At which time of the day?", span] == repr(swept).splitlines()[:3:2], "the axes are between them"
+    assert ["At which time of the day?", span] == repr(swept).split("\n\n")[:3:2], "the axes are between them"
     assert span in swept._repr_html_()
     for way in ("command", "python"):
         assert span in (tmp_path / way / "kept" / "answer.json").read_text()

@@ -1,34 +1,15 @@
-"""The errors that say themselves what is wrong are named by where they live: a name that leads nowhere would be a traceback."""
+"""Errors that a user can correct have an exit code."""
 
 import importlib
 import pkgutil
 
-import pytest
-
 import sim
-from sim.app.cli.errors import EXIT_CODES, Code, UserError
+from sim.app.cli.errors import Code, UserError
+from sim.app.verbs.common import OptionError
 from sim.model.text import PrintableError
 
-
-@pytest.mark.parametrize("name", EXIT_CODES)
-def test_every_name_is_an_error(name):
-    """The class stands where its name says."""
-    module, _, kind = name.rpartition(".")
-    error = getattr(importlib.import_module(module), kind)
-
-    assert issubclass(error, Exception)
-    assert name == f"{error.__module__}.{error.__qualname__}"
-    assert EXIT_CODES[name] in set(Code)
-
-
 # Errors of one part of a file or question: who reads the whole says where they stand.
-PLACED_BY_THE_READER = {
-    "MonitoringError",
-    "NotRecordsError",
-    "TraceError",
-    "MeasureError",
-    "WindowError",
-}
+PLACED_BY_THE_READER = {"MonitoringError", "NotRecordsError", "TraceError", "MeasureError", "WindowError"}
 
 
 def subclasses(kind):
@@ -42,13 +23,11 @@ def test_every_error_for_users_has_an_exit_code():
     for info in pkgutil.walk_packages(sim.__path__, "sim."):
         if "__main__" not in info.name and "spark" not in info.name:
             importlib.import_module(info.name)
-    readable = [error for error in subclasses(PrintableError) if error.__module__.startswith("sim.")]
-    without = [
-        error.__qualname__
-        for error in readable
-        if not issubclass(error, UserError)
-        and not any(f"{kind.__module__}.{kind.__qualname__}" in EXIT_CODES for kind in error.__mro__)
-    ]
+    found = {
+        error.__qualname__: getattr(error, "exit_code", None)
+        for error in subclasses(PrintableError)
+        if error.__module__.startswith("sim.") and not issubclass(error, UserError | OptionError)
+    }
 
-    assert len(readable) > 5
-    assert sorted(PLACED_BY_THE_READER) == sorted(without)
+    assert set(PLACED_BY_THE_READER) == {name for name, code in found.items() if code is None}
+    assert {Code.USAGE, Code.INVALID_INPUT, Code.CELLS_FAILED} == {Code(code) for code in found.values() if code}
