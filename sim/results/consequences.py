@@ -39,10 +39,15 @@ def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return (checkpoints["savepointFormat"] == "").to_numpy()
 
 
+def job_of(table: pd.DataFrame) -> pd.Series[int]:
+    """Return the number of the job instance of each row, which is 0 if the run has only one."""
+    return table["x_job"] if "x_job" in table else pd.Series(0, table.index)
+
+
 def has_savepoints(run: Tables) -> bool:
     """Return whether a savepoint of the run completed or failed."""
     rows = run["checkpoints"]
-    return bool(((rows["status"] != "IN_PROGRESS").to_numpy() & ~is_periodic(rows)).any())
+    return bool((rows["status"] != "IN_PROGRESS")[~is_periodic(rows)].any())
 
 
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -50,14 +55,11 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
     The only checkpoint of a run does not count, because it is unknown whether later ones would be smaller.
     """
-    found = np.zeros(len(checkpoints), dtype=bool)
-    job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
+    found, job = np.zeros(len(checkpoints), dtype=bool), job_of(checkpoints).to_numpy()
     candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
-    trigger = checkpoints["trigger_timestamp"].to_numpy(dtype=float)
-    ended = trigger + checkpoints["end_to_end_duration"].to_numpy(dtype=float)
-    in_flight = checkpoints["persisted_data"].to_numpy(dtype=float)
-    written = checkpoints["checkpointed_size"].to_numpy(dtype=float) - in_flight
-    referred = checkpoints["state_size"].to_numpy(dtype=float) - in_flight
+    columns = ["trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size", "state_size"]
+    trigger, duration, in_flight, written, referred = checkpoints[columns].to_numpy(dtype=float).T
+    ended, written, referred = trigger + duration, written - in_flight, referred - in_flight
     is_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referred)
     jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
     later = candidates.copy()
@@ -117,25 +119,24 @@ def late_triggers(
 
     `runs`: replications of one strategy.
     """
-    gaps_of_runs, durations, failures = [], [], []
-    for run in runs:
-        rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
-        jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
-        gaps_of_runs.append(rows["trigger_timestamp"].diff()[jobs == jobs.shift()])
-        durations.append(rows["end_to_end_duration"])
-        failures.append(rows["failure_message"])
-    gaps = pd.concat(gaps_of_runs).dropna()
+    rows = pd.concat(
+        [
+            rows[is_periodic(rows)].assign(x_job=job_of(rows), run=number)
+            for number, rows in enumerate(run["checkpoints"] for run in runs)
+        ]
+    ).sort_values("trigger_timestamp")
+    gaps = rows.groupby(["run", "x_job"])["trigger_timestamp"].diff().dropna()
     if (
         interval_ms < _SHORTEST_MS
         or len(gaps) < _MIN_GAPS_FOR_MEDIAN
         or (median := float(gaps.median())) <= _LATE_FACTOR * interval_ms
     ):
         return None
-    taken_ms = float(pd.concat(durations).median())
+    taken_ms = float(rows["end_to_end_duration"].median())
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
     elif taken_ms > max_concurrent * max(interval_ms, median - interval_ms):  # otherwise restarts delay the triggers
-        expired = pd.concat(failures) == EXPIRED
+        expired = rows["failure_message"] == EXPIRED
         why = "each waits " + (
             "until the one before expires"
             if 2 * expired.sum() > len(expired)
@@ -164,49 +165,40 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
 def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     """Return the longest savepoint of a run that completed or failed, or None if there is none, or checkpoints take nearly as long."""
     rows = run["checkpoints"]
-    done = rows[rows["status"].isin(["COMPLETED", "FAILED"]).to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
+    done = rows[rows["status"].isin(["COMPLETED", "FAILED"]) & ~is_periodic(rows)]
     if done.empty:
         return None
-    row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
-    is_usual = is_periodic(rows) & ~first_uploads(rows)
-    others = rows.loc[is_usual, "end_to_end_duration"]
-    if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * others.max() if len(others) else 0.0):
+    row = done.iloc[int(done["end_to_end_duration"].argmax())]
+    usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
+    began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
+    longest_ms = usual["end_to_end_duration"].max()  # NaN: there is no checkpoint
+    if took_ms < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
-    began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
-    is_alone = (
-        0 < interval_ms < ended - began
-        and not ((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).any()
-    )
+    ended_ms = began_ms + took_ms
     found = LongSavepoint(
         int(row["id"]),
         str(row["savepointFormat"]).lower(),
-        float(row["end_to_end_duration"]),
+        took_ms,
         float(row["checkpointed_size"]),
-        float(rows.loc[is_usual & (rows["status"] == "COMPLETED").to_numpy(), "checkpointed_size"].median()),
-        is_alone,
+        float(usual.loc[usual["status"] == "COMPLETED", "checkpointed_size"].median()),
+        0 < interval_ms < took_ms and not triggers_ms.between(began_ms, ended_ms, inclusive="neither").any(),
         failed=row["status"] == "FAILED",
     )
-    if not is_alone:
+    later = rows[is_periodic(rows) & (triggers_ms >= ended_ms)].sort_values("trigger_timestamp")
+    ends_ms = later["trigger_timestamp"] + later["end_to_end_duration"]
+    waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
+    # false for NaN too: the previous checkpoint has no end
+    following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
+    if not found.is_alone or following < _MIN_FOLLOWING:
         return found
-    later = rows[is_periodic(rows) & (rows["trigger_timestamp"] >= ended).to_numpy()].sort_values("trigger_timestamp")
-    ends, following = [ended], 0
-    for triggered, took in zip(later["trigger_timestamp"], later["end_to_end_duration"], strict=True):
-        if (
-            not triggered - ends[-1] <= _MAX_WAIT_SHARE * interval_ms
-        ):  # false for NaN too: the previous checkpoint has no end
-            break
-        ends.append(triggered + took)
-        following += 1
-    if following < _MIN_FOLLOWING:
-        return found
-    until = np.nanmax(ends)
-    seconds, lags = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
-    lag, before = lags[(seconds >= began) & (seconds <= until)].max(), lags[seconds < began].max()
+    until_ms = np.nanmax(ends_ms[:following])
+    times_ms, lags_ms = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
+    lag_ms, before_ms = lags_ms[times_ms.between(began_ms, until_ms)].max(), lags_ms[times_ms < began_ms].max()
     return found._replace(
         following=following,
-        followed_ms=float(until - ended),
-        decide_median=2 * following > len(others.dropna()),
-        lag_ms=float(lag) if lag > max(_SHORTEST_MS, 0.0 if math.isnan(before) else before) else 0.0,
+        followed_ms=float(until_ms - ended_ms),
+        decide_median=2 * following > usual["end_to_end_duration"].count(),
+        lag_ms=float(lag_ms) if lag_ms > max(_SHORTEST_MS, np.nan_to_num(before_ms)) else 0.0,
     )
 
 
@@ -424,34 +416,17 @@ class Consequences:
         "columns whose value is a bound, 'more than': what they measure had not ended when the run did"
     )
 
-    def restart_cost(self, population: Population) -> RestartCost:
-        """Return what a restart of this population costs (FAILURES or PLANNED)."""
-        prefix, count = ("planned_", self.planned_restarts) if population is Population.PLANNED else ("", self.failures)
-        downtime, replayed, caught_up = (float(getattr(self, prefix + column)) for column in _COST_COLUMNS)
-        bounds = frozenset(column for column in _COST_COLUMNS if prefix + column in self.unfinished.split())
-        return RestartCost(count, downtime, replayed, caught_up, bounds)
+    def is_bound(self, column: str) -> bool:
+        """Return whether the value of a column is a lower bound."""
+        return column in self.unfinished.split()
+
+    def ms_text(self, column: str) -> str:
+        """Return the value of a column, e.g. ``40 s``, or ``more than 40 s`` for a lower bound."""
+        return ("more than " if self.is_bound(column) else "") + ms_text(getattr(self, column))
 
     @property
     def nothing_happened(self) -> bool:
         return not self.commits and not self.restarts
-
-
-_COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
-
-
-@dataclass(frozen=True, slots=True)
-class RestartCost:
-    """Medians over the restarts of one population."""
-
-    count: float  # per run
-    downtime_ms: float
-    replayed_records: float
-    caught_up_ms: float
-    bounds: frozenset[str]  # columns whose value is "more than"
-
-    def text(self, column: str) -> str:
-        """Return the value of a column, e.g. ``40 s``, or ``more than 40 s`` for a lower bound."""
-        return _bounded(getattr(self, column), is_bound=column in self.bounds)
 
 
 def consequences(
@@ -525,13 +500,19 @@ _RESTART_PHASES = (
 )
 
 
-def distinct_failures(recoveries: pd.DataFrame) -> pd.DataFrame:
+def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in the order in which the JobManager learns of them; of tasks that fail at the same instant, only the last.
 
     One restart serves them all: four subtasks whose restore fails are one failure of the job.
+
+    Further columns: `up`, when the job runs again, maybe by a later restart (-1: never), and `outage`, a number that
+    failures share with those that interrupt their restart.
     """
     ordered = recoveries.sort_values(["detected", "failed"], kind="stable")
-    return ordered.drop_duplicates("failed", keep="last")
+    rows = ordered.drop_duplicates("failed", keep="last")
+    running = rows["running"]
+    ran_before = running.shift(fill_value=0.0) >= 0
+    return rows.assign(up=running.where(running >= 0).bfill().fillna(-1.0), outage=ran_before.cumsum())
 
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
@@ -540,15 +521,15 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
     `runs`: replications by label of the strategy.
     """
     found: list[tuple[float, str, str, pd.Series[float], npt.NDArray[np.float64]]] = []
-    for name, tables in runs.items():
-        for rows in (distinct_failures(run["recoveries"]) for run in tables):
-            for _, attempts in rows.groupby(_begins_restart(rows).cumsum()):
-                last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
-                moments = last[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
-                spent = np.array([moments[0] - attempts["failed"].min(), *np.diff(moments)])
-                if (spent >= 0).all():
-                    cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                    found.append((spent.sum(), name, cause, last[["restored_bytes", "recovered_bytes"]], spent))
+    failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
+    for name, rows in failures:
+        for _, attempts in rows.groupby("outage"):
+            last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
+            moments = last[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
+            spent = np.diff(moments, prepend=attempts["failed"].min())
+            if (spent >= 0).all():
+                cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
+                found.append((spent.sum(), name, cause, last[["restored_bytes", "recovered_bytes"]], spent))
     if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
     downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
@@ -559,9 +540,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
             f"{bytes_text(recovered_bytes)} of in-flight data are recovered, whose records are processed before"
         )
     read_text = f" ({', and '.join(read)})" if read else ""
-    is_open = any(
-        (_with_end_of_downtime(run["recoveries"])["up"] < 0).any() for tables in runs.values() for run in tables
-    )
+    is_open = any((rows["up"] < 0).any() for _, rows in failures)
     which = "longest downtime that ended" if is_open else "longest downtime"
     return (
         f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
@@ -590,11 +569,10 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
     and the records that its attempts replay are added.  When such a restart has caught up, sources may be only where they
     were at the last failure, so that the time is a lower bound unless their lag rose and is what it was before the first.
     """
-    rows = _with_end_of_downtime(distinct_failures(recoveries))
+    rows = _failures(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
-    begins = _begins_restart(rows) | (is_planned != is_planned.shift())
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
-    for _, attempts in rows.groupby(begins.cumsum()):
+    for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
         first, failed_ms = attempts.iloc[0], float(attempts["failed"].min())
         up_ms, caught_ms = float(first["up"]), float(caught_up_ms[attempts.index[0]])
         lags = [series.loc[series["time"] * 1e3 <= ms, "lag"].max() for ms in (failed_ms, caught_ms)]
@@ -610,11 +588,6 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
         )
 
 
-def _begins_restart(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether the job ran before each failure; else its attempt belongs to the restart that the failure interrupts."""
-    return rows["running"].shift(fill_value=0.0) >= 0
-
-
 def _attempts(restarts: Sequence[_Restart]) -> int:
     return sum(restart.attempts for restart in restarts)
 
@@ -628,11 +601,8 @@ def _replayed(restarts: Sequence[_Restart]) -> float:
 
 
 def _median(lasted: Sequence[_Lasted]) -> Duration:
-    times, ended = (
-        np.array([time for time, _ in lasted], dtype=float),
-        np.array([over for _, over in lasted], dtype=bool),
-    )
-    return median_of_few(times[ended], times[~ended])
+    times, ended = np.array(lasted, dtype=float).reshape(-1, 2).T
+    return median_of_few(times[ended > 0], times[ended == 0])
 
 
 def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
@@ -660,15 +630,14 @@ def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
     """Return the total time from failures until the job has caught up.  Overlapping times count once."""
-    total = 0.0
+    disturbed: list[float] = []
     for run, duration_ms in zip(runs, durations_ms, strict=True):
-        rows = distinct_failures(run["recoveries"])
+        rows = _failures(run["recoveries"])
         # a restart that another one interrupts has caught up when that one has
         rows = rows.assign(end=rows["caught_up"].where(rows["caught_up"] >= 0).bfill()).sort_values("failed")
-        failures = [*rows["failed"], duration_ms]
-        for end, failed, following in zip(rows["end"], failures, failures[1:], strict=False):
-            total += min(following, following if math.isnan(end) else end) - failed
-    return total
+        following = np.append(rows["failed"].to_numpy()[1:], duration_ms)
+        disturbed += (np.fmin(following, rows["end"]) - rows["failed"]).tolist()
+    return sum(disturbed)
 
 
 def consequences_texts(
@@ -701,6 +670,7 @@ def consequences_texts(
 
 
 _COLUMNS = columns_of(Consequences)
+_COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
 
 
 class _Line(NamedTuple):
@@ -717,54 +687,37 @@ class _Line(NamedTuple):
         own = _COLUMNS[name]
         if own.smallest_sample > 1 and not own.has_sample({"commits": self.row.commits * self.runs}):
             return MISSING
-        return (
-            "at once"
-            if self.at_once
-            else _bounded(getattr(self.row, name), is_bound=name in self.row.unfinished.split())
-        )
+        return "at once" if self.at_once else self.row.ms_text(name)
 
     def cost_text(self, name: str, of_dead: str) -> str:
         if _died(self.row) and not self.row.failures:
             return of_dead
-        cost = self.row.restart_cost(Population.FAILURES)
-        return _caught_up(self.label, cost, self.behind) if name == "caught_up_ms" else cost.text(name)
+        return _cost_text(self.label, self.row, name, self.behind)
 
 
-def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
-    return "not in this run" if label in behind and "caught_up_ms" in cost.bounds else cost.text("caught_up_ms")
+def _cost_text(label: str, row: Consequences, column: str, behind: Collection[str]) -> str:
+    never = column.endswith("caught_up_ms") and label in behind and row.is_bound(column)
+    return "not in this run" if never else row.ms_text(column)
 
 
 def planned_restarts_table(
     labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()
 ) -> TextTable | None:
     """Return the costs of planned restarts, a row per strategy with planned restarts, or None if there are none."""
-    costs = [
-        (label, cost)
-        for label, row in zip(labels, rows, strict=True)
-        if (cost := row.restart_cost(Population.PLANNED)).count
-    ]
-    if not costs:
-        return None
-    header = ["strategy", "restarts", *(_COLUMNS[name].heading for name in _COST_COLUMNS)]
-    return TextTable(
-        "Planned restarts (rescales, and jobs that start from a snapshot)",
-        header,
+    found = [
         [
-            [
-                label,
-                count_text(cost.count),
-                cost.text("downtime_ms"),
-                count_text(cost.replayed_records),
-                _caught_up(label, cost, behind),
-            ]
-            for label, cost in costs
-        ],
-    )
-
-
-def _with_end_of_downtime(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `up`: when the job runs again after each failure, maybe by a later restart; negative: never."""
-    return rows.assign(up=rows["running"].where(rows["running"] >= 0).bfill().fillna(-1.0))
+            label,
+            count_text(row.planned_restarts),
+            _cost_text(label, row, "planned_downtime_ms", behind),
+            count_text(row.planned_replayed_records),
+            _cost_text(label, row, "planned_caught_up_ms", behind),
+        ]
+        for label, row in zip(labels, rows, strict=True)
+        if row.planned_restarts
+    ]
+    header = ["strategy", "restarts", *(_COLUMNS[name].heading for name in _COST_COLUMNS)]
+    title = "Planned restarts (rescales, and jobs that start from a snapshot)"
+    return TextTable(title, header, found) if found else None
 
 
 def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
@@ -773,7 +726,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
         (name, row)
         for name, tables in runs.items()
         for run in tables
-        for row in _with_end_of_downtime(distinct_failures(run["recoveries"])).to_dict("records")
+        for row in _failures(run["recoveries"]).to_dict("records")
     ]
     per_strategy = Counter(name for name, _ in rows)
     if (
@@ -814,50 +767,68 @@ def consequences_sentence(
     strategies that cannot keep up even before a restart.
     """
     alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
-    population = Population.FAILURES if any(row.failures for _, row in alive) else Population.PLANNED
-    compared = [(label, row, row.restart_cost(population)) for label, row in alive]
-    compared = [line for line in compared if line[2].count]
+    what, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
+    compared = [_Compared(label, row, prefix) for label, row in alive if prefix or row.failures]
     if len(compared) < 2:
         return ""
-    what = "failure" if population is Population.FAILURES else "planned restart"
-    ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
+    ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.cost[1]))
     best, worst = ranked[0], _most_alike(ranked)
-    if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01:
-        ranked = sorted(compared, key=lambda line: line[2].replayed_records)
+    if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
+        ranked = sorted(compared, key=lambda line: line.cost[1])
         best, worst = ranked[0], _most_alike(ranked)
-        if worst[2].replayed_records <= 1.1 * best[2].replayed_records:
-            return (
-                ""
-                if _may_differ([cost for *_, cost in compared])
-                else f"A {what} stops the job and replays as much under all of them."
-            )
-    also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
+        if worst.cost[1] <= 1.1 * best.cost[1]:
+            may_differ = any(line.bounds for line in compared) or _differ([line.cost[0] for line in compared])
+            return "" if may_differ else f"A {what} stops the job and replays as much under all of them."
+    also = " and ".join(line.label for line in (worst, best) if line.label in overloaded)
     also = (
         f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone."
         if also
         else ""
     )
-    return f"After a {what} {_cost_sentence(*worst, population)}; {_cost_sentence(*best, population)}.{also}"
+    return f"After a {what} {worst}; {best}.{also}"
 
 
-def _most_alike(ranked: Sequence[tuple[str, Consequences, RestartCost]]) -> tuple[str, Consequences, RestartCost]:
+class _Compared(NamedTuple):
+    """A strategy in the comparison of the costs of failures, or of planned restarts (`prefix` "planned_")."""
+
+    label: str
+    row: Consequences
+    prefix: str
+
+    @property
+    def cost(self) -> tuple[float, float, float]:
+        """Return downtime [ms], replayed records and time until caught up [ms]: medians over the restarts."""
+        downtime, replayed, caught_up = (float(getattr(self.row, self.prefix + name)) for name in _COST_COLUMNS)
+        return downtime, replayed, caught_up
+
+    @property
+    def bounds(self) -> list[str]:
+        return [name for name in _COST_COLUMNS if self.row.is_bound(self.prefix + name)]
+
+    def __str__(self) -> str:
+        """Return a clause: replayed records (median of the population), and lag and disturbance by all restarts."""
+        row, others = self.row, 0 if self.prefix else self.row.planned_restarts
+        counted = (
+            f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
+        )
+        return (
+            f"{self.label} replays {count_text(self.cost[1])} records, lags by up to {ms_text(1e3 * row.lag_s)} and is disturbed "
+            f"{100 * row.disturbed_share:.0f} % of the time{counted}"
+        )
+
+
+def _most_alike(ranked: Sequence[_Compared]) -> _Compared:
     """Return the last row, or of rows equal to it, the one whose label has most parts in common with the first row's.
 
     Differences in the label that have no effect would be misleading in a comparison of the two.
     """
-    last, parts = ranked[-1], set(ranked[0][0].split(", "))
-    equals = [line for line in ranked[1:] if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
-    return max(equals, key=lambda line: len(parts & set(line[0].split(", "))))
 
+    def effect(line: _Compared) -> tuple[object, ...]:
+        return line.row.disturbed_share, line.cost, line.bounds
 
-def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population: Population) -> str:
-    """Return a clause on a strategy: replayed records (median of the population), and lag and disturbance by all restarts."""
-    replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
-    others = row.planned_restarts if population is Population.FAILURES else 0
-    counted = (
-        f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
-    )
-    return f"{label} replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time{counted}"
+    parts = set(ranked[0].label.split(", "))
+    equals = [line for line in ranked[1:] if effect(line) == effect(ranked[-1])]
+    return max(equals, key=lambda line: len(parts & set(line.label.split(", "))), default=ranked[-1])
 
 
 def _count_noun(number: float, noun: str) -> str:
@@ -868,15 +839,9 @@ def _died(row: Consequences) -> bool:
     return math.isnan(row.lag_s)
 
 
-def _may_differ(costs: Sequence[RestartCost]) -> bool:
-    """Return True if some cost is only a lower bound, or downtimes differ by more than noise (a tenth, or 100 ms)."""
-    down = [cost.downtime_ms for cost in costs]
-    return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
-
-
-def _bounded(ms: float, *, is_bound: bool) -> str:
-    """Return ``40 s``, or ``more than 40 s`` for a lower bound."""
-    return ("more than " if is_bound else "") + ms_text(ms)
+def _differ(downtimes_ms: Sequence[float]) -> bool:
+    """Return True if downtimes differ by more than noise: a tenth, or 100 ms."""
+    return max(downtimes_ms) - min(downtimes_ms) >= max(100.0, 0.1 * max(downtimes_ms))
 
 
 # ---- The end of bounded jobs: the time after the last record, and whether checkpoints stop before the job does.
@@ -933,7 +898,7 @@ def _holding_the_end(run: Tables) -> pd.DataFrame:
 
 def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the last job instance in a chain."""
-    last: pd.DataFrame = table[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
+    last: pd.DataFrame = table[job_of(table) == job_of(table).max()]
     return last
 
 

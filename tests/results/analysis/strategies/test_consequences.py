@@ -13,10 +13,11 @@ RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records", 
 
 def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
     checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED", "savepointFormat": ""})
+    restarts = pd.DataFrame([(*row, "task-manager")[:6] for row in recoveries], columns=RECOVERIES)
     return {
         "checkpoints": checkpoints,
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
-        "recoveries": pd.DataFrame([(*row, "task-manager")[:6] for row in recoveries], columns=RECOVERIES),
+        "recoveries": restarts.assign(detected=restarts["failed"]),
         "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
     }
 
