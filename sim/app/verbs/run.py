@@ -271,7 +271,7 @@ def _compared(study: ScenarioFile, place: Path | None, given: RunOptions, listen
 def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener) -> Comparison:
     """Return the comparison with the unspecified values that would change it, found by short runs with other values."""
     planned = trials(comparison)
-    what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
+    what = f"{comparison.name}: trying {' and '.join(trial.assumption.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
     with listener.progress(Work(what, total_ns, len(planned), "runs")) if planned else nullcontext(no_watch) as watch:
         assumptions = deciding(comparison, planned, engine=engine, watch=watch)

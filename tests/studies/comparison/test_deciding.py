@@ -71,7 +71,7 @@ def test_a_card_that_is_given_is_no_assumption():
     given, left_out = (compared(text=JOB.replace(line, storage % nic)) for nic in (", nic: 1.25 GB/s", ""))
 
     assert trials(given) == []
-    assert [trial.key for trial in trials(left_out)] == ["storage.nic"]
+    assert [trial.assumption.key for trial in trials(left_out)] == ["storage.nic"]
     (sentence,) = sentences_about(left_out)
     (with_card,) = [line.singles.first_upload.duration_ms for line in given.strategies]
     assert f"takes {with_card / 1e3:.0f} s instead of" in sentence, "what is tried is what would be with it"
@@ -92,7 +92,7 @@ def test_runs_are_few_and_short():
     assert 1 <= len(tried) <= MAX_DECIDING_RUNS
     assert all(trial.scenario.run.duration_ns < 700e9 for trial in tried)
     assert all(trial.scenario.run.replications == 1 for trial in tried)
-    assert tried == sorted(tried, key=lambda trial: -trial.least_ms)
+    assert tried == sorted(tried, key=lambda trial: -trial.assumption.after_ms)
 
 
 def test_a_beginning_that_decides():
