@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, Prices
 from sim.model.sinks import SINKS, SinkKind
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
-from sim.results.consequences import first_uploads
+from sim.results.consequences import first_uploads, job_of
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 
@@ -46,55 +47,74 @@ def known_sinks(job: Job) -> dict[str, tuple[Vertex, SinkKind]]:
     return {vertex.name: (vertex, kind) for vertex, kind in found if kind is not None}
 
 
+class _Requests(NamedTuple):
+    """The table `requests` of a run, and the time to evaluate."""
+
+    table: pd.DataFrame
+    begin_s: float
+    end_s: float
+
+    def per_hour(self, columns: Sequence[str]) -> float:
+        if not self.is_known:
+            return np.nan
+        rows = self.table[self.table["time"] >= self.begin_s]
+        return float(sum(rows[name].sum() for name in columns) * (3600 / (self.end_s - self.begin_s)))
+
+    @property
+    def is_known(self) -> bool:
+        return not self.table.empty and self.end_s > self.begin_s
+
+    @property
+    def mean_stored(self) -> float:
+        """Return the time-weighted mean of stored bytes; seconds without a row have the value of the row before."""
+        if not self.is_known:
+            return np.nan
+        times = np.append(self.table["time"].to_numpy(dtype=float), self.end_s)
+        lasts = np.diff(np.clip(times, self.begin_s, self.end_s))
+        return float((self.table["stored"].to_numpy(dtype=float) * lasts).sum() / (self.end_s - self.begin_s))
+
+
+def _per_hour(meaning: str, *columns: str, text: Callable[[float], str] = count_text, **options: Any) -> Any:
+    """Return a field with the sum of columns of the table `requests`, per hour."""
+    value = partial(_Requests.per_hour, columns=columns)
+    return result_column(meaning, Population.AFTER_WARMUP, value, text=text, **options)
+
+
 @dataclass(frozen=True, slots=True)
 class StorageUse:
     """Requests and bytes of an object store.  NaN: checkpoints are stored elsewhere."""
 
-    put_requests_per_hour: float = result_column(
+    put_requests_per_hour: float = _per_hour(
         "PUT and POST requests that the object store answered, parts of large files among them",
-        Population.AFTER_WARMUP,
-        lambda run: run.per_hour("put"),
+        "put",
         title="PUT requests to the object store",
-        text=count_text,
         heading="PUT per hour",
     )
-    list_requests_per_hour: float = result_column(
-        "LIST requests, likewise",
-        Population.AFTER_WARMUP,
-        lambda run: run.per_hour("list"),
-        title="LIST requests to the object store",
-        text=count_text,
-        heading="LIST per hour",
+    list_requests_per_hour: float = _per_hour(
+        "LIST requests, likewise", "list", title="LIST requests to the object store", heading="LIST per hour"
     )
-    get_requests_per_hour: float = result_column(
-        "GET and HEAD requests, likewise",
-        Population.AFTER_WARMUP,
-        lambda run: run.per_hour("get"),
-        title="GET requests to the object store",
-        text=count_text,
-        heading="GET per hour",
+    get_requests_per_hour: float = _per_hour(
+        "GET and HEAD requests, likewise", "get", title="GET requests to the object store", heading="GET per hour"
     )
-    refused_requests_per_hour: float = result_column(
+    refused_requests_per_hour: float = _per_hour(
         "requests that the object store refused with 503 (storage.object-store.requests); clients try them again",
-        Population.AFTER_WARMUP,
-        lambda run: run.per_hour("refused"),
+        "refused",
         title="requests that the object store refused",
-        text=count_text,
         heading="503 per hour",
     )
     stored_bytes: float = result_column(
         "held by the object store, mean over time: retained checkpoints and shared files",
         Population.AFTER_WARMUP,
-        lambda run: _mean_stored(run.table, run.begin_s, run.end_s) if run.is_known else np.nan,
+        lambda run: run.mean_stored,
         title="held by the object store, mean",
         heading="stored",
     )
-    moved_bytes_per_hour: float = result_column(
+    moved_bytes_per_hour: float = _per_hour(
         "written to the object store and read from it",
-        Population.AFTER_WARMUP,
-        lambda run: run.per_hour("written", "read"),
-        title="moved to and from the object store",
+        "written",
+        "read",
         text=bytes_text,
+        title="moved to and from the object store",
         heading="moved per hour",
     )
 
@@ -124,34 +144,8 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
 def _uploaded_s(checkpoints: pd.DataFrame) -> float:
     """Return when the first job has uploaded everything [s]: a month has one such upload, not one per run."""
     rows = checkpoints[first_uploads(checkpoints)]
-    if "x_job" in rows:
-        rows = rows[rows["x_job"] == checkpoints["x_job"].min()]
+    rows = rows[job_of(rows) == job_of(checkpoints).min()]
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
-
-
-class _Requests(NamedTuple):
-    """The table `requests` of a run, and the time to evaluate."""
-
-    table: pd.DataFrame
-    begin_s: float
-    end_s: float
-
-    def per_hour(self, *columns: str) -> float:
-        if not self.is_known:
-            return np.nan
-        rows = self.table[self.table["time"] >= self.begin_s]
-        return float(sum(rows[name].sum() for name in columns) * (3600 / (self.end_s - self.begin_s)))
-
-    @property
-    def is_known(self) -> bool:
-        return not self.table.empty and self.end_s > self.begin_s
-
-
-def _mean_stored(requests: pd.DataFrame, begin_s: float, end_s: float) -> float:
-    """Return the time-weighted mean of stored bytes; seconds without a row have the value of the row before."""
-    times = np.append(requests["time"].to_numpy(dtype=float), end_s)
-    lasts = np.clip(times[1:], begin_s, end_s) - np.clip(times[:-1], begin_s, end_s)
-    return float((requests["stored"].to_numpy(dtype=float) * lasts).sum() / (end_s - begin_s))
 
 
 def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
@@ -235,50 +229,41 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
     `runs`: tables of one run per strategy.  `edges`: (upstream, downstream) of the job graph.
     """
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
-    if not reporting:
-        return []
-    snapshots = TextTable(
-        "What snapshots take",
-        ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"],
-        [],
+    sections: tuple[tuple[str, list[str], Callable[[Tables], Iterator[list[str]]]], ...] = (
+        (
+            "What snapshots take",
+            ["snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"],
+            partial(_snapshot_rows, edges=edges),
+        ),
+        (
+            "Jobs that began from a snapshot",
+            ["job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"],
+            _restore_rows,
+        ),
+        (
+            "What is kept, and what it depends on",
+            [
+                "snapshot",
+                "size",
+                "files",
+                "elsewhere",
+                "of other jobs",
+                "copy of own dir",
+                "of job's dir",
+                "of all",
+                "if disposed of, lost too",
+            ],
+            _kept_rows,
+        ),
+        ("Directories others depend on", ["rm -r", "lost"], _loss_rows),
     )
-    restored = TextTable(
-        "Jobs that began from a snapshot",
-        [
-            "strategy",
-            "job",
-            "from",
-            "its first checkpoint",
-            "written",
-            "took",
-            "old one free after",
-            "user may delete it",
-        ],
-        [],
-    )
-    kept = TextTable(
-        "What is kept, and what it depends on",
-        [
-            "strategy",
-            "snapshot",
-            "size",
-            "files",
-            "elsewhere",
-            "of other jobs",
-            "copy of own dir",
-            "of job's dir",
-            "of all",
-            "if disposed of, lost too",
-        ],
-        [],
-    )
-    losses = TextTable("Directories others depend on", ["strategy", "rm -r", "lost"], [])
-    for name, run in reporting.items():
-        snapshots.rows.extend([name, *row] for row in _snapshot_rows(run, edges))
-        restored.rows.extend([name, *row] for row in _restore_rows(run["restores"]))
-        kept.rows.extend([name, *row] for row in _kept_rows(run["snapshots"]))
-        losses.rows.extend([name, *row] for row in _loss_rows(run))
-    return [section for section in (snapshots, restored, kept, losses) if section.rows]
+    tables = [
+        TextTable(
+            title, ["strategy", *header], [[name, *row] for name, run in reporting.items() for row in rows_of(run)]
+        )
+        for title, header, rows_of in sections
+    ]
+    return [table for table in tables if table.rows]
 
 
 def _savepoints(run: Tables) -> pd.Series[bool]:
@@ -311,8 +296,9 @@ def _completed_by_kind(run: Tables) -> pd.DataFrame:
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
     done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
-    job = done["x_job"] if "x_job" in done else pd.Series(0, done.index)
-    full = {(row["job"], row["first_id"]) for row in _rows(run["restores"]) if row["first_type"] == "full"}
+    job = job_of(done)
+    restores = run["restores"].to_dict("records")
+    full = {(row["job"], row["first_id"]) for row in restores if row["first_type"] == "full"}
     for i in done.index:
         if (job[i], done.loc[i, "id"]) in full:
             done.loc[i, "kind"] = "full checkpoint"
@@ -335,9 +321,9 @@ def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: 
     return float(sinks.loc[inside, "numRecordsInPerSecond"].sum()) / seconds if seconds else math.nan
 
 
-def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
+def _restore_rows(run: Tables) -> Iterator[list[str]]:
     """Yield a row per job that started from a snapshot: its first checkpoint, and when the old snapshot can be deleted."""
-    for row in _rows(restores):
+    for row in run["restores"].to_dict("records"):
         first, free_ms = row["first_id"] >= 0, row["time_until_old_snapshot_deletable"]
         yield [
             str(row["job"]),
@@ -350,9 +336,9 @@ def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
         ]
 
 
-def _kept_rows(snapshots: pd.DataFrame) -> Iterator[list[str]]:
+def _kept_rows(run: Tables) -> Iterator[list[str]]:
     """Yield a row per retained snapshot: its size, and whether a copy of a directory is enough to restore it."""
-    for row in _rows(snapshots):
+    for row in run["snapshots"].to_dict("records"):
         broken = "" if row["restorable"] else ", broken"
         owners = f" ({row['owners']})" if row["chain_length"] else ""
         yield [
@@ -366,10 +352,6 @@ def _kept_rows(snapshots: pd.DataFrame) -> Iterator[list[str]]:
             _works(row["relocatable_root"]),
             row["would_break"] or MISSING,
         ]
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
 def _loss_rows(run: Tables) -> Iterator[list[str]]:
