@@ -171,11 +171,10 @@ def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener) -> No
 
     if folder is None:
         return
-    count = save(snapshot, folder)
-    secrets = f"{count} secret{'' if count == 1 else 's'} masked"
+    save(snapshot, folder)
     but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
-    advice = "review them before you send them: they contain the configuration of the cluster"
-    listener.message(f"{folder}: all answers{but}, {secrets}; {advice}")
+    advice = "review them before you send them: names of operators and messages of failures are the job's own"
+    listener.message(f"{folder}: all answers{but}, without the fields that ckptsim does not read; {advice}")
 
 
 # ---- `import`: turning the job into a scenario.

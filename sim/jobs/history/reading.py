@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from sim.jobs.history.history import (
     History,
     SubtaskId,
@@ -35,12 +33,12 @@ from sim.jobs.source.recorded_job import ConfiguredJob, RecordedCheckpoint, Reco
 from sim.jobs.source.rest_answers import (
     CheckpointConfig,
     CheckpointStatistics,
+    ListedCheckpoints,
     RestSnapshot,
     TaskDetails,
     Totals,
     first_names,
     parsed,
-    with_tasks,
 )
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
@@ -73,21 +71,15 @@ def history_of(source: RecordingSource) -> History:
 # ------------------------------------------------------------------------------------------------------- Flink's REST API
 
 
-class _Listed(BaseModel):
-    """The answer to /jobs/:id/checkpoints."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    history: tuple[RecordedCheckpoint, ...] = ()
-
-
 def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     job = RestJob(snapshot)
     known = {point.id: point for point in job.checkpoints}
-    listed = {point.id: point for point in _listed_checkpoints(snapshot) if point.id not in known}
+    path = "/checkpoints"
+    overview = parsed(ListedCheckpoints, snapshot.of_job(path) or {}, snapshot.source, f"/jobs/{snapshot.job}{path}")
+    listed = {point.id: point for point in overview.history if point.id not in known}
     places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
-    counts, counted = checked_counts(job.statistics, tuple(_listed_checkpoints(snapshot)))
+    counts, counted = checked_counts(overview, overview.history)
     now_ms = job.job.now
     points = tuple(  # Flink's duration of one under way is that of its last acknowledgement
         point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
@@ -207,17 +199,6 @@ def _thread_shares(totals: Totals) -> ThreadShares | None:
     return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent, totals.busy_ms or 0)
 
 
-def _listed_checkpoints(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
-    """Yield the checkpoints in the overview, without subtasks."""
-    answer = snapshot.of_job("/checkpoints")
-    if not isinstance(answer, dict):
-        return
-    path = f"/jobs/{snapshot.job}/checkpoints"
-    rows = answer.get("history", ())
-    bare = [with_tasks(row, {}) for row in rows] if isinstance(rows, list) else rows
-    yield from parsed(_Listed, answer | {"history": bare}, snapshot.source, path).history
-
-
 # ------------------------------------------------------------------------------------------------------- other sources
 
 
@@ -279,7 +260,7 @@ def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
         rows += lone.document["history"] if isinstance(lone.document["history"], list) else []
     elif lone.path == _DETAILS:
         rows = [lone.document]
-    yield from (parsed(RecordedCheckpoint, with_tasks(row, {}), lone.name, lone.path) for row in rows)
+    yield from (parsed(RecordedCheckpoint, row, lone.name, lone.path) for row in rows)
 
 
 def _sentences(lone: LoneAnswer) -> Iterator[str]:

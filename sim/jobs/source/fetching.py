@@ -8,7 +8,6 @@ samples are more frequent than changes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from http import HTTPStatus
@@ -17,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.jobs.source.recorded_job import MAX_CHECKPOINT_ID
-from sim.jobs.source.rest_answers import CPU_TIME, MAX_VERTICES, RestSnapshot, first_names, is_id, is_path
+from sim.jobs.source.rest_answers import CPU_TIME, MAX_VERTICES, SAMPLED, RestSnapshot, first_names, is_id, is_path
 from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError, answers_of
 from sim.model.text import one_line
 
@@ -35,26 +34,6 @@ MAX_MANAGERS = 50  # whose garbage collections are asked for
 MAX_WATCHED = 10  # TaskManagers whose processor time is sampled
 MAX_FAILED_REQUESTS = 3  # requests in a row without an answer: then the server is gone
 PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
-
-METRICS = (
-    "numRecordsIn",
-    "numRecordsOut",
-    "numBytesIn",
-    "numBytesOut",
-    "numBuffersOut",
-    "accumulateBusyTimeMs",
-    "accumulateIdleTimeMs",
-    "accumulateBackPressuredTimeMs",
-    "Shuffle.Netty.Input.Buffers.inputQueueLength",
-    "Shuffle.Netty.Input.Buffers.inputQueueSize",
-    "Shuffle.Netty.Output.Buffers.outputQueueLength",
-    "Shuffle.Netty.Output.Buffers.outputQueueSize",
-)
-"""Metrics that are sampled of each subtask."""
-_SAMPLED = re.compile(
-    rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
-    r"|0\..*\.currentInput2Watermark",  # only where an operator has two inputs
-)
 
 SamplingWatch = Callable[[float], None]  # called with the elapsed seconds of the window
 
@@ -385,7 +364,7 @@ def _short_questions(path: str, names: Iterable[str]) -> list[str]:
 def _names(listed: Any) -> list[str]:
     names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
     return sorted(
-        quote(name, safe="") for name in names if len(name) < MAX_LINE_LENGTH // 2 and _SAMPLED.fullmatch(name)
+        quote(name, safe="") for name in names if len(name) < MAX_LINE_LENGTH // 2 and SAMPLED.fullmatch(name)
     )
 
 

@@ -20,8 +20,9 @@ from typing import Annotated, Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from sim.jobs.source.secrets import masked_text
 from sim.model.schema.writer import write
 from sim.model.series.tables import is_known
 from sim.model.text import PrintableError, one_line
@@ -255,6 +256,8 @@ def normalize_unknown(value: object) -> object:
 
 Known = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**16)]
 """A time, duration, size or count; -1 if unknown."""
+Text = Annotated[str, AfterValidator(masked_text)]
+"""A text that is printed and shared."""
 MAX_CHECKPOINT_ID = 10**12
 
 
@@ -301,6 +304,13 @@ class RecordedTask(_RestObject):
     subtasks: tuple[RecordedSubtask, ...] = ()
 
 
+def _with_subtasks(tasks: Any) -> Any:
+    """Return the tasks without those of which only sums over subtasks are known, as in Flink's list of checkpoints."""
+    if not isinstance(tasks, dict):
+        return {}
+    return {name: task for name, task in tasks.items() if not isinstance(task, dict) or task.get("subtasks")}
+
+
 class RecordedCheckpoint(_RestObject):
     """A checkpoint with its subtasks."""
 
@@ -318,8 +328,9 @@ class RecordedCheckpoint(_RestObject):
     alignment_buffered: Known = 0
     num_subtasks: Known = 0
     num_acknowledged_subtasks: Known = 0
-    failure_message: Annotated[str, BeforeValidator(lambda text: text or "")] = ""  # null: the checkpoint did not fail
-    tasks: dict[str, RecordedTask] = Field(default_factory=dict)  # vertex -> task
+    failure_message: Annotated[Text, BeforeValidator(lambda text: text or "")] = ""  # null: the checkpoint did not fail
+    # vertex -> task, with statistics of its subtasks
+    tasks: Annotated[dict[str, RecordedTask], BeforeValidator(_with_subtasks)] = Field(default_factory=dict)
 
 
 class Checkpoints(_RestObject):

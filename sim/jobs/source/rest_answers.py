@@ -7,9 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from sim.jobs.source.recorded_job import RecordedSubtask, RecordedTask, RecordingError, normalize_unknown, summary
+from sim.jobs.source.recorded_job import (
+    RecordedCheckpoint,
+    RecordedSubtask,
+    RecordingError,
+    Text,
+    normalize_unknown,
+    summary,
+)
+from sim.model.schema.flink_keys import current_names, modelled_keys
 from sim.model.series.tables import is_known
 from sim.model.text import one_line
 
@@ -149,7 +157,7 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
     raise RecordingError(f"{source}: holds no job: {called}; {HOW_TO_SAVE}")
 
 
-# ---- The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored.
+# ---- The answers of Flink's REST API as typed values.  Field names are Flink's; other fields are ignored, and not saved.
 #
 # Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoints`), 1.11 to 2.3.  Later fields have a
 # default.
@@ -174,7 +182,7 @@ class _Answer(BaseModel):
 class Version(_Answer):
     """The answer to /config."""
 
-    flink_version: str = Field(alias="flink-version")
+    flink_version: Text = Field(alias="flink-version")
 
 
 class Totals(_Answer):
@@ -193,24 +201,10 @@ class JobVertex(_Answer):
     """A vertex in the details of a job."""
 
     id: Id
-    name: str
+    name: Text
     parallelism: Parallelism
     max_parallelism: int = Field(default=-1, alias="maxParallelism")
     metrics: Totals = Totals()
-
-
-class JobDetails(_Answer):
-    """The answer to /jobs/:id."""
-
-    jid: Id
-    name: str = ""
-    state: str = ""
-    start_time: Ms = Field(default=-1, alias="start-time")
-    end_time: Ms = Field(default=-1, alias="end-time")
-    duration: Ms = -1
-    now: Ms = -1
-    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MAX_VERTICES)]
-    plan: dict[str, Any] | None = None
 
 
 class PlanInput(_Answer):
@@ -218,8 +212,8 @@ class PlanInput(_Answer):
 
     id: Id
     num: int = 0  # which gate of the task it is
-    ship_strategy: str | None = None
-    exchange: str = ""
+    ship_strategy: Text | None = None
+    exchange: Text = ""
 
 
 class PlanNode(_Answer):
@@ -227,20 +221,39 @@ class PlanNode(_Answer):
 
     id: Id
     parallelism: int = -1
-    description: str = ""
+    description: Text = ""
     inputs: tuple[PlanInput, ...] = ()
 
 
 class JobPlan(_Answer):
-    """The plan of a job: `plan` of /jobs/:id/plan."""
+    """The plan of a job."""
 
     nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MAX_VERTICES)]
+
+
+class PlanAnswer(_Answer):
+    """The answer to /jobs/:id/plan."""
+
+    plan: JobPlan | None = None
+
+
+class JobDetails(PlanAnswer):
+    """The answer to /jobs/:id."""
+
+    jid: Id
+    name: Text = ""
+    state: Text = ""
+    start_time: Ms = Field(default=-1, alias="start-time")
+    end_time: Ms = Field(default=-1, alias="end-time")
+    duration: Ms = -1
+    now: Ms = -1
+    vertices: Annotated[tuple[JobVertex, ...], Field(min_length=1, max_length=MAX_VERTICES)]
 
 
 class ExecutionConfig(_Answer):
     """The execution configuration of a job."""
 
-    restart_strategy: str = Field(default="", alias="restart-strategy")
+    restart_strategy: Text = Field(default="", alias="restart-strategy")
 
 
 class JobConfig(_Answer):
@@ -252,8 +265,37 @@ class JobConfig(_Answer):
 class ConfigEntry(_Answer):
     """An entry of /jobmanager/config."""
 
-    key: str
-    value: str
+    key: Text
+    value: Text
+
+
+def _read_options(entries: tuple[ConfigEntry, ...]) -> tuple[ConfigEntry, ...]:
+    names, known = current_names(), modelled_keys()
+    return tuple(row for row in entries if row.key in _OTHER_OPTIONS or names.get(row.key, row.key) in known)
+
+
+ClusterOptions = Annotated[tuple[ConfigEntry, ...], AfterValidator(_read_options)]
+"""The answer to /jobmanager/config: the options that a scenario models, and those that say something else about the job."""
+_OTHER_OPTIONS = frozenset(
+    {
+        "execution.checkpointing.data-inline-threshold",
+        "execution.checkpointing.dir",
+        "execution.checkpointing.incremental",
+        "kubernetes.cluster-id",
+        "scheduler-mode",
+        "state.backend",
+        "state.backend.fs.memory-threshold",
+        "state.backend.incremental",
+        "state.backend.type",
+        "state.checkpoints.dir",
+        "state.storage.fs.memory-threshold",
+        "table.exec.state.ttl",
+        "web.checkpoints.history",
+        "yarn.application.id",
+        "yarn.application.name",
+        "yarn.appmaster.vcores",
+    }
+)
 
 
 class TaskFailure(_Answer):
@@ -277,7 +319,7 @@ class Exceptions(_Answer):
 class CheckpointConfig(_Answer):
     """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
 
-    mode: str = "exactly_once"
+    mode: Text = "exactly_once"
     interval: int = -1
     timeout: int | None = None
     min_pause: int | None = None
@@ -286,8 +328,8 @@ class CheckpointConfig(_Answer):
     unaligned_checkpoints: bool | None = None
     aligned_checkpoint_timeout: int | None = None
     checkpoints_after_tasks_finish: bool | None = None
-    state_backend: str | None = None
-    checkpoint_storage: str | None = None
+    state_backend: Text | None = None
+    checkpoint_storage: Text | None = None
     state_changelog_enabled: bool | None = None
     changelog_periodic_materialization_interval: int | None = None
 
@@ -317,7 +359,7 @@ class CheckpointSummary(_Answer):
 
 
 class CheckpointStatistics(_Answer):
-    """The parts of /jobs/:id/checkpoints that are not in the details of checkpoints."""
+    """The answer to /jobs/:id/checkpoints, without its list of checkpoints."""
 
     counts: dict[str, int] = Field(default_factory=dict)
     latest: LatestCheckpoints = LatestCheckpoints()
@@ -327,6 +369,12 @@ class CheckpointStatistics(_Answer):
     def slowest_ms(self) -> int:
         """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
         return (self.summary.end_to_end_duration.max if self.summary else 0) or -1  # 0: none has completed
+
+
+class ListedCheckpoints(CheckpointStatistics):
+    """The answer to /jobs/:id/checkpoints."""
+
+    history: tuple[RecordedCheckpoint, ...] = ()
 
 
 class TaskDetails(_Answer):
@@ -339,10 +387,10 @@ class SubtaskPlace(_Answer):
     """A subtask with the TaskManager that it runs on."""
 
     subtask: int
-    status: str = ""
-    host: str = ""
-    endpoint: str = ""
-    taskmanager_id: str = Field(default="", alias="taskmanager-id")
+    status: Text = ""
+    host: Text = ""
+    endpoint: Text = ""
+    taskmanager_id: Text = Field(default="", alias="taskmanager-id")
     attempt: int = 0
     duration: Ms = -1
     metrics: Totals = Totals()
@@ -364,8 +412,8 @@ class Hardware(_Answer):
 class TaskManagerInfo(_Answer):
     """A TaskManager of the cluster."""
 
-    id: str = ""
-    path: str = ""
+    id: Text = ""
+    path: Text = ""
     slots: Count = Field(default=-1, alias="slotsNumber")
     free_slots: Count = Field(default=-1, alias="freeSlots")
     hardware: Hardware = Hardware()
@@ -380,7 +428,7 @@ class TaskManagerInfo(_Answer):
 class GarbageCollector(_Answer):
     """The collections of one garbage collector since the start of the JVM."""
 
-    name: str = ""
+    name: Text = ""
     count: Count = -1
     time: Ms = -1
 
@@ -403,11 +451,6 @@ class TaskManagersInfo(_Answer):
     taskmanagers: tuple[TaskManagerInfo, ...] = ()
 
 
-def with_tasks(details: Any, tasks: Mapping[str, RecordedTask]) -> Any:
-    """Return the answer about a checkpoint with `tasks` instead of its own, which are sums over subtasks."""
-    return {**details, "tasks": tasks} if isinstance(details, dict) else details
-
-
 T = TypeVar("T")
 
 
@@ -425,3 +468,74 @@ def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
     except (ValidationError, RecursionError) as error:
         mistakes = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
         raise RecordingError(f"{source}: {path}: {mistakes}") from None
+
+
+# ---- What is saved of answers: nothing but the fields above, so that what nobody reads, such as a password, is not passed on.
+
+METRICS = (
+    "numRecordsIn",
+    "numRecordsOut",
+    "numBytesIn",
+    "numBytesOut",
+    "numBuffersOut",
+    "accumulateBusyTimeMs",
+    "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs",
+    "Shuffle.Netty.Input.Buffers.inputQueueLength",
+    "Shuffle.Netty.Input.Buffers.inputQueueSize",
+    "Shuffle.Netty.Output.Buffers.outputQueueLength",
+    "Shuffle.Netty.Output.Buffers.outputQueueSize",
+)
+"""Metrics that are sampled of each subtask."""
+SAMPLED = re.compile(
+    rf"\d+\.(?:{'|'.join(map(re.escape, METRICS))}|[^.]*Source[^.]*\.(?:numRecordsIn|numRecordsOut|pendingRecords))"
+    r"|0\..*\.currentInput2Watermark"  # only where an operator has two inputs
+    rf"|{re.escape(CPU_TIME)}"
+)
+_READ: tuple[tuple[str, Any], ...] = (
+    ("/config", Version),
+    (f"(?:/jobs/{ID})?/jobmanager/config", ClusterOptions),
+    ("/taskmanagers", TaskManagersInfo),
+    ("/taskmanagers/[^/]+", TaskManagerDetails),
+    (f"/jobs/{ID}", JobDetails),
+    (f"/jobs/{ID}/plan", PlanAnswer),
+    (f"/jobs/{ID}/config", JobConfig),
+    (f"/jobs/{ID}/exceptions", Exceptions),
+    (f"/jobs/{ID}/vertices/{ID}", VertexDetails),
+    (f"/jobs/{ID}/checkpoints", ListedCheckpoints),
+    (f"/jobs/{ID}/checkpoints/config", CheckpointConfig),
+    (r"/jobs/[^/]+/checkpoints/details/\d+", RecordedCheckpoint),
+    (r"/jobs/[^/]+/checkpoints/details/\d+/subtasks/[^/]+", TaskDetails),
+)
+"""(path of a request, the type of its answer)."""
+
+
+def read_part(path: str, answer: Any, source: str) -> Any:
+    """Return what is read of an answer, or None if nothing is.  Raises `RecordingError` if it is not one of Flink's."""
+    kind = next((kind for pattern, kind in _READ if re.fullmatch(pattern, path)), None)
+    if kind is None:
+        return None
+    return _adapter(kind).dump_python(
+        parsed(kind, answer, source, path), mode="json", by_alias=True, exclude_unset=True
+    )
+
+
+def read_metrics(sample: Any) -> list[dict[str, Any]]:
+    """Return what is read of sampled metrics: their numbers, by names without those of operators."""
+    found = []
+    for metric in sample if isinstance(sample, list) else []:
+        name = str(metric.get("id")) if isinstance(metric, dict) else ""
+        if SAMPLED.fullmatch(name) and _is_number(metric.get("value")):
+            number, _, short = name.partition(".")
+            is_of_operator = short not in METRICS and name != CPU_TIME
+            found.append(
+                {"id": f"{number}..{short.rpartition('.')[2]}" if is_of_operator else name, "value": metric["value"]}
+            )
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return float(value) is not None
+    except (TypeError, ValueError):
+        return False

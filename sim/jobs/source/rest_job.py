@@ -18,12 +18,13 @@ from sim.jobs.source.rest_answers import (
     HOW_TO_SAVE,
     CheckpointConfig,
     CheckpointStatistics,
-    ConfigEntry,
+    ClusterOptions,
     Exceptions,
     GarbageCollector,
     JobConfig,
     JobDetails,
     JobPlan,
+    PlanAnswer,
     RestSnapshot,
     TaskDetails,
     TaskManagerDetails,
@@ -34,9 +35,7 @@ from sim.jobs.source.rest_answers import (
     operators,
     parsed,
     short_names,
-    with_tasks,
 )
-from sim.jobs.source.secrets import masked
 from sim.model.text import one_line
 
 Series = dict[str, list[tuple[int, list[float]]]]
@@ -72,7 +71,7 @@ class RestJob:
     """The job of a snapshot.  Properties raise `RecordingError` if the answer that they need is missing or invalid."""
 
     def __init__(self, snapshot: RestSnapshot) -> None:
-        self.snapshot = masked(snapshot, with_samples=False)[0]  # because results are printed and shared
+        self.snapshot = snapshot
         self.job: JobDetails = self._answer(JobDetails, f"/jobs/{snapshot.job}")
         self.vertices = self._vertices()
         # Cache of `sim.jobs.infer.flows.series`, which parses millions of numbers.
@@ -84,10 +83,10 @@ class RestJob:
 
     @cached_property
     def options(self) -> Mapping[str, str]:
-        """The configuration of the job's cluster; it does not contain options that the program sets."""
+        """The options that are read of the job's cluster; they do not contain options that the program sets."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
-                return {option.key: option.value for option in self._answer(tuple[ConfigEntry, ...], path)}
+                return {option.key: option.value for option in self._answer(ClusterOptions, path)}
         return {}
 
     @cached_property
@@ -201,7 +200,8 @@ class RestJob:
             for vertex in self.vertices
             if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
         }
-        return parsed(RecordedCheckpoint, with_tasks(details, tasks), self.snapshot.source, path)
+        details = {**details, "tasks": tasks} if isinstance(details, dict) else details
+        return parsed(RecordedCheckpoint, details, self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
         """Return the vertices in topological order, joined from the job details and the plan."""
@@ -256,11 +256,8 @@ class RestJob:
         return tuple(ordered)
 
     def _plan(self) -> JobPlan:
-        plan = self.snapshot.of_job("/plan")
-        if isinstance(plan, dict) and "plan" in plan:
-            return parsed(JobPlan, plan["plan"], self.snapshot.source, f"/jobs/{self.snapshot.job}/plan")
-        if self.job.plan is not None:
-            return parsed(JobPlan, self.job.plan, self.snapshot.source, f"/jobs/{self.snapshot.job}: plan")
+        if (plan := self._of_job(PlanAnswer, "/plan", self.job).plan or self.job.plan) is not None:
+            return plan
         raise RecordingError(
             f"{self.snapshot.source}: the plan of the job is unknown: /jobs/{self.snapshot.job}/plan is missing"
         )

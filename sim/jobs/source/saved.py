@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from sim.jobs.source.recorded_job import MAX_RECORDING_BYTES as FILES_LARGEST_BYTES
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, open_uncompressed
-from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path
-from sim.jobs.source.secrets import masked
+from sim.jobs.source.rest_answers import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path, read_metrics, read_part
+from sim.jobs.source.secrets import masked_text
 from sim.model.files import is_abandoned, partial_of, remove_partials, replace_text
 from sim.model.text import one_line
 
@@ -39,19 +39,26 @@ Reader = Callable[[int], bytes]
 """Function from the maximum number of bytes to the content."""
 
 
-def save(snapshot: RestSnapshot, folder: Path) -> int:
-    """Save a snapshot atomically to a new or empty folder.  Returns the number of masked secrets.
+def save(snapshot: RestSnapshot, folder: Path) -> None:
+    """Save what is read of a snapshot atomically to a new or empty folder.  Answers that are not Flink's are missing in it.
 
     Raises `OSError` if the folder cannot be written, `FileExistsError` if it contains other files, and `RecordingError`
     if a path is not one of Flink's.
     """
     if folder.exists() and not is_free(folder):
         raise FileExistsError(17, "is not empty; --save writes into a new folder", str(folder))
-    snapshot, secrets = masked(snapshot)
-    source = {"source": snapshot.source, "job": snapshot.job, "missing": dict(snapshot.missing)}
-    files = {SOURCE: source} | {_file(path): answer for path, answer in snapshot.answers.items()}
+    missing = dict(snapshot.missing)
+    files: dict[str, Any] = {}
+    for path, answer in snapshot.answers.items():
+        name = _file(path)
+        try:
+            if (part := read_part(path, answer, snapshot.source)) is not None:
+                files[name] = part
+        except RecordingError as error:
+            missing[path] = one_line(masked_text(str(error)), 200)
     for time_ms, sample in snapshot.samples.items():
-        files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": answer for path, answer in sample.items()}
+        files |= {f"{SAMPLES}/{int(time_ms)}/{_file(path)}": read_metrics(metrics) for path, metrics in sample.items()}
+    files[SOURCE] = {"source": snapshot.source, "job": snapshot.job, "missing": missing}
     partial = partial_of(folder / "answers")
     try:
         for name, answer in files.items():
@@ -61,7 +68,6 @@ def save(snapshot: RestSnapshot, folder: Path) -> int:
         _move(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return secrets
 
 
 def _move(partial: Path, folder: Path) -> None:

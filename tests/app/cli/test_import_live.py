@@ -35,7 +35,7 @@ def test_a_saved_copy_gives_the_same(ckptsim, fake_flink, tmp_path):
     live = ckptsim("import", fake_flink().url, "--sample", "0 s", "--save", tmp_path / "kept")
     again = ckptsim("import", tmp_path / "kept")
 
-    assert "all answers, 0 secrets masked; review them" in live.stderr
+    assert "all answers, without the fields that ckptsim does not read; review them" in live.stderr
     assert live.stdout == again.stdout
 
 
@@ -49,7 +49,7 @@ def test_answers_without_the_essential_one_are_kept(ckptsim, fake_flink, tmp_pat
 
     assert (done.exit_code, done.stdout) == (3, "")
     kept, why = done.stderr.splitlines()
-    assert f"{tmp_path / 'kept'}: all answers but 1, {place}, 0 secrets masked; " in kept
+    assert f"{tmp_path / 'kept'}: all answers but 1, {place}, without the fields that ckptsim does not read; " in kept
     assert f"{place}" in why
     assert "HTTP 500" in why
     assert (tmp_path / "kept" / "jobmanager" / "config.json").is_file()
