@@ -186,8 +186,8 @@ def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
     for size in (1e6, 2e6):
         told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
         told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
-        slow = [point(n, 170.0, state={"map": size}) for n in range(2, 12)]
-        events, _ = told.process_look(*at(1000, *slow, *(point(n, state={"map": size}) for n in range(12, 22))))
+        slow = [point(n, 170.0, state_bytes={"map": size}) for n in range(2, 12)]
+        events, _ = told.process_look(*at(1000, *slow, *(point(n, state_bytes={"map": size}) for n in range(12, 22))))
         (said[size],) = [event.text for event in events if event.kind == "within"]
 
     assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]

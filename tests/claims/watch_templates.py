@@ -113,7 +113,7 @@ def is_strange(told, match):
 def were_missed(told, match):
     """So many ended and were in no look, though others before and after them were."""
     shown, look = told.known, told.looks[-1]
-    before = max(shown - {own.number for own in look.checkpoints}, default=0)
+    before = max(shown - {own.checkpoint for own in look.checkpoints}, default=0)
     missed = {n for n in told.ended - shown if before < n < look.listed[1]}
     return (int(match["n"]), int(match["listed"])) == (len(missed), look.listed[0])
 
@@ -225,7 +225,7 @@ def level_is(index):
     """Of the job at the forecast, and of it since then, which may be a mean of several."""
 
     def claim(told, match):
-        was = [point.state["map"] for point in told.shown] if index == 2 else [level[1] for level in told.levels]
+        was = [point.state_bytes["map"] for point in told.shown] if index == 2 else [level[1] for level in told.levels]
         before, now = number(match["before"]), number(match["now"])
         is_within = all(min(was) * 0.95 <= value <= max(was) * 1.05 for value in (before, now))
         recent = told.between(told.now_ms - 5 * 60 * S)
@@ -294,16 +294,16 @@ def is_within_again(told, match):
 
 def state_changed(told, match):
     """To the median of the last three."""
-    latest = sorted(point.state["map"] for point in told.usual() if point.number != 1)
+    latest = sorted(point.state_bytes["map"] for point in told.usual() if point.checkpoint != 1)
     before, now = number(match["before"]), number(match["now"])
-    is_now = any(bytes_text(point.state["map"]) == match["now"] for point in told.usual()[-3:])
+    is_now = any(bytes_text(point.state_bytes["map"]) == match["now"] for point in told.usual()[-3:])
     was = any(bytes_text(size) == match["before"] for size in latest)
     return is_now and was and not 0.52 < now / before < 1.92 and is_factor(match["words"], now / before)
 
 
 def limit_is(told, match):
     """Of the last twenty, or of all."""
-    done = [point for point in told.usual() if point.number != 1][-20:]
+    done = [point for point in told.usual() if point.checkpoint != 1][-20:]
     p90 = percentiles(done)[1]
     is_over = match["side"].startswith("longer")
     is_beside = p90 > told.limit_ms if is_over else p90 <= 0.8 * told.limit_ms
@@ -312,7 +312,7 @@ def limit_is(told, match):
 
 
 def did_fail(told, match):
-    point = next((point for point in told.shown if point.number == int(match["n"])), None)
+    point = next((point for point in told.shown if point.checkpoint == int(match["n"])), None)
     if point is None:
         return False
     after = match["after"] is None or match["after"] == ms_text(point.duration_ms)
@@ -323,7 +323,7 @@ def did_fail(told, match):
 def fail_in_a_row(told, match):
     """So many periodic checkpoints have failed since one completed, up to the named one."""
     periodic = [point for point in told.watched if not point.is_savepoint]
-    ends = [place for place, point in enumerate(periodic) if point.number == int(match["n"])]
+    ends = [place for place, point in enumerate(periodic) if point.checkpoint == int(match["n"])]
     return bool(ends) and failures_before(periodic[: ends[0] + 1]) == int(match["count"])
 
 
@@ -553,7 +553,7 @@ def play(seed, *, looks=45):
                 ms,
                 draw.random() < 0.03,
                 failure=failure,
-                state={"map": state},
+                state_bytes={"map": state},
                 parts_ms=dict(zip(PARTS, (20.0, 80 * factor), strict=True)) if has_parts else {},
             )
             points.append(point)
@@ -591,7 +591,7 @@ def play(seed, *, looks=45):
         )
         look = replace(base, implausible=strange, checkpoints=tuple(shown), listed=(10, max(last - 10, 1)))
         told.looks.append(look)
-        told.known |= {point.number for point in shown}
+        told.known |= {point.checkpoint for point in shown}
         forecast = told.watcher.course.forecast
         before = told.looks[-2] if len(told.looks) > 1 else look
         is_other = (before.settings, before.parallelism, before.version) != (
@@ -603,7 +603,7 @@ def play(seed, *, looks=45):
             if is_other:
                 continue
             told.watched.append(point)
-            is_held = not point.is_savepoint and point.number != 1
+            is_held = not point.is_savepoint and point.checkpoint != 1
             if is_held and settling:
                 settling, is_held = settling - 1, False
             is_held &= forecast is not None and point.trigger_ms >= forecast.made_ms

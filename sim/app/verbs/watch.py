@@ -20,10 +20,10 @@ from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
-from sim.jobs.watch.memory import STATE, Memory, RowLog, lock_folder, row_logs
+from sim.jobs.watch.memory import STATE, Memory, RowLog, row_logs
 from sim.jobs.watch.serving import Published, open_metrics_text, page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json, to_utc
-from sim.model.files import replace_text
+from sim.model.files import locked, replace_text
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
 from sim.model.text import Address, one_line
@@ -99,7 +99,7 @@ def watch(
     writable_folder(request.folder)
     published = Published()
     with ExitStack() as stack:
-        stack.enter_context(lock_folder(request.folder, listener.warning))
+        stack.enter_context(locked(request.folder, listener.warning))
         session = _Session(request, listener, clock, published)
         session.resume()
         if (port := request.options["listen"]) is not None:
@@ -108,8 +108,6 @@ def watch(
             session.run()
         except KeyboardInterrupt:
             raise Stopped(f"the state is in {request.folder}; run the same command to resume") from None
-        finally:
-            session.close()
     return Watched(request.folder, tuple(session.events), verdict(session.watcher))
 
 
@@ -188,7 +186,7 @@ class _Session:
 
     def resume(self) -> None:
         """Continue the watch whose state is in the folder, if there is one."""
-        state = self.memory.open(self.clock.now_ms())
+        state = self.memory.open()
         if state is None:
             return
         self.is_new = False
@@ -350,13 +348,6 @@ class _Session:
                 now_ms, rows, look, {"command": self.request.command, "course": state_to_json(self.watcher.course)}
             )
             self.is_full = False
-        except OSError as error:
-            self._not_kept(error)
-
-    def close(self) -> None:
-        """Write the remaining rows to the files that other programs read."""
-        try:
-            self.memory.close()
         except OSError as error:
             self._not_kept(error)
 

@@ -43,7 +43,7 @@ class SeenCheckpoint:
     """A checkpoint that has ended."""
 
     job: str
-    number: int
+    checkpoint: int
     status: str  # COMPLETED or FAILED
     trigger_ms: int
     duration_ms: float
@@ -51,12 +51,8 @@ class SeenCheckpoint:
     checkpointed_bytes: float = -1
     full_bytes: float = -1
     failure: str = ""
-    state: Mapping[str, float] = field(default_factory=dict)  # vertex -> bytes of the full state
+    state_bytes: Mapping[str, float] = field(default_factory=dict)  # vertex -> its full state
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # part of the critical path -> its time
-
-    @property
-    def ended_ms(self) -> float:
-        return self.trigger_ms + max(self.duration_ms, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +362,7 @@ def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenC
         _means([(row.seconds, row.load) for row in rows]),
         _means([(row.seconds, row.busy) for row in rows]),
         _means([(row.seconds, row.pressed) for row in rows]),
-        _medians(point.state for point in done),
+        _medians(point.state_bytes for point in done),
         _medians((point.parts_ms for point in done if point.parts_ms), fill=True),
     )
 

@@ -2,22 +2,18 @@
 
     watch.json                   the state of the watch
     events.jsonl                 the events
-    looks.jsonl                  the latest rows, one per line, appended to at each look
-    looks-2026-11-28-0.parquet   older rows in parts of PART_ROWS rows, which are never rewritten
-    looks-2026-11-28-1.parquet
+    looks-2026-11-28-0.parquet   a full part of PART_ROWS rows, never rewritten
+    looks-2026-11-28-1.parquet   the last part, replaced at each look; named by the day of its first row
     checkpoints...               in the same form as looks
 
-So the cost of a look does not depend on how long the watch has run.  A part is written before its lines are removed:
-after a crash in between a row is in both, and readers use the last copy.  `watch.json` is written last, so that the rows
-it refers to exist.
+So the cost of a look does not depend on how long the watch has run.  `watch.json` is written last, so that the rows it
+refers to exist.  After a crash in between, a checkpoint is seen again and has two rows; readers use the last one.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.jobs.watch.look import MeasuredLook, SeenCheckpoint
-from sim.model.files import locked, remove_partials, replace_file, replace_text
+from sim.model.files import remove_partials, replace_file, replace_text
 
 STATE, EVENTS = "watch.json", "events.jsonl"
 VERSION = 1
@@ -76,77 +72,56 @@ class MemoryFileError(Exception):
     exit_code = 3
 
 
-def lock_folder(folder: Path, warn: Callable[[str], object]) -> AbstractContextManager[None]:
-    """Lock the folder for this process.  Raises `FolderInUseError` if another process has it locked."""
-    return locked(folder, warn)
-
-
 PART_ROWS = 500
-"""Rows of a Parquet part."""
+"""Rows of a part."""
 _MAX_ROWS_READ = 1000
 """Rows read when a watch resumes; more than the watcher keeps in memory."""
 
 
 @dataclass
 class RowLog:
-    """The rows of one kind, in a JSON lines file and Parquet parts."""
+    """The rows of one kind, in Parquet parts."""
 
     folder: Path
     name: str
     schema: pa.Schema
     key: tuple[str, ...]  # columns that identify a row
-    day: str = ""  # of the lines
-    line_count: int = 0
-    pending: list[dict[str, Any]] = field(default_factory=list)  # rows whose writing failed
+    part: Path | None = None  # the last one, if it is not full
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of that part
+    is_written: bool = True
 
-    @property
-    def lines(self) -> Path:
-        return self.folder / f"{self.name}.jsonl"
+    def parts(self) -> list[Path]:
+        """Return the parts, oldest first."""
+        return sorted(self.folder.glob(f"{self.name}-*.parquet"), key=_part_order)
 
-    def open(self, day: str) -> None:
-        """Count the existing lines, and remove an incomplete last one.  Raises `MemoryFileError` if another is damaged."""
-        if self.lines.exists() and not (content := self.lines.read_bytes()).endswith(b"\n"):
-            os.truncate(self.lines, content.rfind(b"\n") + 1)
-        self.day, self.line_count = day, len(_read_lines(self.lines, self.schema))
+    def open(self) -> None:
+        """Continue the last part.  Raises `MemoryFileError` if it is damaged."""
+        for part in self.parts()[-1:]:
+            self.part, self.rows = part, _read_part(part)
 
-    def append(self, rows: Sequence[dict[str, Any]], day: str) -> None:
-        """Append rows; a new `day` begins a new part.  On `OSError` the rows are written with the next ones."""
-        self.pending += rows
-        if self.line_count and (day != self.day or self.line_count >= PART_ROWS):
-            self.close_part()
-        self.day = day
-        if not self.pending:
+    def write(self, day: str) -> None:
+        """Write the part with the new rows; one that begins is named after `day`.  On `OSError` the next look does so."""
+        if self.is_written:
             return
-        with self.lines.open("a+", encoding="utf-8") as file:
-            before = file.seek(0, os.SEEK_END)
-            try:
-                file.writelines(json.dumps(row, default=datetime.isoformat) + "\n" for row in self.pending)
-                file.flush()
-            except OSError:
-                with suppress(OSError):
-                    file.truncate(before)  # the next line must not be appended to an incomplete one
-                raise
-        self.line_count += len(self.pending)
-        self.pending = []
+        if self.part is None:
+            number = len(list(self.folder.glob(f"{self.name}-{day}-*.parquet")))
+            self.part = self.folder / f"{self.name}-{day}-{number}.parquet"
+        rows = [{key: _map_to_pairs(value) for key, value in row.items()} for row in self.rows]
+        table = pa.Table.from_pylist(rows, schema=self.schema)
+        replace_file(self.part, lambda partial: pq.write_table(table, partial))
+        self.is_written = True
 
-    def close_part(self) -> None:
-        """Write the lines as a Parquet part.  On `OSError` the lines are kept."""
-        rows = _read_lines(self.lines, self.schema)
-        if rows:
-            number = len(list(self.folder.glob(f"{self.name}-{self.day}-*.parquet")))
-            table = pa.Table.from_pylist(
-                [{key: _map_to_pairs(value) for key, value in row.items()} for row in rows], schema=self.schema
-            )
-            replace_file(
-                self.folder / f"{self.name}-{self.day}-{number}.parquet", lambda partial: pq.write_table(table, partial)
-            )
-        self.lines.unlink(missing_ok=True)
-        self.line_count = 0
+    def append(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add rows, which `write` stores."""
+        if rows and self.is_written and len(self.rows) >= PART_ROWS:
+            self.part, self.rows = None, []
+        self.rows += rows
+        self.is_written = self.is_written and not rows
 
     def read(self, max_rows: int | None = None) -> list[dict[str, Any]]:
-        """Return the rows, oldest first: all, or at least the last `max_rows`.  Raises `MemoryFileError`."""
-        parts = [_read_lines(self.lines, self.schema)]
-        for file in sorted(self.folder.glob(f"{self.name}-*.parquet"), key=_part_order, reverse=True):
+        """Return the stored rows, oldest first: all, or at least the last `max_rows`.  Raises `MemoryFileError`."""
+        parts: list[list[dict[str, Any]]] = []
+        for file in reversed(self.parts()):
             if max_rows is not None and sum(map(len, parts)) >= max_rows:
                 break
             parts.append(_read_part(file))
@@ -166,11 +141,11 @@ class Memory:
         self.folder = folder
         self.checkpoints, self.looks = row_logs(folder)
 
-    def open(self, now_ms: int) -> dict[str, Any] | None:
+    def open(self) -> dict[str, Any] | None:
         """Return the content of `watch.json`, or None if the folder is new.  Raises `MemoryFileError`."""
         remove_partials(self.folder)
         for log in (self.checkpoints, self.looks):
-            log.open(_day(now_ms))
+            log.open()
         file = self.folder / STATE
         if not file.exists():
             return None
@@ -187,37 +162,20 @@ class Memory:
     def save(
         self, now_ms: int, checkpoints: Sequence[dict[str, Any]], look: dict[str, Any], state: dict[str, Any]
     ) -> None:
-        """Append rows, and replace `watch.json`.  Raises `OSError`."""
-        self.looks.pending.append(look)  # first, so that it is not lost if writing the checkpoints fails
-        self.checkpoints.append(checkpoints, _day(now_ms))
-        self.looks.append((), _day(now_ms))
-        replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
-
-    def close(self) -> None:
-        """Write all lines as parts, so that all rows are in Parquet files.  Raises `OSError`."""
+        """Add rows, and replace `watch.json`.  Raises `OSError`; the next call writes the rows again."""
+        day = f"{datetime.fromtimestamp(now_ms / 1e3, UTC):%Y-%m-%d}"
+        self.checkpoints.append(checkpoints)
+        self.looks.append([look])
         for log in (self.checkpoints, self.looks):
-            log.append((), log.day)
-            log.close_part()
+            log.write(day)
+        replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
 
     def recent(self, job: str) -> tuple[list[SeenCheckpoint], list[MeasuredLook]]:
         """Return the latest checkpoints and looks of a job, oldest first."""
-        names = [field.name for field in fields(SeenCheckpoint)]
-        found = [
-            SeenCheckpoint(
-                **{
-                    **{name: row[name] for name in names if name in row},
-                    "number": row["checkpoint"],
-                    "state": row["state_bytes"],
-                    "trigger_ms": round(row["trigger"].timestamp() * 1e3),
-                }
-            )
-            for row in self.checkpoints.read(_MAX_ROWS_READ)
-            if row["job"] == job
-        ]
+        points, looks = (log.read(_MAX_ROWS_READ) for log in (self.checkpoints, self.looks))
+        found = [SeenCheckpoint(**_values(SeenCheckpoint, row, "trigger")) for row in points if row["job"] == job]
         done = [
-            MeasuredLook(round(row["time"].timestamp() * 1e3), row["seconds"], row["load"], row["busy"], row["pressed"])
-            for row in self.looks.read(_MAX_ROWS_READ)
-            if row["job"] == job and row["seconds"]
+            MeasuredLook(**_values(MeasuredLook, row, "time")) for row in looks if row["job"] == job and row["seconds"]
         ]
         return found, done
 
@@ -234,30 +192,19 @@ class Memory:
 
 def checkpoint_row(point: SeenCheckpoint, verdict: str, forecast: tuple[float, float] | None) -> dict[str, Any]:
     """Return a row of `CHECKPOINTS`; `forecast` is the forecast p50 and p90 [ms] at that time."""
-    given = asdict(point)
-    p50, p90 = forecast or (None, None)
-    return {
-        "job": point.job,
-        "checkpoint": point.number,
-        "trigger": datetime.fromtimestamp(point.trigger_ms / 1e3, UTC),
-        "verdict": verdict,
-        "forecast_p50_ms": p50,
-        "forecast_p90_ms": p90,
-        "state_bytes": dict(point.state),
-        "parts_ms": dict(point.parts_ms),
-        **{
-            name: given[name]
-            for name in ("status", "duration_ms", "is_savepoint", "checkpointed_bytes", "full_bytes", "failure")
-        },
-    }
+    row, (p50, p90) = asdict(point), forecast or (None, None)
+    trigger = datetime.fromtimestamp(row.pop("trigger_ms") / 1e3, UTC)
+    return row | {"trigger": trigger, "verdict": verdict, "forecast_p50_ms": p50, "forecast_p90_ms": p90}
+
+
+def _values(kind: type[SeenCheckpoint | MeasuredLook], row: dict[str, Any], time: str) -> dict[str, Any]:
+    """Return the fields of an object that was stored as a row."""
+    values = row | {f"{time}_ms": round(row[time].timestamp() * 1e3)}
+    return {field.name: values[field.name] for field in fields(kind)}
 
 
 def _map_to_pairs(value: Any) -> Any:
     return list(value.items()) if isinstance(value, dict) else value
-
-
-def _day(now_ms: int) -> str:
-    return f"{datetime.fromtimestamp(now_ms / 1e3, UTC):%Y-%m-%d}"
 
 
 def _part_order(file: Path) -> tuple[str, int]:
@@ -275,23 +222,3 @@ def _read_part(file: Path) -> list[dict[str, Any]]:
             f"{file}: cannot be read ({str(error).splitlines()[0]}): move it away; watch resumes without it"
         ) from None
     return [{key: dict(value) if isinstance(value, list) else value for key, value in row.items()} for row in rows]
-
-
-def _read_lines(file: Path, schema: pa.Schema) -> list[dict[str, Any]]:
-    """Read the rows of a JSON lines file, without an incomplete last line.  Raises `MemoryFileError` if another is damaged."""
-    if not file.exists():
-        return []
-    times = [column.name for column in schema if pa.types.is_timestamp(column.type)]
-    rows: list[dict[str, Any]] = []
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-            rows.append(row | {name: datetime.fromisoformat(row[name]) for name in times})
-        except (ValueError, TypeError, LookupError, RecursionError):
-            if number == len(lines):
-                break
-            raise MemoryFileError(
-                f"{file}:{number}: is not a row of watch: move the file away; watch resumes without it"
-            ) from None
-    return rows

@@ -97,7 +97,7 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
     )
     if last is not None:
         yield _seconds("ckptsim_checkpoint_seconds", "The last completed checkpoint.", (((), last.duration_ms),))
-        state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state.items())
+        state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state_bytes.items())
         yield Metric("ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state, "bytes")
     yield _seconds(
         "ckptsim_observed_seconds",
@@ -225,14 +225,14 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
     if events:
         rows = [[time_text(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
-    if any(point.state for point in done):
+    if any(point.state_bytes for point in done):
         yield Block(
             "State", chart=_state_chart(done), caption="Full state of the largest vertices, checkpoint by checkpoint."
         )
     if done:
         rows = [
             [
-                str(point.number),
+                str(point.checkpoint),
                 time_text(point.trigger_ms),
                 ms_text(point.duration_ms),
                 bytes_text(point.full_bytes),
@@ -259,7 +259,7 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
             "series": "checkpoints",
             "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
             "y": point.duration_ms / 1e3,
-            "text": f"checkpoint {point.number}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
+            "text": f"checkpoint {point.checkpoint}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
         }
         for point in done
     ]
@@ -286,18 +286,18 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
 
 
 def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
-    largest = {vertex: size for point in done for vertex, size in point.state.items()}
+    largest = {vertex: size for point in done for vertex, size in point.state_bytes.items()}
     marks = [
         {
             "series": vertex,
             "shape": "line",
             "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
-            "y": point.state[vertex] / 1e6,
-            "text": f"{vertex}: {bytes_text(point.state[vertex])}",
+            "y": point.state_bytes[vertex] / 1e6,
+            "text": f"{vertex}: {bytes_text(point.state_bytes[vertex])}",
         }
         for vertex in sorted(largest, key=lambda name: -largest[name])[:_MAX_VERTICES]
         for point in done
-        if vertex in point.state
+        if vertex in point.state_bytes
     ]
     return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])
 

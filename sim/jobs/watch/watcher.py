@@ -243,7 +243,7 @@ class Watcher:
             )
             self.course.count(f"checkpoints {verdict}")
             events += news
-        self.course.see([point.number for point in look.checkpoints])
+        self.course.see([point.checkpoint for point in look.checkpoints])
         if look.checkpoints:
             events += [*self._report_state(now_ms), *self._report_limit(now_ms)]
         if len(events) > MAX_EVENTS_PER_LOOK:
@@ -355,7 +355,7 @@ class Watcher:
             return "of other settings", []
         self.recent = [*self.recent, point][-MAX_RECENT_ROWS:]
         failed = list(self._report_failure(point, now_ms))
-        if point.is_savepoint or point.number == 1:
+        if point.is_savepoint or point.checkpoint == 1:
             return "savepoint" if point.is_savepoint else "first", failed
         if self.course.settling:
             self.course.settling -= 1
@@ -383,16 +383,16 @@ class Watcher:
         course.failed += is_periodic
         why = f": {point.failure}" if point.failure else ""
         after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
-        data = {"checkpoint": point.number}
+        data = {"checkpoint": point.checkpoint}
         if point.is_savepoint or course.failed == 1:
             what = "savepoint" if point.is_savepoint else "checkpoint"
-            yield WatchEvent(now_ms, "failed", f"{what} {point.number} failed{after}{why}", data)
+            yield WatchEvent(now_ms, "failed", f"{what} {point.checkpoint} failed{after}{why}", data)
         elif course.failed.bit_count() == 1:
             last = "" if course.completed_ms is None else f" since the one of {clock_text(course.completed_ms, now_ms)}"
             settings = {} if course.look is None else course.look.settings.get("checkpoints", {})
             tolerated = settings.get("tolerable_failed_checkpoints")
             tolerated = "" if tolerated is None else f" ({tolerated} are tolerated)"
-            text = f"no checkpoint completes{last}: {course.failed} in a row failed{tolerated}, {point.number} the last{after}{why}"
+            text = f"no checkpoint completes{last}: {course.failed} in a row failed{tolerated}, {point.checkpoint} the last{after}{why}"
             yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": course.failed})
 
     def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
@@ -480,10 +480,12 @@ class Watcher:
 
     def _report_state(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report state that doubled or halved since the last report."""
-        done = [point for point in self.recent if _is_usual(point) and point.state][-3:]
-        least = _MIN_SHARE * max((sum(point.state.values()) for point in done), default=0)
-        for vertex in dict.fromkeys(name for point in done for name, size in point.state.items() if size >= least):
-            size = float(median(point.state.get(vertex, 0) for point in done))
+        done = [point for point in self.recent if _is_usual(point) and point.state_bytes][-3:]
+        least = _MIN_SHARE * max((sum(point.state_bytes.values()) for point in done), default=0)
+        for vertex in dict.fromkeys(
+            name for point in done for name, size in point.state_bytes.items() if size >= least
+        ):
+            size = float(median(point.state_bytes.get(vertex, 0) for point in done))
             before = self.course.sizes.setdefault(vertex, size)
             if len(done) < 3 or not size or not before:
                 self.course.sizes[vertex] = size
@@ -558,7 +560,7 @@ def percentiles_text(points: Sequence[SeenCheckpoint]) -> str:
 
 
 def _is_usual(point: SeenCheckpoint) -> bool:
-    return point.status == "COMPLETED" and not point.is_savepoint and point.number != 1
+    return point.status == "COMPLETED" and not point.is_savepoint and point.checkpoint != 1
 
 
 def _is_expired(point: SeenCheckpoint) -> bool:

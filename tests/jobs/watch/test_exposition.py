@@ -26,7 +26,8 @@ def text():
         counts={"looks answered": 3, "checkpoints within": 7, "missed": 2},
     )
     points = [
-        SeenCheckpoint(look.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state={"count": 5 * n}) for n in range(2, 9)
+        SeenCheckpoint(look.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state_bytes={"count": 5 * n})
+        for n in range(2, 9)
     ]
     return open_metrics_text(Watcher(course, 2000.0, points), 42)
 

@@ -7,11 +7,13 @@ import urllib.request
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import pyarrow.parquet as pq
 import pytest
 
 from sim.app.verbs.common import OptionError, Stopped
 from sim.app.verbs.watch import WatchClock, watch
 from sim.jobs.source.rest_client import RestError
+from sim.jobs.watch import memory
 from sim.jobs.watch.forecast import NoForecastError
 from sim.jobs.watch.memory import Memory, MemoryFileError, row_logs
 from sim.results import page
@@ -328,8 +330,8 @@ def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, fol
         assert wrong not in set(rows["checkpoint"])
 
 
-def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
-    """However many looks there were: full parts are never written again, and nothing but the lines since then is in memory."""
+def test_a_look_writes_the_last_part_only(played, folder, monkeypatch):
+    """However many looks there were: full parts are never written again, and every row is in a part at once."""
     monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 5)
     written = []
 
@@ -339,33 +341,37 @@ def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
 
         def wait(self, seconds):
             played.clock.wait(seconds)
-            lines = folder / "looks.jsonl"
-            parts = {file.name: file.stat().st_mtime_ns for file in folder.glob("looks-*.parquet")}
-            written.append((len(lines.read_text().splitlines()) if lines.exists() else 0, parts))
+            parts = sorted(folder.glob("looks-*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
+            written.append({file.name: (file.stat().st_mtime_ns, pq.read_metadata(file).num_rows) for file in parts})
 
     watch(played.url, folder=folder, every="30 s", duration="10 min", sample="0 s", clock=Measuring())
-    counts, parts = [count for count, _ in written], [part for _, part in written]
 
-    assert max(counts) <= 5
-    assert len(parts[-1]) >= 4
-    assert all(later[name] == changed for before, later in pairwise(parts) for name, changed in before.items())
+    assert [rows for _, rows in written[-1].values()] == [5, 5, 5, 5, 2]
+    assert all(
+        later[name] == full for before, later in pairwise(written) for name, full in before.items() if full[1] == 5
+    )
+    assert list(range(3, 3 + len(written))) == [sum(rows for _, rows in parts.values()) for parts in written]
     played.clock.wait(1)
     assert len(played.watched(folder, "1 s").done.looks) == 2 + 21 + 1
 
 
-def test_rows_outlive_a_kill(played, folder):
-    """Lines that no part has yet are read again; half a line at the end is not a row."""
-    (before,) = [len(log.read()) for log in row_logs(folder)[1:]]
-    killed = Memory(folder)
-    killed.open(played.clock.now_ms())
-    look = killed.looks.read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
-    killed.save(played.clock.now_ms(), [], look, json.loads((folder / "watch.json").read_text()))
-    with (folder / "looks.jsonl").open("a") as lines:
-        lines.write('{"time": "2026-11')
+def test_rows_outlive_a_kill_and_a_full_disk(played, folder, monkeypatch):
+    """A checkpoint whose row was written before the state of the watch is seen again, and is one row."""
+    killed, state = Memory(folder), (folder / "watch.json").read_text()
+    look = row_logs(folder)[1].read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
+    point = row_logs(folder)[0].read()[-1]
+    killed.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "replace_file", lambda file, _write: file.with_name("no").joinpath("folder").touch())
+        with pytest.raises(OSError, match="No such file"):
+            killed.save(played.clock.now_ms(), [], look, {})
+    killed.save(played.clock.now_ms(), [point], look | {"time": datetime(2026, 11, 22, 2, tzinfo=UTC)}, {})
+    (folder / "watch.json").write_text(state)
 
     heard = played.watched(folder, "1 s")
 
-    assert len(heard.done.looks) == before + 1 + 1
+    assert len(heard.done.looks) == 2 + 2 + 1
+    assert heard.done.checkpoints["checkpoint"].is_unique
 
 
 def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, folder):
