@@ -11,8 +11,8 @@ from functools import lru_cache
 from statistics import fmean, median, stdev
 from typing import Any, Protocol
 
-from sim.jobs.infer.draft import Draft, duration_text
-from sim.jobs.infer.file_history import own_bytes
+from sim.jobs.infer.draft import Draft, Section, duration_text
+from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_answers import CheckpointConfig
@@ -131,14 +131,15 @@ def _mean_of_long(durations_ms: Iterable[float]) -> float:
 
 
 def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:
-    """Return the acknowledgements of all vertices in one checkpoint."""
-    return {vertex.name: dict(_acknowledged(point, vertex.name)) for vertex in job.vertices}
-
-
-def _acknowledged(point: RecordedCheckpoint, vertex: str) -> Iterator[tuple[int, RecordedSubtask]]:
-    for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
-        if subtask.status == "completed" and subtask.end_to_end_duration >= 0:
-            yield subtask.index, subtask
+    """Return the acknowledgements of all vertices in one checkpoint whose duration is known."""
+    return {
+        vertex.name: {
+            subtask.index: subtask
+            for subtask in acknowledged_by(point, vertex.name)
+            if subtask.end_to_end_duration >= 0
+        }
+        for vertex in job.vertices
+    }
 
 
 def _snapshot_start_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
@@ -147,8 +148,9 @@ def _snapshot_start_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
     With an aligned timeout it is unknown where between the two the snapshot began; the last barrier is used.
     """
     config = job.checkpoint_config
-    unaligned = config is not None and bool(config.unaligned_checkpoints) and not config.aligned_checkpoint_timeout
-    return max(subtask.start_delay, 0) + (0 if unaligned else max(subtask.alignment.duration, 0))
+    if config is not None and config.unaligned_checkpoints and not config.aligned_checkpoint_timeout:
+        return max(subtask.start_delay, 0)
+    return last_barrier_ms(subtask)
 
 
 def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged) -> float:
@@ -162,10 +164,13 @@ def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask
     return min(bounds, default=math.inf)
 
 
+def last_barrier_ms(subtask: RecordedSubtask) -> int:
+    """Return the time from the trigger until a subtask had all barriers."""
+    return max(subtask.start_delay, 0) + max(subtask.alignment.duration, 0)
+
+
 def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int, RecordedSubtask]) -> float:
-    arrivals_ms = {
-        index: max(reader.start_delay, 0) + max(reader.alignment.duration, 0) for index, reader in readers.items()
-    }
+    arrivals_ms = {index: last_barrier_ms(reader) for index, reader in readers.items()}
     if edge.ship in ALL_TO_ALL:
         return min(arrivals_ms.values())
     return arrivals_ms.get(subtask.index, math.inf) if edge.ship == "FORWARD" else max(arrivals_ms.values())
@@ -197,74 +202,63 @@ _CAPACITY = 100  # AsyncDataStream.DEFAULT_QUEUE_CAPACITY
 def infer_async_io(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `async-io` of vertices whose operator state consists of pending requests."""
     for vertex in job.vertices:
-        flow = flowed[vertex.name]
+        flow, section = flowed[vertex.name], draft.vertex(vertex.name)
         is_named = any(_ASYNC_NAME.search(name) for name in (*vertex.chain, vertex.description))
         is_other = any(_SINK_NAME.search(name) for name in vertex.chain) or any(
             edge.ship == "HASH" for edge in vertex.inputs
         )
-        if not vertex.inputs or (is_other and not is_named) or "window" in draft.document["job"][vertex.name]:
+        if not vertex.inputs or (is_other and not is_named) or "window" in section.values:
             continue
         per_second = flow.per_second("records_in") / vertex.parallelism
-        requests = [] if is_other else _requests_in_snapshots(job, vertex, flow)
-        if not per_second > 0 or not (
-            is_named or (len(requests) >= _MIN_CHECKPOINTS and median(requests) >= _MIN_REQUESTS)
-        ):
-            continue
-        _put_async_io(draft, vertex, flow, requests, per_second, is_named=is_named)
+        requests = [] if is_other else _requests_in_snapshots(job, vertex.name, flow)
+        has_requests = len(requests) >= _MIN_CHECKPOINTS and median(requests) >= _MIN_REQUESTS
+        if per_second > 0 and (is_named or has_requests):
+            _put_async_io(section, flow, requests, per_second, is_named=is_named)
 
 
-def _requests_in_snapshots(job: RestJob, vertex: RestVertex, flow: Flows) -> list[float]:
+def _requests_in_snapshots(job: RestJob, vertex: str, flow: Flows) -> list[float]:
     """Return the mean number of records in the operator state of a subtask, for each checkpoint."""
     size = flow.bytes_per_record - _LENGTH_BYTES
-    snapshots = [point.tasks[vertex.name].subtasks for point in usual_checkpoints(job) if vertex.name in point.tasks]
-    complete = [[own_bytes(subtask) for subtask in subtasks if subtask.status == "completed"] for subtasks in snapshots]
-    return [fmean(sizes) / size for sizes in complete if sizes] if size > 0 else []
+    snapshots = [list(map(own_bytes, acknowledged_by(point, vertex))) for point in usual_checkpoints(job)]
+    return [fmean(sizes) / size for sizes in snapshots if sizes] if size > 0 else []
 
 
 def _put_async_io(
-    draft: Draft, vertex: RestVertex, flow: Flows, requests: Sequence[float], per_second: float, *, is_named: bool
+    section: Section, flow: Flows, requests: Sequence[float], per_second: float, *, is_named: bool
 ) -> None:
     """Set `async-io`.  `per_second` is the rate of a subtask; `is_named` if the plan names the operator as asynchronous."""
-    name, usual = vertex.name, median(requests) if requests else 0.0
+    usual, most = median(requests) if requests else 0.0, max(requests, default=0.0)
     is_full = (
         flow.share("busy_ms") >= _MIN_BUSY_SHARE_WHEN_FULL
         and len(requests) >= _MIN_CHECKPOINTS
         and stdev(requests) <= _EQUAL_COUNT_SPREAD * usual
     )
-    question = "How long does a request take until its response?"
     if usual > 0:
         latency = duration_text(usual / per_second * 1e9)
         why = f"{usual:,.1f} requests in the operator state of a subtask (median) / {per_second:,.1f} records/s of each"
         if is_named:
-            draft.put("async-io.latency", latency, why, job=name)
+            section.put("async-io.latency", latency, why)
         else:
-            draft.ask(
-                "async-io.latency",
-                latency,
-                "Does it send asynchronous requests (AsyncDataStream)?",
-                f"yes. {why}.",
-                job=name,
-            )
-        draft.drop("snapshot.operator-state", job=name)
-        if not draft.document["job"][name].get("snapshot", True):
-            draft.drop("snapshot", job=name)
+            question = "Does it send asynchronous requests (AsyncDataStream)?"
+            section.ask("async-io.latency", latency, question, f"yes. {why}.")
+        section.drop("snapshot.operator-state")
+        if not section.values.get("snapshot", True):
+            section.drop("snapshot")
     else:
-        draft.ask("async-io.latency", "50 ms", question, "50 ms: no snapshot held a request.", job=name)
+        question = "How long does a request take until its response?"
+        section.ask("async-io.latency", "50 ms", question, "50 ms: no snapshot held a request.")
     if is_full:
-        draft.put(
-            "async-io.capacity",
-            round(usual),
-            f"{min(requests):,.0f} to {max(requests):,.0f} requests in each checkpoint, while its thread is always busy",
-            job=name,
-        )
+        origin = f"{min(requests):,.0f} to {most:,.0f} requests in each checkpoint, while its thread is always busy"
+        section.put("async-io.capacity", round(usual), origin)
         question = "How long does one record keep its thread busy, without waiting for capacity?"
         assumed = f"{NEGLIGIBLE_SERVICE}, because Flink counts that wait as busy."
-        draft.ask("service", NEGLIGIBLE_SERVICE, question, assumed, job=name)
+        section.ask("service", NEGLIGIBLE_SERVICE, question, assumed)
     else:
-        capacity = max(_CAPACITY, math.ceil(max(requests, default=0.0)))
-        question = "How many requests may be pending in a subtask (capacity)?"
-        assumed = f"{capacity}; at most {max(requests, default=0.0):,.0f} were observed."
-        draft.ask("async-io.capacity", capacity, question, assumed, job=name)
+        capacity, question = (
+            max(_CAPACITY, math.ceil(most)),
+            "How many requests may be pending in a subtask (capacity)?",
+        )
+        section.ask("async-io.capacity", capacity, question, f"{capacity}; at most {most:,.0f} were observed.")
 
 
 # ---- Cores of the job's hosts, and service times on an idle core.
@@ -357,9 +351,9 @@ def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
 def _divide_services(draft: Draft, slower: float, why: str) -> None:
     """Divide all service times of the draft by `slower`."""
     for vertex, given in draft.document["job"].items():
-        for path, section, key in list(_iterate_services(given)):
-            section[key] = duration_text(parse_duration(section[key]) / slower)
-            draft.add_to(path, f"divided by {slower:.3g}: {why}", job=vertex)
+        for path, place, key in list(_iterate_services(given)):
+            place[key] = duration_text(parse_duration(place[key]) / slower)
+            draft.vertex(vertex).add_to(path, f"divided by {slower:.3g}: {why}")
 
 
 def _iterate_services(section: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:

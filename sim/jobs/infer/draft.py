@@ -6,15 +6,15 @@ file should answer.
 
 # A draft is a plain document and a comment per path.  Every `infer_*` function writes into the same draft.
 #
-#   call                                       document                      comments["job.sink.service"]
-#   ----                                       --------                      ----------------------------
-#   put("service", "2.71 ms", "busy time /     job: sink: service: 2.71 ms   busy time / records in
-#       records in", job="sink")
-#   ask("service", "1 ms", "How long ...?",    job: sink: service: 1 ms      UNKNOWN: How long ...?
-#       "1 ms.", job="sink")                                                 Assumed: 1 ms.
-#   doubt("service", "How long ...?",          unchanged                     <origin>; UNKNOWN: How long ...?
-#       "never.", job="sink")                                                Assumed: never.
-#   drop("service", job="sink")                removed                       removed, also its questions
+#   call, with sink = draft.vertex("sink")          document                      comments["job.sink.service"]
+#   --------------------------------------          --------                      ----------------------------
+#   sink.put("service", "2.71 ms", "busy time /     job: sink: service: 2.71 ms   busy time / records in
+#       records in")
+#   sink.ask("service", "1 ms", "How long ...?",    job: sink: service: 1 ms      UNKNOWN: How long ...?
+#       "1 ms.")                                                                  Assumed: 1 ms.
+#   sink.doubt("service", "How long ...?",          unchanged                     <origin>; UNKNOWN: How long ...?
+#       "never.")                                                                 Assumed: never.
+#   sink.drop("service")                            removed                       removed, also its questions
 #
 # `imported` hands document and comments to the writer, which puts each comment at its key:
 #
@@ -32,83 +32,107 @@ file should answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.model.text import one_line, printable
-from sim.model.units import format_byte_rate, format_duration, format_size
+from sim.model.units import MS, format_byte_rate, format_duration, format_size
 
 MARK = "UNKNOWN"
 MAX_LISTED_REQUESTS = 8  # unanswered requests listed in the head of the file
 _COMMENT_WIDTH = 110  # characters per line
 
 
-@dataclass(slots=True)
-class Draft:
-    """A scenario under construction, with its comments and questions."""
+class Section:
+    """A section of a scenario under construction: a vertex, or everything.  Paths are dotted, relative to the section."""
 
-    document: dict[str, Any] = field(default_factory=dict)
-    comments: dict[str, str] = field(default_factory=dict)
-    head: list[str] = field(default_factory=list)
-    inferred: int = 0
-    unknown: list[str] = field(default_factory=list)
-    not_modelled: list[str] = field(default_factory=list)
-    unbalanced: list[str] = field(default_factory=list)
-    scarce: list[str] = field(default_factory=list)
-    core_load: float = 0.0  # runnable task threads / cores, of the busiest host
+    def __init__(self, draft: Draft, *steps: str) -> None:
+        self.draft, self.steps = draft, steps
 
-    def put(self, path: str, value: Any, source: str = "", *, job: str = "") -> None:
-        """Set a value with its `source`, which becomes the comment.  `path` is dotted; `job` is the vertex it is below."""
-        steps = (["job", job] if job else []) + path.split(".")
-        place = self.document
-        for step in steps[:-1]:
-            place = place.setdefault(step, {})
-        place[steps[-1]] = value
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that are set."""
+        return self._mapping(())
+
+    def put(self, path: str, value: Any, source: str = "") -> None:
+        """Set a value with its `source`, which becomes the comment."""
+        *steps, key = path.split(".")
+        self._mapping(steps)[key] = value
         if source:
-            self.inferred += 1
-            self._comment(steps, source)
+            self.draft.inferred += 1
+            self._comment(path, source)
 
-    def ask(self, path: str, value: Any, question: str, assumed: str, *, job: str = "") -> None:
+    def ask(self, path: str, value: Any, question: str, assumed: str) -> None:
         """Set an assumed value, with the question that would replace it and the reason for the assumption."""
-        self.put(path, value, job=job)
-        self.unknown.append(f"{f'{job}: ' if job else ''}{question}")
-        self._comment((["job", job] if job else []) + path.split("."), f"{MARK}: {question} Assumed: {assumed}")
+        self.put(path, value)
+        self.draft.comments.pop(self._dotted(path), None)
+        self.doubt(path, question, assumed)
 
-    def doubt(self, path: str, question: str, assumed: str, *, job: str) -> None:
+    def doubt(self, path: str, question: str, assumed: str) -> None:
         """Add a question to the origin of a value that is already set."""
-        self.unknown.append(f"{job}: {question}")
-        steps = ["job", job, *path.split(".")]
-        self._comment(steps, f"{self.comments.get('.'.join(steps), '')}; {MARK}: {question} Assumed: {assumed}")
+        self.draft.unknown.append(": ".join([*self.steps[1:], question]))
+        self.add_to(path, f"{MARK}: {question} Assumed: {assumed}")
 
-    def add_to(self, path: str, text: str, *, job: str) -> None:
+    def add_to(self, path: str, text: str) -> None:
         """Append `text` to the origin of a value."""
-        steps = ["job", job, *path.split(".")]
-        before = self.comments.get(".".join(steps), "")
-        self._comment(steps, f"{before}; {text}" if before else text)
+        before = self.draft.comments.get(self._dotted(path))
+        self._comment(path, f"{before}; {text}" if before else text)
 
-    def drop(self, path: str, *, job: str) -> None:
+    def drop(self, path: str) -> None:
         """Remove a value that another one explains, with its comments and questions, if it is set."""
-        steps = ["job", job, *path.split(".")]
-        last = steps.pop()
-        place = self.document
+        *steps, key = path.split(".")
+        place = self.values
         for step in steps:
             place = place.get(step, {})
-        if place.pop(last, None) is not None:
-            full_path = ".".join([*steps, last])
-            removed = {key for key in self.comments if key == full_path or key.startswith(f"{full_path}.")}
-            comment = " ".join(" ".join(self.comments.pop(key).split()) for key in removed)
-            self.unknown = [
+        if place.pop(key, None) is not None:
+            comments, full_path, start = self.draft.comments, self._dotted(path), f"{self.steps[1]}: "
+            removed = [key for key in comments if key == full_path or key.startswith(f"{full_path}.")]
+            text = " ".join(" ".join(comments.pop(key).split()) for key in removed)
+            self.draft.unknown = [
                 question
-                for question in self.unknown
-                if not question.startswith(f"{job}: ") or f"{MARK}: {question.removeprefix(f'{job}: ')}" not in comment
+                for question in self.draft.unknown
+                if not question.startswith(start) or f"{MARK}: {question.removeprefix(start)}" not in text
             ]
 
-    def remark(self, text: str, *, job: str) -> None:
-        """Append a line to the comment of a vertex."""
-        before = self.comments.get(f"job.{job}", "")
-        self.comments[f"job.{job}"] = "\n".join([*before.splitlines(), *_wrap_comment(text)])
+    def remark(self, text: str) -> None:
+        """Append a line to the comment of the section."""
+        key = ".".join(self.steps)
+        before = self.draft.comments.get(key, "")
+        self.draft.comments[key] = "\n".join([*before.splitlines(), *_wrap_comment(text)])
+
+    def _mapping(self, steps: Iterable[str]) -> dict[str, Any]:
+        """Return the mapping at a path, which is created if it does not exist."""
+        place = self.draft.document
+        for step in (*self.steps, *steps):
+            place = place.setdefault(step, {})
+        return place
+
+    def _dotted(self, path: str) -> str:
+        return ".".join([*self.steps, path])
+
+    def _comment(self, path: str, text: str) -> None:
+        self.draft.comments[self._dotted(path)] = "\n".join(_wrap_comment(text))
+
+
+class Draft(Section):
+    """A scenario under construction, with its comments and questions."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
+        self.document: dict[str, Any] = {}
+        self.comments: dict[str, str] = {}
+        self.head: list[str] = []
+        self.inferred = 0
+        self.unknown: list[str] = []
+        self.not_modelled: list[str] = []
+        self.unbalanced: list[str] = []
+        self.scarce: list[str] = []
+        self.core_load = 0.0  # runnable task threads / cores, of the busiest host
+
+    def vertex(self, name: str) -> Section:
+        """Return the section of a vertex."""
+        return Section(self, "job", name)
 
     def ask_for_missing(self, missing: Mapping[str, str]) -> None:
         """Add a question for each failed request (path -> error message), whose part of the scenario is missing."""
@@ -128,13 +152,15 @@ class Draft:
         texts = (tuple(self.unknown), tuple(self.unbalanced), tuple(self.scarce))
         return ImportedScenario(self.document, question, comments, tuple(self.not_modelled), self.inferred, *texts)
 
-    def _comment(self, steps: list[str], text: str) -> None:
-        self.comments[".".join(steps)] = "\n".join(_wrap_comment(text))
-
 
 def duration_text(ns: float) -> str:
     """Format a duration with three digits, the precision of counters; at least 1 ns."""
     return format_duration(max(1, round(float(f"{ns:.3g}"))))
+
+
+def ms_text(ms: float) -> str:
+    """Format a duration in whole milliseconds, the precision of Flink's statistics."""
+    return format_duration(round(ms) * MS)
 
 
 def rate_text(bytes_per_second: float) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, TypeVar
 
-from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.draft import Draft, Section
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
 from sim.model.job import SHIPPING, Shipping
@@ -34,6 +35,7 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
 #   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total)
 #   bounds      least <= a <= most (`propagate_bounds`)
 
+K = TypeVar("K", bound=Hashable)
 TOLERANCE = 0.05
 """Counters that differ by less agree: two vertices are not measured at exactly the same times."""
 
@@ -56,33 +58,35 @@ class AmountRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Generic[K]):
     """An equation: the sum of amounts, each multiplied by its factor, equals the total."""
 
-    factors: Mapping[int, float]  # index of an amount -> factor
+    factors: Mapping[K, float]
     total: float
     is_least: bool = False  # the sum may be larger than the total
 
-    def without(self, rows: Sequence[AmountRange], i: int) -> AmountRange:
-        """Return the bounds of amount `i` that follow from the bounds of the other amounts."""
-        others = [(factor, rows[j]) for j, factor in self.factors.items() if j != i]
-        least, most = (math.fsum(factor * end for factor, end in ends) for ends in _lower_and_upper(others))
-        lower = max(self.total - most, 0.0) / self.factors[i] if most < math.inf else 0.0
-        return AmountRange(lower, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[i])
+    def without(self, amounts: Mapping[K, AmountRange], key: K) -> AmountRange:
+        """Return the bounds of one amount that follow from the bounds of the other amounts."""
+        others = [(factor, amounts[other]) for other, factor in self.factors.items() if other != key]
+        least = math.fsum(factor * amount.least for factor, amount in others)
+        most = math.fsum(factor * amount.most for factor, amount in others)
+        lower = max(self.total - most, 0.0) / self.factors[key] if most < math.inf else 0.0
+        return AmountRange(lower, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[key])
 
 
-def propagate_bounds(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRange]:
-    """Return the bounds of amounts `rows` if all sums hold, by interval propagation.
+def propagate_bounds(amounts: Mapping[K, AmountRange], sums: Iterable[Sum[K]]) -> dict[K, AmountRange]:
+    """Return the bounds of amounts if all sums hold, by interval propagation.  Sums with an unknown total are ignored.
 
     Exact amounts are not changed, even if a sum contradicts them.
     """
-    found = list(rows)
+    found = dict(amounts)
+    equations = sorted((each for each in sums if not math.isnan(each.total)), key=lambda each: len(each.factors))
     for _ in range(len(found) + 1):
-        before = list(found)
-        for equation in sorted(sums, key=lambda equation: len(equation.factors)):
-            for i in equation.factors:
-                if not found[i].is_exact:
-                    found[i] = _intersect(found[i], equation.without(found, i))
+        before = dict(found)
+        for equation in equations:
+            for key in equation.factors:
+                if not found[key].is_exact:
+                    found[key] = _intersect(found[key], equation.without(found, key))
         if found == before:
             break
     return found
@@ -96,12 +100,6 @@ def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
     if most < math.inf and most - least <= TOLERANCE * most:
         return AmountRange(middle := (least + most) / 2, middle)
     return AmountRange(least, most)
-
-
-def _lower_and_upper(
-    parts: Sequence[tuple[float, AmountRange]],
-) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    return [(factor, part.least) for factor, part in parts], [(factor, part.most) for factor, part in parts]
 
 
 # ---- Records and bytes on each edge.  Flink counts the outputs of a task in one counter, and its inputs in another.
@@ -148,27 +146,72 @@ class Unbalanced:
     edges: tuple[EdgeId, ...]  # whose records are uncertain for this reason
 
 
-def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[EdgeId, Edge]:
-    """Return the flows over all edges whose readers count records."""
-    edges = [(vertex.name, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
-    position = {edge: k for k, edge in enumerate(edges)}  # the lists below have a value per edge, in this order
-    upstreams = [job_input.upstream for vertex in job.vertices for job_input in vertex.inputs]
-    copies = [_copies(vertex, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
-    record_sums, byte_sums = _sums(job, flowed, position, copies)
-    records = [
-        _range_of_output(flowed[upstream].per_second("records_out"), is_exact=upstreams.count(upstream) == 1)
-        for upstream in upstreams
-    ]
-    sizes = [AmountRange() for _ in edges]
-    known_records, known_bytes = propagate_bounds(records, record_sums), propagate_bounds(sizes, byte_sums)
+@dataclass(frozen=True, slots=True)
+class EdgeFlows:
+    """The flows through the vertices of a job and over its edges."""
+
+    job: RestJob
+    vertices: Mapping[str, Flows]
+    edges: Mapping[EdgeId, Edge]  # whose readers count records
+    unbalanced: Sequence[Unbalanced]
+
+    @property
+    def contradicted(self) -> set[EdgeId]:
+        """The edges whose two ends have contradicting counters."""
+        return {edge for found in self.unbalanced for edge in found.edges}
+
+    def edge_size(self, place: EdgeId) -> Size | None:
+        """Return the size of the records on one edge, or None if it is unknown."""
+        reader, edge = place[0], self.edges.get(place)
+        if len(self.job.vertex(reader).inputs) == 1:
+            return size_counted(self.vertices[reader], "in")
+        if edge is None or math.isnan(edge.likely_size):
+            return None
+        if edge.copies == 1 and len(outputs_of(self.job, edge.upstream)) == 1:
+            return size_counted(self.vertices[edge.upstream], "out")
+        return Size(
+            max(1, round(edge.likely_size)),
+            edge.size,
+            f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s: {edge.source}",
+        )
+
+    def emitted_size(self, writer: str) -> Size | None:
+        """Return the size on the edge from `writer` that carries most records, or None if no edge with a known size exists.
+
+        Measured sizes are preferred to estimates.
+        """
+        found = [
+            (size, self.edges[edge].records.middle)
+            for edge in outputs_of(self.job, writer)
+            if edge in self.edges and (size := self.edge_size(edge))
+        ]
+        return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
+
+
+def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> EdgeFlows:
+    """Return the flows over all edges, from the counters of the vertices."""
+    records, sizes, record_sums, byte_sums = dict[EdgeId, AmountRange](), dict[EdgeId, AmountRange](), [], []
+    for vertex in job.vertices:
+        into = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
+        out, flow = outputs_of(job, vertex.name), flowed[vertex.name]
+        written = flow.per_second("records_out")
+        # An output carries all records of its writer if it is the only one, otherwise at most those.
+        amount = AmountRange() if math.isnan(written) else AmountRange(written if len(out) == 1 else 0.0, written)
+        records |= dict.fromkeys(out, amount)
+        sizes |= dict.fromkeys(out, AmountRange())
+        readers, writers = dict.fromkeys(into, 1.0), dict.fromkeys(out, 1.0)
+        record_sums += [Sum(into, flow.per_second("records_in")), Sum(writers, written, is_least=True)]
+        byte_sums += [Sum(readers, flow.per_second("bytes_in")), Sum(writers, flow.per_second("bytes_out"))]
+    records, sizes = propagate_bounds(records, record_sums), propagate_bounds(sizes, byte_sums)
     found = {}
-    for k, (reader, i) in enumerate(edges):
-        read = flowed[reader].per_second("records_in")
-        if not math.isnan(read):
-            less = "" if len(job.vertex(reader).inputs) == 1 else " less what its other inputs carry"
-            origin = f"{read:,.4g}/s into '{reader}'{less}, {flowed[reader].source}"
-            found[reader, i] = Edge(upstreams[k], copies[k], known_records[k], known_bytes[k], origin)
-    return found
+    for reader in job.vertices:
+        read = flowed[reader.name].per_second("records_in")
+        less = "" if len(reader.inputs) == 1 else " less what its other inputs carry"
+        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {flowed[reader.name].source}"
+        for i, upstream in enumerate([] if math.isnan(read) else _upstreams(reader)):
+            edge = reader.name, i
+            found[edge] = Edge(upstream, _copies(reader, i), records[edge], sizes[edge], origin)
+    return EdgeFlows(job, flowed, found, list(find_unbalanced(job, flowed)))
 
 
 def find_unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
@@ -211,35 +254,6 @@ def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Fl
         read < exclusive - slack and read > max(written) - slack
     ):  # otherwise `_unbalanced_outputs` reports that writer
         yield Unbalanced(f"{reads} and its inputs write {exclusive:,.4g}/s for it alone", edges)
-
-
-def _sums(
-    job: RestJob, flowed: Mapping[str, Flows], position: Mapping[EdgeId, int], copies: list[int]
-) -> tuple[list[Sum], list[Sum]]:
-    """Return the equations that follow from Flink's counters: sums of records, and sums of bytes."""
-    records, sizes = [], []
-    for vertex in job.vertices:
-        into = [position[vertex.name, i] for i in range(len(vertex.inputs))]
-        out = [position[edge] for edge in outputs_of(job, vertex.name)]
-        flow = flowed[vertex.name]
-        records += [
-            Sum({k: float(copies[k]) for k in into}, flow.per_second("records_in")),
-            Sum(dict.fromkeys(out, 1.0), flow.per_second("records_out"), is_least=True),
-        ]
-        sizes += [
-            Sum(dict.fromkeys(into, 1.0), flow.per_second("bytes_in")),
-            Sum(dict.fromkeys(out, 1.0), flow.per_second("bytes_out")),
-        ]
-    return _known_sums(records), _known_sums(sizes)
-
-
-def _known_sums(sums: list[Sum]) -> list[Sum]:
-    return [total for total in sums if total.factors and not math.isnan(total.total)]
-
-
-def _range_of_output(written: float, *, is_exact: bool) -> AmountRange:
-    """Return the bounds of the records on an output: all records of its writer if it is the only output, else at most those."""
-    return AmountRange() if math.isnan(written) else AmountRange(written if is_exact else 0.0, written)
 
 
 def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
@@ -296,35 +310,6 @@ def size_counted(flow: Flows, direction: str) -> Size | None:
     return Size(
         counted, AmountRange(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}"
     )
-
-
-def edge_size(job: RestJob, place: EdgeId, flowed: Mapping[str, Flows], edges: Mapping[EdgeId, Edge]) -> Size | None:
-    """Return the size of the records on one edge, or None if it is unknown."""
-    reader, edge = place[0], edges.get(place)
-    if len(job.vertex(reader).inputs) == 1:
-        return size_counted(flowed[reader], "in")
-    if edge is None or math.isnan(edge.likely_size):
-        return None
-    if edge.copies == 1 and len(outputs_of(job, edge.upstream)) == 1:
-        return size_counted(flowed[edge.upstream], "out")
-    return Size(
-        max(1, round(edge.likely_size)),
-        edge.size,
-        f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s: {edge.source}",
-    )
-
-
-def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: Mapping[EdgeId, Edge]) -> Size | None:
-    """Return the size on the edge from `writer` that carries most records, or None if no edge with a known size exists.
-
-    Measured sizes are preferred to estimates.
-    """
-    found = [
-        (size, edges[edge].records.middle)
-        for edge in outputs_of(job, writer)
-        if edge in edges and (size := edge_size(job, edge, flowed, edges))
-    ]
-    return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
 
 
 # ---- Share of a keyed edge's records that each subtask of its reader receives.
@@ -415,47 +400,35 @@ NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash
 MAX_SHARE_DIFFERENCE = 0.03
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeFlows:
-    """The flows of the vertices of a job and over its edges."""
-
-    vertices: Mapping[str, Flows]
-    edges: Mapping[EdgeId, Edge]
-    contradicted: Collection[EdgeId] = ()  # edges whose two ends have contradicting counters
-
-
-def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set `input` and `combine`."""
-    names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
+    section, job = draft.vertex(vertex.name), flowed.job
+    names = input_names(_upstreams(vertex), [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
     shares = keyed_shares(vertex, shippings, flowed.vertices[vertex.name], flowed.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
+        if name != edge.upstream:
+            section.put(f"{path}.from", edge.upstream)
         ship, origin = _infer_shipping(draft, vertex, edge)
-        if name == edge.upstream and i not in shares:
-            draft.put(path, ship, origin, job=vertex.name)
-        else:
-            if name != edge.upstream:
-                draft.put(f"{path}.from", edge.upstream, job=vertex.name)
-            draft.put(f"{path}.ship", ship, origin, job=vertex.name)
+        section.put(f"{path}.ship", ship)
         if i in shares:
-            _put_weights(draft, vertex.name, f"{path}.weights", shares[i])
-        _infer_amounts(draft, job, (vertex.name, i), path, flowed)
+            section.put(f"{path}.weights.counted", list(shares[i].per_mille), shares[i].source)
+            if shares[i].doubt:
+                section.doubt(f"{path}.weights.counted", *shares[i].doubt)
+        _infer_amounts(section, (vertex.name, i), path, flowed)
+        has_only_ship = section.values["input"][name].keys() == {"ship"}  # `upstream: hash`
+        section.put(path if has_only_ship else f"{path}.ship", ship, origin)
     if len(vertex.inputs) > 1:
-        _infer_combine(draft, job, vertex)
+        _infer_combine(section, job, vertex)
 
 
 def _nearest_shipping(in_plan: str) -> tuple[str, str]:
     """Return the nearest ship strategy of a scenario to that of Flink's plan, and a description if it is not the same."""
-    if (ship := next((name for name in SHIPPING if name.upper() == in_plan), "")) != "":
-        return ship, ""
-    return NEAREST_SHIPPING.get(
-        in_plan,
-        (
-            "rebalance",
-            f"sent by the unknown ship strategy '{in_plan}'" if in_plan else "sent by an unknown ship strategy",
-        ),
-    )
+    if in_plan.lower() in SHIPPING:
+        return in_plan.lower(), ""
+    unknown = f"sent by the unknown ship strategy '{in_plan}'" if in_plan else "sent by an unknown ship strategy"
+    return NEAREST_SHIPPING.get(in_plan, ("rebalance", unknown))
 
 
 def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
@@ -473,121 +446,87 @@ def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[
     return ship, f"{edge.ship or 'no ship strategy'} in the plan, simulated as {ship}"
 
 
-def _infer_amounts(draft: Draft, job: RestJob, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+def _infer_amounts(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
     """Set fan-out and record size of an edge if they differ from those of all records that its writer emits."""
-    edge, reader = flowed.edges.get(place), place[0]
+    edge = flowed.edges.get(place)
     if edge is None:
         return
-    flow, has_inputs = flowed.vertices[edge.upstream], bool(job.vertex(edge.upstream).inputs)
+    several = len(outputs_of(flowed.job, edge.upstream)) > 1
+    if several or place in flowed.contradicted:
+        _infer_fan_out(section, place, path, flowed)
+        if several:
+            _infer_size(section, place, path, flowed)
+
+
+def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+    edge, reader, writer = flowed.edges[place], place[0], flowed.job.vertex(flowed.edges[place].upstream)
+    flow, has_inputs = flowed.vertices[writer.name], bool(writer.inputs)
     base, written = flow.per_second("records_in" if has_inputs else "records_out"), flow.per_second("records_out")
-    contradicted, several = place in flowed.contradicted, len(outputs_of(job, edge.upstream)) > 1
-    if not base > 0 or not written > 0 or not (several or contradicted):
+    if not base > 0 or not written > 0:
         return
-    question = (
-        f"How many records does '{edge.upstream}' send it per record that it {'reads' if has_inputs else 'emits'}?"
-    )
+    per_second = f"{base:,.4g}/s {'into' if has_inputs else 'out of'} '{writer.name}'"
     read = flowed.vertices[reader].per_second("records_in") / edge.copies
-    writes_outside = any("writer" in name.lower() for name in job.vertex(edge.upstream).chain)
-    if contradicted and writes_outside and len(job.vertex(reader).inputs) == 1 and 0 < read < written:
+    value, origin, assumed = edge.records.middle, "", ""
+    contradicted = place in flowed.contradicted
+    writes_outside = any("writer" in name.lower() for name in writer.chain)
+    if contradicted and writes_outside and len(flowed.job.vertex(reader).inputs) == 1 and 0 < read < written:
         # A reader with one input counts exactly this edge.  A sink writer also counts records written to the external system (FLIP-33).
-        _expand_input(draft, reader, path)
-        draft.put(
-            f"{path}.fan-out",
-            _four_digits(read / base),
-            (
-                f"{read:,.4g}/s into '{reader}', which reads nothing else / {base:,.4g}/s {'into' if has_inputs else 'out of'} "
-                f"'{edge.upstream}', whose {written:,.4g}/s out include those of its sink writer to the external system"
-            ),
-            job=reader,
+        value = read
+        origin = (
+            f"{read:,.4g}/s into '{reader}', which reads nothing else / {per_second}, whose {written:,.4g}/s out include "
+            "those of its sink writer to the external system"
         )
-        question = ""
     elif contradicted:
-        likely = edge.records.middle
-        bounds = AmountRange(min(written, read, likely), max(written, min(read, likely)))
-        value = min(max(likely, bounds.least), bounds.most) / base
-        why = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
+        bounds = AmountRange(min(written, read, value), max(written, min(read, value)))
+        value = min(max(value, bounds.least), bounds.most)
+        assumed = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
-        value, why = (
-            edge.records.middle / base,
-            f"the middle of what the counters allow, {_between(edge.records, base)}: its outputs are counted together.",
-        )
+        allowed = f"the middle of what the counters allow, {_between(edge.records, base)}"
+        assumed = f"{allowed}: its outputs are counted together."
+    elif abs(value / written - 1) > MAX_SHARE_DIFFERENCE:
+        origin = f"{edge.source} / {per_second}"
     else:
-        if abs(edge.records.middle / written - 1) > MAX_SHARE_DIFFERENCE:
-            origin = f"{edge.source} / {base:,.4g}/s {'into' if has_inputs else 'out of'} '{edge.upstream}'"
-            _expand_input(draft, reader, path)
-            draft.put(f"{path}.fan-out", _four_digits(edge.records.middle / base), origin, job=reader)
-        question = ""
-    if question:
-        _expand_input(draft, reader, path)
-        draft.ask(f"{path}.fan-out", _four_digits(value), question, why, job=reader)
-    if several:
-        _infer_size(draft, job, place, path, flowed)
+        return
+    fan_out = format_number(Fraction(f"{value / base:.4g}"))
+    if origin:
+        section.put(f"{path}.fan-out", fan_out, origin)
+    else:
+        verb = "reads" if has_inputs else "emits"
+        question = f"How many records does '{writer.name}' send it per record that it {verb}?"
+        section.ask(f"{path}.fan-out", fan_out, question, assumed)
 
 
-def _infer_size(draft: Draft, job: RestJob, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+def _infer_size(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
     """Set the size of an edge's records if it differs from the size of all records that its writer emits."""
-    found = edge_size(job, place, flowed.vertices, flowed.edges)
-    emitted = emitted_size(job, flowed.edges[place].upstream, flowed.vertices, flowed.edges)
+    found, emitted = flowed.edge_size(place), flowed.emitted_size(flowed.edges[place].upstream)
     if found is None or emitted is None:
         return
-    if found.range.is_exact and abs(found.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
-        _expand_input(draft, place[0], path)
-        draft.put(f"{path}.record", format_size(found.likely), found.source, job=place[0])
-    elif not found.range.is_exact:
-        _expand_input(draft, place[0], path)
-        most = (
-            f"at most {format_size(round(found.range.most))}"
-            if found.range.most < math.inf
-            else "without an upper bound"
-        )
-        why = f"estimated from the bytes of all its inputs; at least {format_size(max(1, round(found.range.least)))}, {most}."
-        draft.ask(
-            f"{path}.record",
-            format_size(found.likely),
-            "How large are the records of this edge on the wire?",
-            why,
-            job=place[0],
-        )
+    size = format_size(found.likely)
+    if not found.range.is_exact:
+        least, most = format_size(max(1, round(found.range.least))), found.range.most
+        upper = f"at most {format_size(round(most))}" if most < math.inf else "without an upper bound"
+        why = f"estimated from the bytes of all its inputs; at least {least}, {upper}."
+        section.ask(f"{path}.record", size, "How large are the records of this edge on the wire?", why)
+    elif abs(found.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
+        section.put(f"{path}.record", size, found.source)
 
 
 def _between(bounds: AmountRange, base: float) -> str:
     return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
 
 
-def _four_digits(value: float) -> str:
-    return format_number(Fraction(f"{value:.4g}"))
-
-
-def _expand_input(draft: Draft, reader: str, path: str) -> None:
-    """Change `upstream: hash` to `upstream: {ship: hash}`, and move its comment."""
-    inputs, name = draft.document["job"][reader]["input"], path.removeprefix("input.")
-    if isinstance(inputs[name], str):
-        full_path = f"job.{reader}.{path}"
-        inputs[name] = {"ship": inputs[name]}
-        if full_path in draft.comments:
-            draft.comments[f"{full_path}.ship"] = draft.comments.pop(full_path)
-
-
-def _infer_combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
+def _infer_combine(section: Section, job: RestJob, vertex: RestVertex) -> None:
     """Set `combine` to join or union, which look the same in the plan.  Some Flink versions have a watermark metric per join input."""
     question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
     watermarks = ".currentInput2Watermark" in series(job, vertex)
     if watermarks or re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
         if len(vertex.inputs) > 2:
             assumed = "none, each is an input of the join. Otherwise write union: left at both of them."
-            draft.ask(
-                "combine", "join", "Which of its edges are a union, one input of the join?", assumed, job=vertex.name
-            )
+            section.ask("combine", "join", "Which of its edges are a union, one input of the join?", assumed)
         else:
             origin = "an operator of its chain has a metric currentInput2Watermark" if watermarks else "by its name"
-            draft.put("combine", "join", origin, job=vertex.name)
+            section.put("combine", "join", origin)
     elif any(edge.ship == "HASH" for edge in vertex.inputs):
-        draft.ask("combine", "join", question, "joined, because they are keyed.", job=vertex.name)
+        section.ask("combine", "join", question, "joined, because they are keyed.")
     else:
-        draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
-
-
-def _put_weights(draft: Draft, reader: str, path: str, shares: Shares) -> None:
-    draft.put(f"{path}.counted", list(shares.per_mille), shares.source, job=reader)
-    if shares.doubt:
-        draft.doubt(f"{path}.counted", *shares.doubt, job=reader)
+        section.ask("combine", "union", question, "one stream, because none is keyed.")

@@ -66,15 +66,20 @@ class Files:
         return max(self.size_bytes - self.bytes_per_second * (self.falls[-1].seconds - seconds), 0.0)
 
 
+def acknowledged_by(point: RecordedCheckpoint, vertex: str) -> list[RecordedSubtask]:
+    """Return the subtasks of a vertex that acknowledged a checkpoint."""
+    subtasks = point.tasks[vertex].subtasks if vertex in point.tasks else ()
+    return [subtask for subtask in subtasks if subtask.status == "completed"]
+
+
 def acknowledged(
     points: Iterable[RecordedCheckpoint], vertex: str
 ) -> dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]]:
     """Return the checkpoints that each subtask acknowledged.  One pass, because jobs may have thousands of subtasks."""
     found: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
     for point in points:
-        for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
-            if subtask.status == "completed":
-                found.setdefault(subtask.index, []).append((point, subtask))
+        for subtask in acknowledged_by(point, vertex):
+            found.setdefault(subtask.index, []).append((point, subtask))
     return found
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.draft import Section, ms_text
 from sim.jobs.infer.file_history import Files, acknowledged
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordingError
 from sim.jobs.source.rest_answers import SubtaskPlace
 from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.state import Lsm
-from sim.model.units import format_byte_rate, format_duration
+from sim.model.units import format_byte_rate
 
 # ---- Flow of records through each subtask and use of its thread in a period of time: differences of Flink's counters.
 #
@@ -264,23 +264,23 @@ def _parse_metric(value: object) -> float:
 
 
 def infer_flushes(
-    draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]
+    section: Section, points: Sequence[RecordedCheckpoint], vertex: str, found: Mapping[int, Files]
 ) -> None:
     """Set `state: {lsm: {freeze, flush}}`.  `found` contains the files of the subtasks, by index."""
-    found, by_subtask = list(found), acknowledged(points, vertex)
-    quiet_ms = [ms for index, files in found for ms in _quiet_sync_phases_ms(by_subtask[index], files)]
+    by_subtask = acknowledged(points, vertex)
+    quiet_ms = [ms for index, files in found.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)]
     if not quiet_ms:
         return
-    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for _, files in found)
+    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for files in found.values())
     flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
     origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
-        freeze = format_duration(round(sync_ms - flush_ms) * 10**6)
-        draft.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes", job=vertex)
+        freeze = ms_text(sync_ms - flush_ms)
+        section.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes")
     else:
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
-        draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
-        draft.put("state.lsm.freeze", "0 s", job=vertex)
+        section.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}")
+        section.put("state.lsm.freeze", "0 s")
 
 
 def _quiet_sync_phases_ms(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[int]:

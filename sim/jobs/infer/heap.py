@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sim.jobs.infer.draft import Draft, rate_text
+from sim.jobs.infer.draft import Draft, ms_text, rate_text
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.state import entry_bytes
@@ -15,7 +15,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
 from sim.model.state import HEAP_SERIALIZE, heap_rate
-from sim.model.units import SECOND, format_duration, format_size, parse_share, parse_size
+from sim.model.units import SECOND, format_size, parse_share, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
@@ -57,17 +57,16 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
             continue
         entry = entry_bytes(state, flowed.get(name))
         if "backend" in state:
-            draft.put(
-                "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases", job=name
+            draft.vertex(name).put(
+                "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases"
             )
-            draft.put(
+            draft.vertex(name).put(
                 "state.serialize",
                 rate_text(heap_rate(entry)),
                 (
                     f"used only with the hashmap backend: speed of a core with entries of {format_size(round(entry))} in recordings of "
                     f"other jobs, {HEAP_SERIALIZE.least / 1e6:.0f} to {HEAP_SERIALIZE.most / 1e6:.0f} MB/s"
                 ),
-                job=name,
             )
         elif "changelog" not in state:
             writers = job.vertex(name).parallelism / cluster.get("hosts", 1)
@@ -201,10 +200,10 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
         return
     draft.put(
         "run.cold-start",
-        format_duration(min(start_ms, BACKLOG_MS) * 10**6),
+        ms_text(min(start_ms, BACKLOG_MS)),
         (
             f"assumed: a history of less than {MAX_COLD_HISTORY_MS // 60_000} min contains queues from the start of the job; a log may have "
-            f"{format_duration(start_ms * 10**6)} of records waiting, from the start of the job to its first checkpoint"
+            f"{ms_text(start_ms)} of records waiting, from the start of the job to its first checkpoint"
         ),
     )
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
@@ -245,4 +244,4 @@ def infer_fresh_start(draft: Draft, job: RestJob) -> None:
         f"{found_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
         f"median over {len(started_ms)} task managers of their slowest task"
     )
-    draft.put("restart.fresh-start", format_duration(max(found_ms - deploy_ms, 0) * 10**6), origin)
+    draft.put("restart.fresh-start", ms_text(max(found_ms - deploy_ms, 0)), origin)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.jobs.infer.draft import Draft, duration_text, rate_text
+from sim.jobs.infer.draft import Draft, duration_text, ms_text, rate_text
 from sim.jobs.infer.options import MIN_INTERVAL_MS, configured_ms, infer_options, put_restart_strategy, put_version
 from sim.jobs.infer.state import ask_for_update, infer_growth
 from sim.jobs.infer.storage import MAX_PHASES_FOR_LINE, AsyncPhase, FittedLine, fit_async_phases
@@ -21,7 +21,7 @@ from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
-from sim.model.units import format_duration, format_size
+from sim.model.units import format_size
 
 MAX_IMMEDIATE_TRIGGER_MS = 100  # completion -> next trigger, if the next checkpoint was due
 # In flight between two tasks under back-pressure: 10 buffers at each end (NettyShuffleEnvironmentConfiguration).
@@ -117,7 +117,7 @@ def infer_log(log: JobLog) -> ImportedScenario:
     _storage(draft, done, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
-    draft.put("run.duration", format_duration(min(max(count * each_ms, 60_000), MAX_RUN_MS) * 10**6))
+    draft.put("run.duration", ms_text(min(max(count * each_ms, 60_000), MAX_RUN_MS)))
     return draft.imported("How would the job of this log checkpoint with other settings?")
 
 
@@ -140,26 +140,25 @@ def _job(
     unread: list[str] = []
     per_second = 0.0
     for (vertex, parallelism), name in zip(vertices.items(), names, strict=True):
-        draft.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed", job=name)
+        section = draft.vertex(name)
+        section.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed")
         reads = [] if vertex.startswith("Source") or not unread else unread
         for upstream in reads:
             question = "What does it read, and how are records sent?"
-            draft.ask(f"input.{upstream}", "hash", question, "the vertex before it in the log, by key.", job=name)
+            section.ask(f"input.{upstream}", "hash", question, "the vertex before it in the log, by key.")
         unread = [*([] if reads else unread), name]
         if not reads:
             per_second += RECORDS_PER_SECOND
             rate, why = (
                 ("unlimited", "its barriers queue behind records") if saturated else ("1k/s", "the log does not tell")
             )
-            draft.ask("source.rate", rate, "How many records per second arrive?", f"{rate}: {why}.", job=name)
-            draft.ask(
-                "source.record", format_size(RECORD_BYTES), "How large are its records on the wire?", "1 kB.", job=name
-            )
+            section.ask("source.rate", rate, "How many records per second arrive?", f"{rate}: {why}.")
+            section.ask("source.record", format_size(RECORD_BYTES), "How large are its records on the wire?", "1 kB.")
         if log.vertices:
-            draft.put("parallelism", parallelism, "subtasks scheduled in the log", job=name)
+            section.put("parallelism", parallelism, "subtasks scheduled in the log")
         else:
-            draft.ask("parallelism", parallelism, "What is its parallelism?", "1.", job=name)
-    last = names[-1]
+            section.ask("parallelism", parallelism, "What is its parallelism?", "1.")
+    last = draft.vertex(names[-1])
     if saturated:
         hops = max(len(names) - 1, 1)
         service_ns = max(min(took_ms, NEVER_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops), 1)
@@ -167,24 +166,23 @@ def _job(
         why = (
             f"so long that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} edges."
         )
-        draft.ask("service", service, "How long does one record keep the slowest operator busy?", why, job=last)
+        last.ask("service", service, "How long does one record keep the slowest operator busy?", why)
     else:
         why = "there are pauses between checkpoints" if rhythm.gaps else "the log does not tell"
         why = "the bytes explain how long checkpoints take" if rhythm.is_saturated else why
-        draft.ask("service", "1 us", "How long does one record keep it busy?", f"1 us: {why}.", job=last)
+        last.ask("service", "1 us", "How long does one record keep it busy?", f"1 us: {why}.")
     question = "Which vertices keep how much of the state?"
     if line is None or line.is_significant:  # otherwise checkpoints do not write what the state grows by
         own = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
         sizes = [(point, point.state_size) for point in own[:: len(own) // MAX_PHASES_FOR_LINE + 1]]
-        infer_growth(draft, log.options, last, sizes, per_second)
-    if "state" in draft.document["job"][last]:
-        draft.doubt("state.size", question, "this vertex has all of it.", job=last)
-        ask_for_update(draft, last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
+        infer_growth(last, log.options, sizes, per_second)
+    if "state" in last.values:
+        last.doubt("state.size", question, "this vertex has all of it.")
+        ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
         return True
     if done and done[-1].size_bytes > 0:
         size = format_size(done[-1].size_bytes)
-        kept = f"this vertex has all of the {size} of checkpoint {done[-1].id}."
-        draft.ask("state.size", size, question, kept, job=last)
+        last.ask("state.size", size, question, f"this vertex has all of the {size} of checkpoint {done[-1].id}.")
     return False
 
 
@@ -192,65 +190,52 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
     """Set `checkpoint:`.  Returns the interval or an assumption [ms], or 0 if it is unknown or only known to be short."""
     delays = [_round_nearby(delay) for delay in _first_delays(log, points)]
     found = f"{len(rhythm.gaps)} gaps between triggers"
-    question = f"Which {INTERVAL} is configured?"
     configured = configured_ms(log.options, INTERVAL)
+    origin = ""  # empty: the interval is assumed
     if rhythm.interval:
-        gaps = f"{rhythm.on_time} gap{'s' * (rhythm.on_time != 1)} between triggers"
+        interval_ms, gaps = rhythm.interval, f"{rhythm.on_time} gap{'s' * (rhythm.on_time != 1)} between triggers"
         origin = f"median of {gaps} without a late checkpoint"
-        draft.put("checkpoint.interval", _valid_timeout_text(rhythm.interval), origin)
     elif configured:
-        draft.put(
-            "checkpoint.interval",
-            _valid_timeout_text(configured),
-            "in the configuration of the cluster; the program may set another",
-        )
+        interval_ms, origin = configured, "in the configuration of the cluster; the program may set another"
     elif rhythm.gaps:
-        shortest = _round_nearby(min(rhythm.gaps))
-        what = (
-            "each is triggered as soon as the one before completes"
-            if rhythm.is_saturated
-            else "a pause follows each checkpoint"
-        )
+        at_once = "each is triggered as soon as the one before completes"
+        what = at_once if rhythm.is_saturated else "a pause follows each checkpoint"
+        interval_ms = _round_nearby(min(rhythm.gaps))
         why = f"the shortest of {found}: {what}, so the interval is not longer."
-        draft.ask("checkpoint.interval", _valid_timeout_text(shortest), question, why)
     elif delays:
-        longest = max(delays)
-        at_most = _duration_text(_round_nearby(rhythm.at_most))
-        most = f" and at most {at_most}" if rhythm.at_most >= longest else ""
+        interval_ms, at_most = max(delays), _duration_text(_round_nearby(rhythm.at_most))
+        most = f" and at most {at_most}" if rhythm.at_most >= interval_ms else ""
         runs = "once" if len(delays) == 1 else f"{len(delays)} times"
         why = (
             f"the longest time from RUNNING to the first trigger, observed {runs}. Flink chooses it at random up to the interval, so the "
             f"interval is at least that long{most}. The log does not contain two triggers between which no checkpoint expired."
         )
-        draft.ask("checkpoint.interval", _valid_timeout_text(longest), question, why)
     elif rhythm.at_most:
+        interval_ms = _round_nearby(rhythm.at_most)
         why = "the shortest time between two triggers: the interval is not longer."
-        draft.ask("checkpoint.interval", _valid_timeout_text(_round_nearby(rhythm.at_most)), question, why)
     else:
-        draft.ask("checkpoint.interval", "1 min", question, "every minute: the log has too few checkpoints.")
+        interval_ms, why = 60_000, "every minute: the log has too few checkpoints."
+    interval = _duration_text(max(interval_ms, MIN_INTERVAL_MS))
+    if origin:
+        draft.put("checkpoint.interval", interval, origin)
+    else:
+        draft.ask("checkpoint.interval", interval, f"Which {INTERVAL} is configured?", why)
     if rhythm.min_pause:
-        draft.put(
-            "checkpoint.min-pause",
-            _duration_text(_round_nearby(rhythm.min_pause)),
-            f"median pause after a checkpoint, {found}",
-        )
+        pause = _duration_text(_round_nearby(rhythm.min_pause))
+        draft.put("checkpoint.min-pause", pause, f"median pause after a checkpoint, {found}")
     if log.tolerable is not None:
         count = log.tolerable + 1
         what = "the first failed checkpoint" if count == 1 else f"the failed checkpoint no. {count} in a row"
         draft.put("checkpoint.tolerable-failed", log.tolerable, f"{what} failed the job, {log.intolerable} times")
     expired = [point.duration_ms for point in points if point.is_expired and point.duration_ms > 0]
     if expired:
-        timeout = _round_nearby(median(expired))
-        draft.put(
-            "checkpoint.timeout", _valid_timeout_text(timeout), f"trigger to expiry of {len(expired)} checkpoints"
-        )
+        timeout = _duration_text(max(_round_nearby(median(expired)), MIN_INTERVAL_MS))
+        draft.put("checkpoint.timeout", timeout, f"trigger to expiry of {len(expired)} checkpoints")
     else:
         longest = max((point.duration_ms for point in points), default=0)
-        timeout = max(ASSUMED_TIMEOUT_MS, longest)
-        why = f"{_duration_text(timeout)}: none expired{f', the longest took {longest:,} ms' if longest > 0 else ''}."
-        draft.ask(
-            "checkpoint.timeout", _duration_text(timeout), "Which execution.checkpointing.timeout is configured?", why
-        )
+        timeout = _duration_text(max(ASSUMED_TIMEOUT_MS, longest))
+        why = f"{timeout}: none expired{f', the longest took {longest:,} ms' if longest > 0 else ''}."
+        draft.ask("checkpoint.timeout", timeout, "Which execution.checkpointing.timeout is configured?", why)
     draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
     return rhythm.interval or configured or (0 if rhythm.gaps else max(delays, default=rhythm.at_most))
 
@@ -278,7 +263,7 @@ def _storage(
         why = f"median of {written}"
     elif line.is_significant:
         per_ms, why = line.bytes_per_ms, f"line (Theil-Sen) through {written}"
-        draft.put("storage.file-latency", format_duration(round(line.latency_ms) * 10**6), "intercept of that line")
+        draft.put("storage.file-latency", ms_text(line.latency_ms), "intercept of that line")
     else:
         per_ms = size / took_ms
         why = f"{size:,} bytes in the {took_ms:,.0f} ms of a checkpoint; durations do not follow the sizes"
@@ -286,13 +271,8 @@ def _storage(
     draft.ask("storage.bandwidth", rate, question, f"{rate}: {why}, if one task writes all of them.")
 
 
-def _valid_timeout_text(ms: int) -> str:
-    """Format an interval or timeout, which Flink requires to be at least 10 ms."""
-    return _duration_text(max(ms, MIN_INTERVAL_MS))
-
-
 def _duration_text(ms: int) -> str:
-    return format_duration(min(ms, NEVER_MS) * 10**6)
+    return ms_text(min(ms, NEVER_MS))
 
 
 def _spread(values: list[int]) -> float:

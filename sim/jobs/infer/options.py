@@ -10,7 +10,7 @@ from fractions import Fraction
 from statistics import median
 
 from sim.jobs.infer.cores import Rest, rests, works_before_barrier
-from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.draft import Draft, Section, ms_text
 from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import CheckpointConfig
@@ -71,12 +71,10 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
             raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {MIN_INTERVAL_MS} ms or more")
     draft.inferred += 1
     draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
-    draft.put(
-        "checkpoint.interval", format_duration(config.interval * 10**6) if 0 < config.interval < NEVER_MS else "off"
-    )
+    draft.put("checkpoint.interval", ms_text(config.interval) if 0 < config.interval < NEVER_MS else "off")
     draft.put("checkpoint.barriers", _barriers_section(config))
     if config.timeout is not None and 0 < config.timeout < NEVER_MS:
-        draft.put("checkpoint.timeout", format_duration(config.timeout * 10**6))
+        draft.put("checkpoint.timeout", ms_text(config.timeout))
     if config.min_pause is not None and config.min_pause > 0:
         draft.put("checkpoint.min-pause", format_duration(min(config.min_pause * 10**6, LARGEST)))
     if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
@@ -93,7 +91,7 @@ def _barriers_section(config: CheckpointConfig) -> str | dict[str, str]:
     kind = barriers_of(
         unaligned=bool(config.unaligned_checkpoints), has_deadline=timeout > 0, exactly_once=exactly_once
     )
-    return {kind.name: format_duration(timeout * 10**6)} if kind.has_deadline else kind.name
+    return {kind.name: ms_text(timeout)} if kind.has_deadline else kind.name
 
 
 def put_version(draft: Draft, version: str, origin: str) -> None:
@@ -296,43 +294,37 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
 # Flink reports the synchronous phase but not work before the barrier, which `sim.jobs.infer.cores` infers.
 
 
-def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
+def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
     """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
-    works = works_before_barrier(job, vertex.name)
-    pauses = [_pre_barrier_ms(rest, works=works) for rest in rests(job)[vertex.name]]
+    found, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
+    pauses = [_pre_barrier_ms(rest, works=works) for rest in found]
     if long := [pause for pause in pauses if pause]:
-        found = f"in {len(long)} of {len(pauses)} snapshots"
-        origin = f"median of end-to-end duration less start delay, alignment, sync and async duration {found}"
+        count = f"{len(long)} of {len(pauses)} snapshots"
+        origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
         if job.readers(vertex.name):
             origin += ", at most until its readers have the barrier"
-        draft.put("snapshot.pre-barrier", format_duration(round(median(long)) * 10**6), origin, job=vertex.name)
+        section.put("snapshot.pre-barrier", ms_text(median(long)), origin)
         if len(long) * 20 < len(pauses) * 19:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
-            draft.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}", job=vertex.name)
-    syncs = [rest.subtask.checkpoint.sync for rest in rests(job)[vertex.name] if rest.subtask.checkpoint.sync >= 0]
-    if (
-        with_sync
-        and syncs
-        and median(syncs) > NEGLIGIBLE_MS
-        and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {})
-    ):
+            section.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}")
+    syncs = [rest.subtask.checkpoint.sync for rest in found if rest.subtask.checkpoint.sync >= 0]
+    if with_sync and not long and syncs and median(syncs) > NEGLIGIBLE_MS:
         origin = f"median sync duration of {len(syncs)} snapshots"
-        draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
+        section.put("snapshot.sync", ms_text(median(syncs)), origin)
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:
     """Return the busy time that snapshots of a vertex took, summed over its subtasks [ms]."""
     works = works_before_barrier(job, vertex.name)
-    within = list(_snapshots_within(rests(job)[vertex.name], flow))
-    return float(sum(_pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0) for rest in within))
+    return float(
+        sum(
+            _pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0)
+            for rest in rests(job)[vertex.name]
+            if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms
+        )
+    )
 
 
 def _pre_barrier_ms(rest: Rest, *, works: bool) -> float:
     """Return the time of work before the barrier, or 0 if it is negligible."""
     return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0
-
-
-def _snapshots_within(found: list[Rest], flow: Flows) -> Iterator[Rest]:
-    for rest in found:
-        if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms:
-            yield rest

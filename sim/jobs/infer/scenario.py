@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
+from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
@@ -194,11 +194,10 @@ def infer_job(job: RestJob) -> ImportedScenario:
     draft.put("version", 1)
     flowed = flows(job)
     _head(draft, job)
-    contradictions = list(find_unbalanced(job, flowed))
-    carried = EdgeFlows(flowed, edge_flows(job, flowed), {place for found in contradictions for place in found.edges})
+    carried = edge_flows(job, flowed)
     for vertex in job.vertices:
-        infer_work(draft, job, vertex, carried)
-    draft.unbalanced += [found.phrase for found in contradictions]
+        infer_work(draft, vertex, carried)
+    draft.unbalanced += [found.phrase for found in carried.unbalanced]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_heap_restore(draft, job, flowed)

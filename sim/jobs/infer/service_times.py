@@ -9,8 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import fmean, stdev
 
-from sim.jobs.infer.draft import Draft, duration_text
-from sim.jobs.infer.edges import EdgeFlows, emitted_size, infer_inputs, outputs_of, size_counted
+from sim.jobs.infer.draft import Draft, Section, duration_text
+from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, outputs_of, size_counted
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.options import busy_in_snapshots_ms
 from sim.jobs.infer.windows import infer_silent
@@ -48,7 +48,7 @@ class _Worker:
         return self.load >= MIN_FULL_LOAD and self.records > 0
 
 
-def infer_service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
+def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     """Set `service`, and `service-factor` of subtasks whose service time differs significantly."""
     direction = "in" if vertex.inputs else "out"
     records, busy_ms = flow.total(f"records_{direction}"), flow.total("busy_ms")
@@ -56,7 +56,7 @@ def infer_service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -
     if math.isnan(busy_ms) or not records > 0:
         if vertex.inputs:
             why = "its records are not counted" if not records > 0 else "its busy time is not measured"
-            draft.ask("service", "1 us", question, f"1 us, because {why}.", job=vertex.name)
+            section.ask("service", "1 us", question, f"1 us, because {why}.")
         return
     if busy_ms < MIN_BUSY_MS * len(flow.subtasks) and not vertex.inputs:
         return  # a source without service time, the default
@@ -77,9 +77,9 @@ def infer_service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -
         )
     else:
         full_ms = mean_ms
-    draft.put("service", duration_text(1e6 * full_ms), origin, job=vertex.name)
+    section.put("service", duration_text(1e6 * full_ms), origin)
     if full and len(workers) > 1 and full_ms > 0:
-        _put_service_factors(draft, job, vertex, flow, workers, full_ms)
+        _put_service_factors(section, job, vertex, flow, workers, full_ms)
 
 
 def _workers(flow: Flows, direction: str, paused_ms: float) -> Iterator[_Worker]:
@@ -101,7 +101,7 @@ def _busy_per_record_text(workers: list[_Worker], direction: str) -> str:
 
 
 def _put_service_factors(
-    draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, workers: list[_Worker], full_ms: float
+    section: Section, job: RestJob, vertex: RestVertex, flow: Flows, workers: list[_Worker], full_ms: float
 ) -> None:
     """Set the factor of each fully loaded subtask that differs from `full_ms`, and of other subtasks that are faster."""
     direction = "in" if vertex.inputs else "out"
@@ -116,7 +116,7 @@ def _put_service_factors(
             continue
         bound = "" if worker.is_full else f"; an upper bound, because it is busy only {worker.load:.0%} of its time"
         origin = f"{_busy_per_record_text([worker], direction)}: {duration_text(1e6 * (worker.busy_ms / worker.records))} ± {error:.1%}{bound}"
-        draft.put(f"service-factor.{worker.subtask}", format_number(Fraction(f"{factor:.3g}")), origin, job=vertex.name)
+        section.put(f"service-factor.{worker.subtask}", format_number(Fraction(f"{factor:.3g}")), origin)
 
 
 def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, direction: str, subtask: int) -> float:
@@ -154,72 +154,72 @@ MIN_IDLE_SHARE = 0.02  # a source that is idle for a larger share of its time ha
 MIN_BACKPRESSURED_SHARE = 0.05
 
 
-def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def infer_work(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set everything under `job: {vertex: ...}` except its state."""
-    flow = flowed.vertices[vertex.name]
+    section, job, flow = draft.vertex(vertex.name), flowed.job, flowed.vertices[vertex.name]
     if vertex.inputs:
-        infer_inputs(draft, job, vertex, flowed)
+        infer_inputs(draft, vertex, flowed)
     else:
-        _infer_source(draft, job, vertex, flowed)
-    draft.put("parallelism", vertex.parallelism, job=vertex.name)
+        _infer_source(section, vertex, flowed)
+    section.put("parallelism", vertex.parallelism)
     if vertex.max_parallelism > 0:
-        draft.put("max-parallelism", max(vertex.max_parallelism, vertex.parallelism), job=vertex.name)
-    infer_service(draft, job, vertex, flow)
+        section.put("max-parallelism", max(vertex.max_parallelism, vertex.parallelism))
+    infer_service(section, job, vertex, flow)
     if vertex.inputs and job.readers(vertex.name):
-        _infer_fan_out(draft, vertex, flow)
-        _infer_record_size(draft, job, vertex, flowed)
-    draft.remark(f"chain: {' -> '.join(vertex.chain)}", job=vertex.name)
+        _infer_fan_out(section, flow)
+        _infer_record_size(section, vertex, flowed)
+    section.remark(f"chain: {' -> '.join(vertex.chain)}")
     if any("Committer" in name for name in vertex.chain):
-        draft.put("commit", "two-phase", "its chain has a committer", job=vertex.name)
+        section.put("commit", "two-phase", "its chain has a committer")
 
 
-def _infer_source(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    flow = infer_silent(draft, vertex.name, flowed.vertices[vertex.name])
-    emitted = flow.per_second("records_out")
-    _infer_source_rate(draft, job, vertex, flow, emitted)
-    written = flow.total("records_out")
-    if (
-        job.job.state == "FINISHED"
-        and written > 0
-        and not any(point.checkpoint_type == "SYNC_SAVEPOINT" for point in job.checkpoints)
-    ):
-        draft.put("source.records", round(written), "the job finished without being stopped", job=vertex.name)
+def _infer_source(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> None:
+    job, flow = flowed.job, infer_silent(section, flowed.vertices[vertex.name])
+    _infer_source_rate(section, flow, _backlog_per_second(job, vertex))
+    written, types = flow.total("records_out"), {point.checkpoint_type for point in job.checkpoints}
+    if job.job.state == "FINISHED" and written > 0 and "SYNC_SAVEPOINT" not in types:
+        section.put("source.records", round(written), "the job finished without being stopped")
     if flow.subtasks and all(math.isnan(own.busy_ms) and not math.isnan(own.idle_ms) for own in flow.subtasks):
-        draft.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction", job=vertex.name)
+        section.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction")
     outputs = outputs_of(job, vertex.name)
     has_one_copy = len(outputs) < 2 and not any(
         flowed.edges[edge].copies > 1 for edge in outputs if edge in flowed.edges
     )
-    size = size_counted(flow, "out") if has_one_copy else emitted_size(job, vertex.name, flowed.vertices, flowed.edges)
+    size = size_counted(flow, "out") if has_one_copy else flowed.emitted_size(vertex.name)
+    _put_size(section, "source.record", size, "How large are its records on the wire?", "1 kB", "1 kB.")
+
+
+def _put_size(
+    section: Section, path: str, size: Size | None, question: str, unknown_size: str, why_unknown: str
+) -> None:
+    """Set the size of records if it was measured, else ask for it."""
     if size is None:
-        draft.ask("source.record", "1 kB", "How large are its records on the wire?", "1 kB.", job=vertex.name)
+        section.ask(path, unknown_size, question, why_unknown)
     elif size.range.is_exact:
-        draft.put("source.record", format_size(size.likely), size.source, job=vertex.name)
+        section.put(path, format_size(size.likely), size.source)
     else:
-        question = "How large are its records on the wire?"
-        draft.ask("source.record", format_size(size.likely), question, "as large on all its edges.", job=vertex.name)
+        section.ask(path, format_size(size.likely), question, "as large on all its edges.")
 
 
-def _infer_source_rate(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, emitted: float) -> None:
-    """Set `source.rate`; `emitted` is the rate of records out [1/s]."""
-    name, idle, backpressured = vertex.name, flow.share("idle_ms"), flow.share("backpressured_ms")
+def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | None) -> None:
+    """Set `source.rate`; `backlog_growth` in records per second, or None if it is not measured."""
+    emitted, idle, backpressured = flow.per_second("records_out"), flow.share("idle_ms"), flow.share("backpressured_ms")
     question = "How many records per second arrive here?"
     if not emitted > 0:
         why = "no records were emitted while it was measured" if emitted == 0 else "its records are not counted"
-        draft.ask("source.rate", "1k/s", question, f"1000/s, because {why}.", job=name)
+        section.ask("source.rate", "1k/s", question, f"1000/s, because {why}.")
         return
     shares = f"{_percent(idle)} idle, {_percent(flow.share('busy_ms'))} busy, {_percent(backpressured)} back-pressured"
     origin = f"{emitted:,.1f} records/s out: {flow.source}"
-    growth = _backlog_per_second(job, vertex)
-    if growth is not None:
-        origin += f"; its backlog (pendingRecords) grows by {growth:,.1f}/s"
-        draft.put("source.rate", format_rate(_four_digits(max(emitted + growth, 0.0))), origin, job=name)
+    if backlog_growth is not None:
+        origin += f"; its backlog (pendingRecords) grows by {backlog_growth:,.1f}/s"
+        section.put("source.rate", format_rate(_four_digits(max(emitted + backlog_growth, 0.0))), origin)
     elif backpressured > MIN_BACKPRESSURED_SHARE and not idle > MIN_IDLE_SHARE:
         bounds = f"at least the {emitted:,.1f}/s it emits ({flow.source}); no upper bound, because it never waited for records ({shares})"
-        draft.ask("source.rate", "unlimited", question, f"an unlimited backlog. Known is {bounds}.", job=name)
+        section.ask("source.rate", "unlimited", question, f"an unlimited backlog. Known is {bounds}.")
     else:
         rate = format_rate(_four_digits(emitted))
-        draft.put("source.rate", rate, f"{origin}; {shares}" if not math.isnan(idle) else origin, job=name)
+        section.put("source.rate", rate, f"{origin}; {shares}" if not math.isnan(idle) else origin)
 
 
 def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
@@ -232,35 +232,24 @@ def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
     return (last - first) / (ended_ms - begun_ms) * 1000
 
 
-def _infer_fan_out(draft: Draft, vertex: RestVertex, flow: Flows) -> None:
+def _infer_fan_out(section: Section, flow: Flows) -> None:
     read, written = flow.total("records_in"), flow.total("records_out")
     if not read > 0 or math.isnan(written):
-        draft.ask(
-            "fan-out",
-            1,
-            "How many records does it emit per record it reads?",
-            "1, because they are not counted.",
-            job=vertex.name,
-        )
+        question = "How many records does it emit per record it reads?"
+        section.ask("fan-out", 1, question, "1, because they are not counted.")
     elif abs(written / read - 1) > 0.005:
         origin = f"{written:,.0f} records out / {read:,.0f} in, {flow.source}"
-        draft.put("fan-out", format_number(_four_digits(written / read)), origin, job=vertex.name)
+        section.put("fan-out", format_number(_four_digits(written / read)), origin)
 
 
-def _infer_record_size(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def _infer_record_size(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set the size of records, from the edge that carries most of them."""
-    size = emitted_size(job, vertex.name, flowed.vertices, flowed.edges)
-    if size is None and len(outputs_of(job, vertex.name)) == 1:
+    size = flowed.emitted_size(vertex.name)
+    if size is None and len(outputs_of(flowed.job, vertex.name)) == 1:
         size = size_counted(flowed.vertices[vertex.name], "out")
-    question = "How large are the records it emits?"
-    if size is None:
-        upstream = draft.document["job"][vertex.inputs[0].upstream]
-        size_read = (upstream.get("source") or upstream).get("record", "1 kB")
-        draft.ask("record", size_read, question, "as large as those it reads.", job=vertex.name)
-    elif size.range.is_exact:
-        draft.put("record", format_size(size.likely), size.source, job=vertex.name)
-    else:
-        draft.ask("record", format_size(size.likely), question, "as large on all its edges.", job=vertex.name)
+    upstream = section.draft.vertex(vertex.inputs[0].upstream).values
+    size_read = (upstream.get("source") or upstream).get("record", "1 kB")
+    _put_size(section, "record", size, "How large are the records it emits?", size_read, "as large as those it reads.")
 
 
 def _four_digits(value: float) -> Fraction:

@@ -10,9 +10,10 @@ from itertools import pairwise, takewhile
 from statistics import correlation, fmean, linear_regression, median
 
 from sim.jobs.infer.cores import usual_checkpoints
-from sim.jobs.infer.draft import MARK, Draft, size_text
+from sim.jobs.infer.draft import MARK, Draft, Section, ms_text, size_text
 from sim.jobs.infer.file_history import (
     acknowledged,
+    acknowledged_by,
     files_of,
     history,
     increment_bytes,
@@ -36,6 +37,27 @@ from sim.model.units import (
     parse_flink_duration,
     parse_size,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line through sizes, by least squares."""
+
+    slope: float
+    begin: float
+    squares: float
+
+    def at(self, second: float) -> float:
+        return self.begin + self.slope * second
+
+
+def _fit_line(places: Sequence[float], sizes: Sequence[float]) -> _Line:
+    if len(set(places)) < 2:
+        return _Line(0.0, fmean(sizes), 0.0)
+    slope, begin = linear_regression(places, sizes)
+    squares = math.fsum((size - begin - slope * place) ** 2 for place, size in zip(places, sizes, strict=True))
+    return _Line(slope, begin, squares)
+
 
 # ---- Saturating growth: keys are drawn from a bounded set, so fewer and fewer of them are new.
 #
@@ -73,18 +95,13 @@ def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> S
     span = seconds[-1] - seconds[0] if len(seconds) >= _MIN_SIZES_FOR_CURVE else 0.0
     if span <= 0:
         return None
-    slope, begin = linear_regression(seconds, sizes)
-    least = _MAX_RESIDUAL_OF_CURVE * math.fsum(
-        (size - begin - slope * second) ** 2 for second, size in zip(seconds, sizes, strict=True)
-    )
-    best = None
+    best, least = None, _MAX_RESIDUAL_OF_CURVE * _fit_line(seconds, sizes).squares
     for step in range(_RATES_TRIED):
         rate = 0.5 / span * 20 ** (step / (_RATES_TRIED - 1))
-        unseen = [math.exp(-rate * (second - seconds[0])) for second in seconds]
-        slope, limit = linear_regression(unseen, sizes)
-        squares = math.fsum((size - limit - slope * share) ** 2 for share, size in zip(unseen, sizes, strict=True))
-        if squares < least and slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
-            best, least = SaturatingGrowth(limit, -slope, rate, seconds[0]), squares
+        unseen = _fit_line([math.exp(-rate * (second - seconds[0])) for second in seconds], sizes)
+        limit = unseen.begin
+        if unseen.squares < least and unseen.slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
+            best, least = SaturatingGrowth(limit, -unseen.slope, rate, seconds[0]), unseen.squares
     return best
 
 
@@ -112,18 +129,6 @@ class Level:
     per_second: float  # growth before [bytes/s]
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line through sizes, by least squares."""
-
-    slope: float
-    begin: float
-    squares: float
-
-    def at(self, second: float) -> float:
-        return self.begin + self.slope * second
-
-
 def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
     """Fit linear growth followed by a constant size.  Returns None if sizes do not rise, or rise until the end."""
     straight = _fit_line(seconds, sizes)
@@ -138,17 +143,6 @@ def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
         if squares < least and rise.slope > 0 and abs(rest.slope) <= _MAX_SLOPE_OF_LEVEL * rise.slope and is_continuous:
             best, least = Level(first, size_bytes, rise.slope), squares
     return best
-
-
-def _fit_line(seconds: Sequence[float], sizes: Sequence[float]) -> _Line:
-    if len(set(seconds)) < 2:
-        return _Line(0.0, fmean(sizes), 0.0)
-    slope, begin = linear_regression(seconds, sizes)
-    return _Line(
-        slope,
-        begin,
-        math.fsum((size - begin - slope * second) ** 2 for second, size in zip(seconds, sizes, strict=True)),
-    )
 
 
 # ---- Changelogs in memory: which vertices have one, and the cost of copying a change, from the checkpoint history.
@@ -178,9 +172,9 @@ def _rewrites_log(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
             yield own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
 
 
-def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
+def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
     """Set the cost of one change on the task thread: synchronous phase / number of changes written."""
-    value_bytes = parse_size(draft.document["job"][vertex]["state"].get("value", "1 kB"))
+    value_bytes = parse_size(section.values["state"].get("value", "1 kB"))
     found = [
         subtask.checkpoint.sync * 10**6 * value_bytes / written_bytes(subtask)
         for own in acknowledged(points, vertex).values()
@@ -188,9 +182,8 @@ def infer_copying(draft: Draft, points: Iterable[RecordedCheckpoint], vertex: st
         if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _MIN_CHANGES * value_bytes
     ]
     if found:
-        each_ns = round(median(found))
         origin = f"median over {len(found)} snapshots of sync duration / (written bytes / {value_bytes:,} bytes)"
-        draft.put("state.changelog.change-copy", format_duration(max(each_ns, 1)), origin, job=vertex)
+        section.put("state.changelog.change-copy", format_duration(max(round(median(found)), 1)), origin)
 
 
 # ---- Updates: the share of records that rewrite an entry of the state.
@@ -208,7 +201,7 @@ _VALUE_QUESTION = "How large is an entry of its state (state size / number of ke
 
 
 def infer_rewritten(
-    draft: Draft, vertex: RestVertex, points: Sequence[RecordedCheckpoint], flow: Flows, rewritten: float, why: str
+    section: Section, points: Sequence[RecordedCheckpoint], flow: Flows, rewritten: float, why: str
 ) -> None:
     """Set `state.update` and `state.value`, of which the history shows only the product: `rewritten` bytes per checkpoint.
 
@@ -217,59 +210,48 @@ def infer_rewritten(
     per_second, between = flow.per_second("records_in"), seconds_between(points)
     read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
     if not (rewritten and between and per_second > 0 and read):
-        draft.ask(
-            "state.update", "10 %", "Which share of the records updates an entry?", "one in ten.", job=vertex.name
-        )
+        section.ask("state.update", "10 %", "Which share of the records updates an entry?", "one in ten.")
         return
     records = per_second * between
-    least = rewritten / records  # if every record rewrites an entry
-    value = max(read, math.ceil(least))
+    value = max(read, math.ceil(rewritten / records))  # at most every record rewrites an entry
     share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
-    draft.put(
-        "state.update",
-        format_share(share),
-        f"{why} / ({records:,.0f} records between two checkpoints x {value} bytes)",
-        job=vertex.name,
-    )
-    assumed = (
-        "as large as the records it reads."
-        if value == read
-        else "the smallest possible size: every record updates an entry."
-    )
-    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex.name)
+    origin = f"{why} / ({records:,.0f} records between two checkpoints x {value} bytes)"
+    section.put("state.update", format_share(share), origin)
+    smallest = "the smallest possible size: every record updates an entry."
+    assumed = "as large as the records it reads." if value == read else smallest
+    section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
 
 
 def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Ask for the updates of state on the heap.  They matter only if `advise` tries RocksDB or a changelog."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
-        given = draft.document["job"].get(vertex.name, {})
-        state = given.get("state", {})
-        if "size" in state and "window" not in given and not state.keys() & {"backend", "changelog", "update"}:
-            tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
+        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
+        state = section.values.get("state", {})
+        if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, if the state grows from there.
-            largest = max((sum(map(own_bytes, task.subtasks)) for task in tasks), default=0)
-            flow = flowed[vertex.name]
-            ask_for_update(draft, vertex.name, flow, flow.per_second("records_in") * seconds_between(points), largest)
+            totals = [sum(map(own_bytes, acknowledged_by(point, vertex.name))) for point in points]
+            ask_for_update(
+                section, flow, flow.per_second("records_in") * seconds_between(points), max(totals, default=0)
+            )
 
 
-def ask_for_update(draft: Draft, vertex: str, flow: Flows | None, records: float, size: int) -> None:
+def ask_for_update(section: Section, flow: Flows | None, records: float, size: int) -> None:
     """Ask for the updates of a vertex's state of at most `size` bytes, which reads `records` between two checkpoints."""
-    state = draft.document["job"][vertex]["state"]
+    state = section.values["state"]
     value = round(entry_bytes(state, flow))
     effect = f" {_checkpoint_sizes_text(size, value, records)}" if records > 0 else ""
     new = Fraction(0) if "limit" in state else Fraction(parse_size(state.get("growth", "0 B")), value)
     share = max(1 - new, _MIN_UPDATE_SHARE)
     why = "all, as in an operator that counts or keeps a value per key" if share == 1 else "those without a new key"
-    draft.ask(
+    section.ask(
         "state.update",
         format_share(Fraction(f"{float(share):.3f}")),
         "Which share of the records updates an existing entry?",
         f"{why}; between 0 % and 100 %. Snapshots of the heap do not show it, and do not depend on it.{effect}",
-        job=vertex,
     )
     assumed = f"as large as the records it reads, or 1 kB if these are not measured; at most {format_size(max(size, 1))}, with a single key."
-    draft.ask("state.value", format_size(value), _VALUE_QUESTION, assumed, job=vertex)
+    section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
 
 
 def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
@@ -309,27 +291,32 @@ _LATEST_FALLS = 4
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
-    points, incremental = usual_checkpoints(job), _is_incremental(job)
+    points = usual_checkpoints(job)
     for vertex in job.vertices:
+        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
         in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _has_changelog(job)
         in_memory = _is_keyed(vertex) and _has_changelog(job) and is_in_memory(points, vertex.name)
-        infer_pauses(draft, job, vertex, with_sync=not (in_files or in_memory))
-        latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
-        if latest is None:
+        infer_pauses(section, job, vertex, with_sync=not (in_files or in_memory))
+        all_sizes = [(point, list(map(own_bytes, acknowledged_by(point, vertex.name)))) for point in points]
+        sizes = [(point, own) for point, own in all_sizes if own]
+        if not sizes:
             draft.unknown.append(f"{vertex.name}: How much state does it keep?")
-            unanswered = f"{MARK}: How much state does it keep? Assumed: none, because it has no completed checkpoint."
-            draft.remark(unanswered, job=vertex.name)
-        elif sum(_sizes(latest, vertex)) > 0:
-            _put_size_and_backend(draft, job, vertex, latest, points)
-            state = draft.document["job"][vertex.name].get("state", {})
-            if "backend" in state or "changelog" in state:
-                _infer_state_in_files(draft, job, vertex, points, flowed[vertex.name])
+            section.remark(
+                f"{MARK}: How much state does it keep? Assumed: none, because it has no completed checkpoint."
+            )
+        elif any(sizes[-1][1]):
+            if not _is_keyed(vertex):
+                _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
+            elif backend_of(job) != "hashmap" or _has_changelog(job):
+                _infer_backend(section, job, sizes, in_memory=in_memory)
+                _infer_state_in_files(section, job, vertex, points, flow)
                 if in_memory:
-                    infer_copying(draft, points, vertex.name)
-            elif state:
-                sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
-                infer_growth(draft, job.options, vertex.name, sizes, flowed[vertex.name].per_second("records_in"))
-    if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
+                    infer_copying(section, points, vertex.name)
+            else:
+                _put_size(section, "state.size", sizes, *sizes[-1], "the last")
+                totals = [(point, sum(own)) for point, own in sizes]
+                infer_growth(section, job.options, totals, flow.per_second("records_in"))
+    if _is_incremental(job) and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
         draft.put(
             "checkpoint.incremental",
             True,
@@ -337,51 +324,51 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         )
 
 
-def _put_size_and_backend(
-    draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedCheckpoint, points: list[RecordedCheckpoint]
+_Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
+"""State of each subtask of a vertex [bytes], by checkpoint."""
+
+
+def _put_size(
+    section: Section, path: str, sizes: _Sizes, chosen: RecordedCheckpoint, own: list[int], which: str
 ) -> None:
-    """Set size and backend of the state.  `latest` is the last checkpoint in which the vertex has sizes."""
-    backend, keyed = backend_of(job), _is_keyed(vertex)
-    if keyed and backend != "hashmap":  # files also contain overwritten values; the smallest are nearest to the state
-        latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
-    sizes = _sizes(latest, vertex)
-    which = f"checkpoint {latest.id}, {'the last' if backend == 'hashmap' or not keyed else 'the smallest'} known,"
-    origin = f"state of {which} in {len(sizes)} subtasks, {min(sizes):,} to {max(sizes):,} bytes each"
-    first = next(point for point in points if _sizes(point, vertex))
-    if first is not latest and (before := sum(_sizes(first, vertex))) and abs(sum(sizes) / before - 1) > 0.1:
-        origin += f"; {before:,} bytes in checkpoint {first.id}"
-    if not keyed:
-        draft.put("snapshot.operator-state", format_size(round(median(sizes))), origin, job=vertex.name)
-        return
-    draft.put("state.size", format_size(sum(sizes)), origin, job=vertex.name)
-    if backend != "hashmap":
-        named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-        known = "rocksdb" if backend == "other" else backend
-        draft.put("state.backend", known, f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
+    """Set the size of the state in the `chosen` checkpoint: of all subtasks or, of operator state, of each."""
+    (first, before), total = sizes[0], sum(own)
+    origin = f"state of checkpoint {chosen.id}, {which} known, in {len(own)} subtasks, {min(own):,} to {max(own):,} bytes each"
+    if first is not chosen and sum(before) > 0 and abs(total / sum(before) - 1) > 0.1:
+        origin += f"; {sum(before):,} bytes in checkpoint {first.id}"
+    section.put(path, format_size(total if path == "state.size" else round(median(own))), origin)
+
+
+def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool) -> None:
+    """Set size, backend and changelog of state that is not only on the heap."""
+    backend, config = backend_of(job), job.checkpoint_config
+    if backend == "hashmap":
+        _put_size(section, "state.size", sizes, *sizes[-1], "the last")
+    else:  # files also contain overwritten values; the smallest are nearest to the state
+        _put_size(section, "state.size", sizes, *min(sizes, key=lambda pair: sum(pair[1])), "the smallest")
+        named = (config.state_backend if config else None) or "state.backend.type"
+        section.put("state.backend", "rocksdb" if backend == "other" else backend, f"{named} in the configuration")
     if backend == "other":
-        draft.not_modelled.append(f"the state backend of '{vertex.name}': simulated as rocksdb")
-    if _has_changelog(job):
-        every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
-        every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
-        draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
-        if backend != "hashmap":
-            rate = format_byte_rate(Lsm().flush_bytes_per_second)
-            assumed = f"{rate}. With a changelog checkpoints do not flush; without it each of them waits for the flush."
-            draft.ask(
-                "state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed, job=vertex.name
-            )
-        if is_in_memory(points, vertex.name):
-            if every == "on":
-                draft.put("state.changelog", {}, job=vertex.name)
-            draft.put(
-                "state.changelog.storage", "memory", "each checkpoint writes the whole log again", job=vertex.name
-            )
+        name = section.steps[1]
+        section.draft.not_modelled.append(f"the state backend of '{name}': simulated as rocksdb")
+    if not _has_changelog(job):
+        return
+    every_ms = config.changelog_periodic_materialization_interval if config else None
+    every = {"materialize": ms_text(every_ms)} if every_ms and every_ms > 0 else "on"
+    section.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config")
+    if backend != "hashmap":
+        rate = format_byte_rate(Lsm().flush_bytes_per_second)
+        assumed = f"{rate}. With a changelog checkpoints do not flush; without it each of them waits for the flush."
+        section.ask("state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed)
+    if in_memory:
+        if every == "on":
+            section.put("state.changelog", {})
+        section.put("state.changelog.storage", "memory", "each checkpoint writes the whole log again")
 
 
 def infer_growth(
-    draft: Draft,
+    section: Section,
     options: Mapping[str, str],
-    vertex: str,
     sizes: Sequence[tuple[RecordedCheckpoint, int]],
     per_second: float,
 ) -> None:
@@ -389,58 +376,52 @@ def infer_growth(
 
     `options` of the cluster, `sizes` of the vertex's state, oldest first, and the records/s that it reads.
     """
-    points = [point for point, _ in sizes]
-    if (
-        len(sizes) < _MIN_POINTS_OF_LINE or sizes[-1][1] <= _MIN_GROWTH_FACTOR * sizes[0][1] or not per_second > 0
-    ):  # or not a number
+    points, size_bytes = [point for point, _ in sizes], [size for _, size in sizes]
+    seconds = [point.trigger_timestamp / 1000 for point in points]
+    rises = len(sizes) >= _MIN_POINTS_OF_LINE and size_bytes[-1] > _MIN_GROWTH_FACTOR * size_bytes[0]
+    if not rises or len(set(seconds)) < _MIN_POINTS_OF_LINE or not per_second > 0:  # or not a number
         return
-    seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
-    if len(set(seconds)) < _MIN_POINTS_OF_LINE:
-        return
-    level, numbers = fit_level(seconds, size_bytes), [point.id for point, _ in sizes]
+    same = list(takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes)))  # to the byte
+    begins_s = seconds[0] - seconds_between(points)
+    first = f"one interval before checkpoint {points[0].id}, the first known"
+    level = fit_level(seconds, size_bytes)
     if level is not None and level.per_second >= per_second:
-        _put_level(draft, options, vertex, numbers, level, per_second, _equal_last_sizes(size_bytes))
-        return
-    filling = fit_saturating_growth(seconds, size_bytes)
-    if filling is not None and filling.per_second >= per_second:
-        _put_saturating_growth(draft, vertex, numbers, filling, per_second, begins=seconds[0] - seconds_between(points))
-        if len(same := _equal_last_sizes(size_bytes)) >= _MIN_POINTS_OF_LINE:
-            draft.drop("state.limit", job=vertex)
-            _put_constant_size(draft, vertex, same, per_second)
-        return
-    if correlation(seconds, size_bytes) < _MIN_CORRELATION:
-        return
-    slope = linear_regression(seconds, size_bytes).slope
-    added = round(slope / per_second)
-    if added < 1:
-        return
-    first, size = sizes[0]
-    begins = max(size - slope * seconds_between(points), 0)
-    (last, largest), line = sizes[-1], f"{len(sizes)} checkpoints on a line"
-    draft.put(
-        "state.size",
-        format_size(round(begins)),
-        f"one interval before checkpoint {first.id}, the first known, which has {size:,} bytes; it grows from there",
-        job=vertex,
-    )
-    draft.put(
-        "state.growth",
-        format_size(added),
-        (f"{slope:,.0f} bytes/s ({line}, to {largest:,} bytes in {last.id}) / {per_second:,.1f} records/s"),
-        job=vertex,
-    )
-    _put_or_ask_for_ttl(draft, options, vertex, seconds[-1] - seconds[0])
+        _put_level(section, options, [point.id for point in points], level, per_second, same)
+    elif (curve := fit_saturating_growth(seconds, size_bytes)) is not None and curve.per_second >= per_second:
+        limit = f"{len(sizes)} checkpoints on a curve towards {curve.limit_bytes:,.0f} bytes"
+        begin, while_new = max(curve.at(begins_s), 0), f"while all keys are new ({limit})"
+        _put_size_and_growth(section, begin, f"{first}; it grows from there", curve.per_second, while_new, per_second)
+        if len(same) >= _MIN_POINTS_OF_LINE:
+            _put_constant_size(section, same, per_second)
+        else:
+            origin = f"{limit}: fewer and fewer keys are new"
+            section.put("state.limit", format_size(round(curve.limit_bytes)), origin)
+            assumed = "as for equally likely keys. It is larger if some keys are rare."
+            section.doubt("state.limit", "How large is it when all of its keys exist?", assumed)
+    elif correlation(seconds, size_bytes) >= _MIN_CORRELATION:
+        slope = linear_regression(seconds, size_bytes).slope
+        if round(slope / per_second) >= 1:
+            begin, origin = (
+                max(size_bytes[0] - slope * seconds_between(points), 0),
+                f"{first}, which has {size_bytes[0]:,} bytes",
+            )
+            why = f"({len(sizes)} checkpoints on a line, to {size_bytes[-1]:,} bytes in {points[-1].id})"
+            _put_size_and_growth(section, begin, f"{origin}; it grows from there", slope, why, per_second)
+            _put_or_ask_for_ttl(section, options, seconds[-1] - seconds[0])
 
 
-def _equal_last_sizes(sizes: list[int]) -> list[int]:
-    """Return the sizes at the end of the history that are equal to the byte."""
-    return list(takewhile(lambda size: size == sizes[-1], reversed(sizes)))
+def _put_size_and_growth(
+    section: Section, size: float, origin: str, bytes_per_second: float, why: str, per_second: float
+) -> None:
+    """Set the size with its `origin`, and the growth per record, with the reason `why` for its bytes per second."""
+    section.put("state.size", format_size(round(size)), origin)
+    added = format_size(max(round(bytes_per_second / per_second), 1))
+    section.put("state.growth", added, f"{bytes_per_second:,.0f} bytes/s {why} / {per_second:,.1f} records/s")
 
 
 def _put_level(
-    draft: Draft,
+    section: Section,
     options: Mapping[str, str],
-    vertex: str,
     checkpoints: list[int],
     level: Level,
     per_second: float,
@@ -451,78 +432,39 @@ def _put_level(
     If keys expire and new keys arrive, sizes vary from one checkpoint to the next.  Sizes that are equal to the byte
     while records arrive mean that all keys exist.
     """
-    limit, rise = (
-        f"{level.size_bytes:,.0f} bytes",
-        f"{level.per_second:,.0f} bytes/s before checkpoint {checkpoints[level.first]}",
+    limit, rose_until = f"{level.size_bytes:,.0f} bytes", f"checkpoint {checkpoints[level.first]}"
+    stays = (
+        f"it rose until {rose_until} and stays at {limit} to checkpoint {checkpoints[-1]}: the scenario begins there"
     )
-    stays = f"it rose until checkpoint {checkpoints[level.first]} and stays at {limit} to checkpoint {checkpoints[-1]}"
-    size = format_size(round(level.size_bytes))
-    added = format_size(round(level.per_second / per_second))
-    draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex)
-    draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex)
-    if len(same) >= _MIN_POINTS_OF_LINE:
-        draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex)
-        _put_constant_size(draft, vertex, same, per_second)
-        return
-    if _configured_ttl_ns(options):
-        _put_or_ask_for_ttl(draft, options, vertex, 0.0)
-        return
-    lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
-    draft.put("state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rise}", job=vertex)
-    question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
-    assumed = "all keys exist, so the size does not depend on the rate. With 0 B keys expire, and the size is proportional to the rate."
-    draft.ask("state.limit", size, question, assumed, job=vertex)
+    has_all_keys = len(same) >= _MIN_POINTS_OF_LINE
+    size = same[0] if has_all_keys else level.size_bytes
+    _put_size_and_growth(section, size, stays, level.per_second, f"before {rose_until}", per_second)
+    if has_all_keys:
+        _put_constant_size(section, same, per_second)
+    elif _configured_ttl_ns(options):
+        _put_or_ask_for_ttl(section, options, 0.0)
+    else:
+        lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
+        rate = f"{level.per_second:,.0f} bytes/s before {rose_until}"
+        section.put("state.ttl", lives, f"used without a limit: as many keys expire as arrive, {limit} / {rate}")
+        question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
+        assumed = "all keys exist, so the size does not depend on the rate. With 0 B keys expire, and the size is proportional to the rate."
+        section.ask("state.limit", format_size(round(size)), question, assumed)
 
 
-def _put_constant_size(draft: Draft, vertex: str, same: list[int], per_second: float) -> None:
+def _put_constant_size(section: Section, same: list[int], per_second: float) -> None:
     origin = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
-    draft.put("state.limit", format_size(same[0]), origin, job=vertex)
+    section.put("state.limit", format_size(same[0]), origin)
 
 
-def _put_saturating_growth(
-    draft: Draft,
-    vertex: str,
-    checkpoints: list[int],
-    filling: SaturatingGrowth,
-    per_second: float,
-    *,
-    begins: float,
-) -> None:
-    """Set growth that slows down as fewer keys are new.  The scenario begins with the size at the start of the history."""
-    limit = f"{filling.limit_bytes:,.0f} bytes"
-    curve = f"{len(checkpoints)} checkpoints on a curve towards {limit}"
-    draft.put(
-        "state.size",
-        format_size(max(round(filling.at(begins)), 0)),
-        f"one interval before checkpoint {checkpoints[0]}, the first known; it grows from there",
-        job=vertex,
-    )
-    draft.put(
-        "state.growth",
-        format_size(max(round(filling.per_second / per_second), 1)),
-        f"{filling.per_second:,.0f} bytes/s while all keys are new ({curve}) / {per_second:,.1f} records/s",
-        job=vertex,
-    )
-    question = "How large is it when all of its keys exist?"
-    origin = f"{curve}: fewer and fewer keys are new"
-    draft.put("state.limit", format_size(round(filling.limit_bytes)), origin, job=vertex)
-    assumed = "as for equally likely keys. It is larger if some keys are rare."
-    draft.doubt("state.limit", question, assumed, job=vertex)
-
-
-def _put_or_ask_for_ttl(draft: Draft, options: Mapping[str, str], vertex: str, known_s: float) -> None:
+def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: float) -> None:
     """Set the TTL of growing state if it is configured (SQL), else ask for it."""
     ttl_ns = _configured_ttl_ns(options)
     if ttl_ns:
-        draft.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster", job=vertex)
+        section.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster")
     elif ttl_ns is None:
-        question = "When do its keys expire (StateTtlConfig: ttl)?"
-        draft.doubt(
-            "state.growth",
-            question,
-            f"never. It has grown for {known_s:,.0f} s, the whole history.",
-            job=vertex,
-        )
+        assumed = f"never. It has grown for {known_s:,.0f} s, the whole history."
+        section.doubt("state.growth", "When do its keys expire (StateTtlConfig: ttl)?", assumed)
 
 
 def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
@@ -534,77 +476,48 @@ def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
 
 
 def _infer_state_in_files(
-    draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
+    section: Section, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
 ) -> None:
     """Set size, growth and updates of state in files."""
     by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
-    found = [files for files in by_subtask.values() if files is not None]
-    per_second, logs = flow.per_second("records_in"), "changelog" in draft.document["job"][vertex.name]["state"]
+    known = {index: files for index, files in by_subtask.items() if files is not None}
+    found, per_second, between = list(known.values()), flow.per_second("records_in"), seconds_between(points)
     if len(found) < vertex.parallelism:
-        draft.comments[f"job.{vertex.name}.state.size"] += (
-            "; no compaction was observed: it may include overwritten values"
-        )
-        written = [
-            sum(written_bytes(subtask) for subtask in point.tasks[vertex.name].subtasks)
-            for point in _points_with_vertex(points, vertex)
-        ]
-        infer_rewritten(
-            draft,
-            vertex,
-            points,
-            flow,
-            median(written),
-            f"median of {median(written):,.0f} bytes written per checkpoint",
-        )
+        section.add_to("state.size", "no compaction was observed: it may include overwritten values")
+        tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
+        written = median(sum(map(written_bytes, task.subtasks)) for task in tasks)
+        infer_rewritten(section, points, flow, written, f"median of {written:,.0f} bytes written per checkpoint")
         return
-    size, slope = (sum(getattr(files, name) for files in found) for name in ("size_bytes", "bytes_per_second"))
-    increment, added, last = (
-        sum(files.increment_bytes for files in found),
-        0,
-        max(files.falls[-1].checkpoint for files in found),
+    size, slope, increment = (
+        sum(getattr(files, name) for files in found) for name in ("size_bytes", "bytes_per_second", "increment_bytes")
     )
+    state = section.values["state"]
+    logs, last = "changelog" in state, max(files.falls[-1].checkpoint for files in found)
     why = "after a materialization, without the changelog" if logs else "after a compaction, without later writes"
     every = median(files.checkpoints_per_fall for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
-        config, between = job.checkpoint_config, seconds_between(points)
+        config, slope = job.checkpoint_config, 0.0
         every_ms = config.changelog_periodic_materialization_interval if config is not None else None
-        slope, cycles = 0.0, max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
-        if "backend" in draft.document["job"][vertex.name]["state"]:
+        cycles = max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
+        if "backend" in state:
             size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in found)
             origin += ", and without values that RocksDB had not compacted"
-    if slope > 0 and per_second > 0 and (added := round(slope / per_second)):
-        begins = points[0].trigger_timestamp / 1000 - seconds_between(points)
-        origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
-        size = sum(files.size_at(begins) for files in found)
-        draft.put(
-            "state.growth",
-            format_size(added),
-            f"{slope:,.0f} bytes/s (the latest {_LATEST_FALLS} such checkpoints) / {per_second:,.1f} records/s",
-            job=vertex.name,
-        )
-        _put_or_ask_for_ttl(
-            draft, job.options, vertex.name, (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000
-        )
-    draft.put("state.size", format_size(round(size)), origin, job=vertex.name)
-    if not logs:
-        infer_flushes(
-            draft, vertex.name, points, [(index, files) for index, files in by_subtask.items() if files is not None]
-        )
     why = f"files grow by {increment:,.0f} bytes from one checkpoint to the next (median)"
-    if added:
+    if slope > 0 and per_second > 0 and round(slope / per_second):
+        begin_s, end_s = points[0].trigger_timestamp / 1000, points[-1].trigger_timestamp / 1000
+        origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
+        size = sum(files.size_at(begin_s - between) for files in found)
+        latest = f"(the latest {_LATEST_FALLS} such checkpoints)"
+        _put_size_and_growth(section, size, origin, slope, latest, per_second)
+        _put_or_ask_for_ttl(section, job.options, end_s - begin_s)
         why += ", less new keys"
-    increment = max(increment - slope * seconds_between(points), 0.0)
-    infer_rewritten(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
-
-
-def _points_with_vertex(points: list[RecordedCheckpoint], vertex: RestVertex) -> list[RecordedCheckpoint]:
-    return [point for point in points if vertex.name in point.tasks]
-
-
-def _sizes(point: RecordedCheckpoint, vertex: RestVertex) -> list[int]:
-    task = point.tasks.get(vertex.name)
-    return [own_bytes(subtask) for subtask in task.subtasks if subtask.status == "completed"] if task else []
+    else:
+        section.put("state.size", format_size(round(size)), origin)
+    if not logs:
+        infer_flushes(section, points, vertex.name, known)
+    increment = max(increment - slope * between, 0.0)
+    infer_rewritten(section, points, flow, increment if logs else rewritten_bytes(increment, size), why)
 
 
 def _is_keyed(vertex: RestVertex) -> bool:

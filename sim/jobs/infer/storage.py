@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.jobs.infer.cores import ALL_TO_ALL, acknowledged_in, usual_checkpoints, works_before_barrier
-from sim.jobs.infer.draft import Draft, rate_text
-from sim.jobs.infer.file_history import written_bytes
+from sim.jobs.infer.cores import ALL_TO_ALL, acknowledged_in, last_barrier_ms, usual_checkpoints, works_before_barrier
+from sim.jobs.infer.draft import Draft, ms_text, rate_text
+from sim.jobs.infer.file_history import acknowledged_by, written_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -25,7 +26,7 @@ from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
-from sim.model.units import UnitError, format_byte_rate, format_duration, parse_flink_size
+from sim.model.units import UnitError, format_byte_rate, parse_flink_size
 
 # ---- Fit a line to asynchronous phases: duration over the bytes of the longest stream.
 #
@@ -124,45 +125,29 @@ def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = Mapp
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
     if not phases:
-        draft.ask(
-            "storage.bandwidth",
-            format_byte_rate(ASSUMED_BYTES_PER_SECOND),
-            _QUESTION,
-            "100 MB/s: no completed checkpoint shows it.",
-        )
-        latency = f"{20 if metadata_ms is None else metadata_ms} ms"
+        rate, latency = format_byte_rate(ASSUMED_BYTES_PER_SECOND), f"{20 if metadata_ms is None else metadata_ms} ms"
+        draft.ask("storage.bandwidth", rate, _QUESTION, f"{rate}: no completed checkpoint shows it.")
         draft.ask("storage.file-latency", latency, "How long does it take to write the smallest file?", f"{latency}.")
         if metadata_ms is not None:
             draft.put("storage.metadata-latency", latency, gaps)
         return
     line = fit_async_phases(phases)
-    latency_ms = (
-        _put_fitted_line(draft, phases, line)
-        if line is not None and line.is_significant
-        else _put_median(draft, job, phases, metadata_ms, work)
-    )
+    if line is not None and line.is_significant:
+        low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
+        many = f"{len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream"
+        origin = f"line (Theil-Sen) through {many}; {low} to {high} with 95 % confidence"
+        draft.put("storage.bandwidth", _rate(line.bytes_per_ms), origin)
+        draft.put("storage.file-latency", ms_text(line.latency_ms), "intercept of that line")
+        latency_ms = line.latency_ms
+    else:
+        latency_ms = _put_median(draft, job, phases, metadata_ms, work)
     if metadata_ms is None:
         metadata_ms, gaps = round(latency_ms), "as for any file: only late checkpoints show it"
-    draft.put("storage.metadata-latency", format_duration(metadata_ms * 10**6), gaps)
-
-
-def _put_fitted_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> float:
-    """Set latency and bandwidth from a fitted line.  Returns the latency [ms]."""
-    low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
-    draft.put(
-        "storage.bandwidth",
-        _rate(line.bytes_per_ms),
-        (
-            f"line (Theil-Sen) through {len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream; "
-            f"{low} to {high} with 95 % confidence"
-        ),
-    )
-    draft.put("storage.file-latency", format_duration(round(line.latency_ms) * 10**6), "intercept of that line")
-    return line.latency_ms
+    draft.put("storage.metadata-latency", ms_text(metadata_ms), gaps)
 
 
 def _put_median(
-    draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None, work: HeapSerialization | None = None
+    draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None, work: HeapSerialization | None
 ) -> float:
     """Set latency and bandwidth from the median phase, which is the sum of latency, transfer and serialization.
 
@@ -172,10 +157,9 @@ def _put_median(
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
     works = work is not None and work.work_ms(size) > took_ms / 2
     if metadata_ms is not None and took_ms > TRANSFER_LATENCIES * metadata_ms and not works:
-        draft.put(
-            "storage.bandwidth", _rate(size / (took_ms - metadata_ms)), f"{origin}; less the latency of the metadata"
-        )
-        draft.put("storage.file-latency", format_duration(metadata_ms * 10**6), "as for the metadata")
+        rate = _rate(size / (took_ms - metadata_ms))
+        draft.put("storage.bandwidth", rate, f"{origin}; less the latency of the metadata")
+        draft.put("storage.file-latency", ms_text(metadata_ms), "as for the metadata")
         return metadata_ms
     fastest = max(phases, key=lambda phase: phase.stream_bytes / max(phase.took_ms, 1))
     at_least = fastest.stream_bytes / max(fastest.took_ms, 1)
@@ -189,24 +173,17 @@ def _put_median(
     draft.ask("storage.bandwidth", _rate(per_ms), _QUESTION, f"{_rate(per_ms)}; {why}.")
     latency_ms = max(took_ms - size / per_ms, 0.0)
     if work is None or not (works or (is_local(job) and latency_ms > MAX_LOCAL_FILE_MS)):
-        draft.put(
-            "storage.file-latency", format_duration(round(latency_ms) * 10**6), f"{origin}, less the bytes at that rate"
-        )
+        draft.put("storage.file-latency", ms_text(latency_ms), f"{origin}, less the bytes at that rate")
         return latency_ms
     shared = f" x {work.slower:.2g}, by contention for cores" if work.slower > 1 else ""
     rate = rate_text(size / took_ms * 1000 * work.slower)
-    draft.put("state.serialize", rate, f"{origin}{shared}: CPU time, one thread for each subtask", job=work.vertex)
-    latency_ms = (
-        round(min(latency_ms or LOCAL_FILE_MS, LOCAL_FILE_MS, took_ms / 2)) if metadata_ms is None else metadata_ms
-    )
-    assumed = f"{latency_ms:.0f} ms, at most {took_ms:.0f} ms: {origin}, most of which is serialization."
-    draft.ask(
-        "storage.file-latency",
-        format_duration(int(latency_ms) * 10**6),
-        "How long does it take to write a small file?",
-        assumed,
-    )
-    return latency_ms
+    why = f"{origin}{shared}: CPU time, one thread for each subtask"
+    draft.vertex(work.vertex).put("state.serialize", rate, why)
+    if metadata_ms is None:
+        metadata_ms = round(min(latency_ms or LOCAL_FILE_MS, LOCAL_FILE_MS, took_ms / 2))
+    assumed = f"{metadata_ms} ms, at most {took_ms:.0f} ms: {origin}, most of which is serialization."
+    draft.ask("storage.file-latency", ms_text(metadata_ms), "How long does it take to write a small file?", assumed)
+    return metadata_ms
 
 
 def _rate(bytes_per_ms: float) -> str:
@@ -222,12 +199,18 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
         phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _waited_for_no_barrier)
     ]
     line = fit_async_phases(without_wait)
-    if len(without_wait) >= MIN_PHASES_FOR_LINE and line is not None and line.is_significant:
+    if line is not None and line.is_significant:
         return without_wait
     little_in_flight = [
         phase for vertex in sinks for phase in _phases_of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))
     ]
     return little_in_flight or without_wait or _with_channel_state(draft, job)
+
+
+def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
+    """Yield the acknowledgements of a vertex in usual checkpoints whose asynchronous phase is known."""
+    for point in usual_checkpoints(job):
+        yield from (own for own in acknowledged_by(point, vertex) if own.checkpoint.async_ >= 0)
 
 
 def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
@@ -239,15 +222,12 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
         return []
     return [
-        AsyncPhase(float(max(written_bytes(subtask), subtask.alignment.persisted)), float(subtask.checkpoint.async_))
-        for point in usual_checkpoints(job)
-        for name, task in point.tasks.items()
-        for subtask in task.subtasks
-        if subtask.status == "completed"
-        and subtask.checkpoint.async_ >= 0
-        and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
-        and "async" not in draft.document["job"][name].get("snapshot", {})
-        and max(written_bytes(subtask), subtask.alignment.persisted) > inline_bytes(job)
+        AsyncPhase(float(size), float(own.checkpoint.async_))
+        for vertex in job.vertices
+        if "async" not in draft.document["job"][vertex.name].get("snapshot", {})
+        for own in _measured_phases(job, vertex.name)
+        if own.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
+        and (size := max(written_bytes(own), own.alignment.persisted)) > inline_bytes(job)
     ]
 
 
@@ -261,7 +241,10 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Recorde
     The wait is compared with the median phase of the subtask.  Compared with the same phase, mostly long phases would
     be selected, and storage would seem slow.
     """
-    median_ms = _median_phases_ms(job, vertex)
+    phases_ms: dict[int, list[int]] = defaultdict(list)
+    for own in _measured_phases(job, vertex.name):
+        phases_ms[own.index].append(own.checkpoint.async_)
+    median_ms = {index: median(durations) for index, durations in phases_ms.items()}
 
     def is_selected(subtask: RecordedSubtask) -> bool:
         waited_ms = subtask.alignment.duration
@@ -274,37 +257,20 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Recorde
     return is_selected
 
 
-def _median_phases_ms(job: RestJob, vertex: RestVertex) -> dict[int, float]:
-    """Return the median asynchronous phase of each subtask, by index."""
-    phases: dict[int, list[int]] = {}
-    for point in usual_checkpoints(job):
-        for subtask in point.tasks[vertex.name].subtasks if vertex.name in point.tasks else ():
-            if subtask.status == "completed" and subtask.checkpoint.async_ >= 0:
-                phases.setdefault(subtask.index, []).append(subtask.checkpoint.async_)
-    return {index: median(durations) for index, durations in phases.items()}
-
-
 def _phases_of_vertex(
     draft: Draft, job: RestJob, vertex: RestVertex, is_selected: Callable[[RecordedSubtask], bool]
 ) -> list[AsyncPhase]:
     """Return the phases of selected snapshots that wrote a file."""
     inline, state = inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
-    logs, tables = "changelog" in state, "backend" in state
-    batch_ms = Changelog().batch_delay_ns / 10**6 if logs else 0.0
+    has_tables = "backend" in state and "changelog" not in state
+    batch_ms = Changelog().batch_delay_ns / 10**6 if "changelog" in state else 0.0
     return [
         AsyncPhase(
-            stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads)
-            if tables and not logs
-            else float(size),
-            max(subtask.checkpoint.async_ - batch_ms, 0.0),
+            stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if has_tables else float(size),
+            max(own.checkpoint.async_ - batch_ms, 0.0),
         )
-        for point in usual_checkpoints(job)
-        if vertex.name in point.tasks
-        for subtask in point.tasks[vertex.name].subtasks
-        if subtask.status == "completed"
-        and subtask.checkpoint.async_ >= 0
-        and is_selected(subtask)
-        and (size := written_bytes(subtask)) > inline
+        for own in _measured_phases(job, vertex.name)
+        if is_selected(own) and (size := written_bytes(own)) > inline
     ]
 
 
@@ -370,7 +336,7 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
         origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
         if is_unaligned(job):
             origin += "; longer than the wait for barriers, and than other vertices take for as much in-flight data"
-        draft.put("snapshot.async", format_duration(round(median(took_ms)) * 10**6), origin, job=vertex)
+        draft.vertex(vertex).put("snapshot.async", ms_text(median(took_ms)), origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,22 +361,18 @@ def _small_snapshots(
     for name, subtasks in acknowledged.items():
         for index, own in subtasks.items():
             host = hosts.get((name, index), "")
-            last_ms[host] = max(last_ms[host], _last_barrier_ms(own))
+            last_ms[host] = max(last_ms[host], last_barrier_ms(own))
             in_flight[host] += max(own.alignment.persisted, 0)
     found = {}
     for name, subtasks in acknowledged.items():
-        small = {index: own for index, own in subtasks.items() if written_bytes(own) <= inline}
+        small = [(own, hosts.get((name, i), "")) for i, own in subtasks.items() if written_bytes(own) <= inline]
         if not small:
             continue
-        rest_ms = median(
-            _phase_after_barrier_ms(own, last_ms[hosts.get((name, index), "")] if waits else 0.0)
-            for index, own in small.items()
-        )
-        shared_bytes = max(in_flight[hosts.get((name, index), "")] for index in small)
-        storage_ms = (
-            _max_file_ms(shared_bytes, (file for file in files if file[2] != name)) if rest_ms > NEGLIGIBLE_MS else 0.0
-        )
-        found[name] = _SmallSnapshots([own.checkpoint.async_ for own in small.values()], rest_ms - storage_ms)
+        rest_ms = median(_phase_after_barrier_ms(own, last_ms[host] if waits else 0.0) for own, host in small)
+        shared_bytes = max(in_flight[host] for _, host in small)
+        others = (file for file in files if file[2] != name)
+        storage_ms = _max_file_ms(shared_bytes, others) if rest_ms > NEGLIGIBLE_MS else 0.0
+        found[name] = _SmallSnapshots([own.checkpoint.async_ for own, _ in small], rest_ms - storage_ms)
     return found
 
 
@@ -425,13 +387,8 @@ def _state_files(
             for own in subtasks.values()
         ]
         if sizes and median(sizes) > 0:
-            yield (
-                median(
-                    _phase_after_barrier_ms(own, _last_barrier_ms(own) if waits else 0.0) for own in subtasks.values()
-                ),
-                median(sizes),
-                name,
-            )
+            barriers_ms = ((own, last_barrier_ms(own) if waits else 0.0) for own in subtasks.values())
+            yield median(itertools.starmap(_phase_after_barrier_ms, barriers_ms)), median(sizes), name
 
 
 def _max_file_ms(size: int, files: Iterable[tuple[float, float, str]]) -> float:
@@ -455,10 +412,6 @@ def _phase_after_barrier_ms(subtask: RecordedSubtask, barrier_ms: float) -> floa
     return max(subtask.checkpoint.async_ - max(barrier_ms - begun_ms, 0.0), 0.0)
 
 
-def _last_barrier_ms(subtask: RecordedSubtask) -> float:
-    return max(subtask.start_delay, 0) + max(subtask.alignment.duration, 0)
-
-
 # ---- Delay with which an idle task processes a barrier, and the bandwidth of in-flight data in unaligned checkpoints.
 #
 # A history of aligned checkpoints shows the delay if tasks are idle, but not the bandwidth.  What it does not show is
@@ -472,7 +425,6 @@ MIN_IDLE_SHARE = 0.75
 MIN_BARRIERS = 5
 ASSUMED_IN_FLIGHT_BANDWIDTH, OBSERVED_IN_FLIGHT_BANDWIDTHS = "25 MB/s", "11 MB/s to 46 MB/s"
 """Of the one channel state writer of a TaskManager, in the same jobs, on a local disk that wrote other files at 100 MB/s and more."""
-_BANDWIDTH_ORIGIN = "assumed, because aligned checkpoints do not show it; {} in recordings of other jobs"
 _AFTER_IN_FLIGHT_ORIGIN = (
     "assumed: operators of a chain are finalized in hash order; the last operator was first in all recorded jobs"
 )
@@ -483,25 +435,20 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
     if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
         return
     late_ms = list(_wake_up_delays_ms(job, flowed))
-    if len(late_ms) < MIN_BARRIERS:
-        draft.put(
-            "cluster.barrier-wake-up",
-            f"{ASSUMED_WAKE_UP_MS} ms",
-            f"assumed, because no task is idle; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs",
-        )
-    else:
-        origin = (
-            f"median of {len(late_ms)} barriers from the last upstream task to an idle task, less the buffer timeout"
-        )
-        draft.put("cluster.barrier-wake-up", format_duration(max(round(median(late_ms)), 0) * 10**6), origin)
+    wake_up_ms: float = ASSUMED_WAKE_UP_MS
+    origin = f"assumed, because no task is idle; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
+    if len(late_ms) >= MIN_BARRIERS:
+        wake_up_ms, barriers = max(median(late_ms), 0), f"{len(late_ms)} barriers from the last upstream task"
+        origin = f"median of {barriers} to an idle task, less the buffer timeout"
+    draft.put("cluster.barrier-wake-up", ms_text(wake_up_ms), origin)
     draft.put(
         "storage.in-flight-bandwidth",
         ASSUMED_IN_FLIGHT_BANDWIDTH,
-        _BANDWIDTH_ORIGIN.format(OBSERVED_IN_FLIGHT_BANDWIDTHS),
+        f"assumed, because aligned checkpoints do not show it; {OBSERVED_IN_FLIGHT_BANDWIDTHS} in recordings of other jobs",
     )
     for vertex in job.vertices:
         if len(vertex.chain) > 1 and "state" in draft.document["job"][vertex.name]:
-            draft.put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN, job=vertex.name)
+            draft.vertex(vertex.name).put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN)
 
 
 def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[float]:
@@ -522,6 +469,6 @@ def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
         return
     for point in usual_checkpoints(job):
         tasks = acknowledged_in(job, point)
-        sent_ms = [_last_barrier_ms(task) for name in upstream for task in tasks[name].values()]
+        sent_ms = [last_barrier_ms(task) for name in upstream for task in tasks[name].values()]
         for task in tasks[vertex.name].values() if sent_ms else ():
-            yield _last_barrier_ms(task) - max(sent_ms)
+            yield last_barrier_ms(task) - max(sent_ms)

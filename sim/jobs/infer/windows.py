@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
-from sim.jobs.infer.draft import Draft, duration_text
+from sim.jobs.infer.draft import Draft, Section, duration_text, ms_text
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.state import backend_of
@@ -198,7 +198,7 @@ def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
 MIN_RECORDS_PER_SUBTASK = 20  # minimum mean number of records of the other subtasks to call a subtask silent
 
 
-def infer_silent(draft: Draft, vertex: str, flow: Flows) -> Flows:
+def infer_silent(section: Section, flow: Flows) -> Flows:
     """Set the number of silent subtasks.  Returns the flows of the other subtasks, from which rates are inferred."""
     emitted = [subtask.records_out for subtask in flow.subtasks]
     silent = [i for i, records in enumerate(emitted) if records == 0]
@@ -214,7 +214,7 @@ def infer_silent(draft: Draft, vertex: str, flow: Flows) -> Flows:
         f"subtask{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))} emitted nothing while others did "
         f"(simulated as the last subtasks): {flow.source}"
     )
-    draft.put("source.silent", len(silent), origin, job=vertex)
+    section.put("source.silent", len(silent), origin)
     return replace(flow, subtasks=tuple(subtask for subtask in flow.subtasks if subtask.records_out > 0))
 
 
@@ -223,19 +223,15 @@ def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
 
     Flink's REST API does not report idleness.  Windows that fire although a subtask is silent show that it is idle.
     """
-    windows = [
-        name for name, vertex in draft.document["job"].items() if vertex.get("window", {}).get("time") == "event"
-    ]
-    has_fired = any(flows[name].total("records_out") > 0 for name in windows)
+    vertices = draft.document["job"]
+    windows = [name for name, values in vertices.items() if values.get("window", {}).get("time") == "event"]
+    timeout, why = "0 s", "never, because no window fires."
+    if any(flows[name].total("records_out") > 0 for name in windows):
+        timeout, why = "1 s", "1 s, because windows fire although some of its subtasks are silent."
     question = "After how long is a subtask without records idle (withIdleness, table.exec.source.idle-timeout)?"
-    for name, vertex in draft.document["job"].items():
-        if windows and "silent" in vertex.get("source", {}):
-            why = (
-                "1 s, because windows fire although some of its subtasks are silent."
-                if has_fired
-                else "never, because no window fires."
-            )
-            draft.ask("source.watermark.idle-timeout", "1 s" if has_fired else "0 s", question, why, job=name)
+    for name, values in vertices.items():
+        if windows and "silent" in values.get("source", {}):
+            draft.vertex(name).ask("source.watermark.idle-timeout", timeout, question, why)
 
 
 # ---- Effect of a window end on the counters of its vertex: records emitted together, and busy time per record.
@@ -354,23 +350,22 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
         found = _find_window(job, vertex)
         if found is None:
             continue
-        section = draft.document["job"][vertex.name]
+        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
         if not vertex.inputs and found.window.is_local:
-            _put_window(draft, job, vertex, found, event_time=event_time)
-            draft.put("window.stage", "local", job=vertex.name)
+            _put_window(section, job, found, event_time=event_time)
+            section.put("window.stage", "local")
             continue
-        if not vertex.inputs or "async-io" in section or "commit" in section:
-            why = (
-                "it is chained to a source"
-                if not vertex.inputs
-                else "its vertex also has asynchronous I/O or a committer"
-            )
+        if not vertex.inputs or section.values.keys() & {"async-io", "commit"}:
+            other = "its vertex also has asynchronous I/O or a committer"
+            why = other if vertex.inputs else "it is chained to a source"
             draft.not_modelled.append(f"the window of '{vertex.name}' ({found.window.phrase}): {why}")
             continue
-        _put_window(draft, job, vertex, found, event_time=event_time)
-        _put_state_per_record(draft, vertex, found, flowed[vertex.name])
-        _put_fan_out(draft, job, vertex, found, flowed[vertex.name])
-        _put_service_times(draft, job, vertex, flowed[vertex.name])
+        _put_window(section, job, found, event_time=event_time)
+        if found.tooth is not None and flow.per_second("records_in") > 0:
+            _put_state_per_record(section, found.tooth, flow)
+            if job.readers(vertex.name):
+                _put_fan_out(section, series(job, vertex), found.tooth, flow)
+        _put_service_times(section, series(job, vertex), flow)
 
 
 def longest_run_ns(job: RestJob) -> int:
@@ -432,47 +427,43 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
     return sizes
 
 
-def _put_window(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow, *, event_time: bool) -> None:
+def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_time: bool) -> None:
     """Set kind, sizes, time, api and phase."""
     window, size = found.window, format_duration(found.window.size_ns)
     if window.phrase:
-        draft.put(f"window.{window.kind}", size, f"{window.phrase} in the plan", job=vertex.name)
+        section.put(f"window.{window.kind}", size, f"{window.phrase} in the plan")
     else:
         r2 = found.tooth.r2 if found.tooth else 0.0
         assumed = (
             f"windows of {size}: a saw tooth with this period explains {r2:.0%} of the variance of its state size."
         )
-        draft.ask(
-            "window.tumbling", size, "Which of its timers fire together, and how often?", assumed, job=vertex.name
-        )
+        section.ask("window.tumbling", size, "Which of its timers fire together, and how often?", assumed)
     if window.kind == "sliding":
-        draft.put("window.every", format_duration(window.every_ns), job=vertex.name)
+        section.put("window.every", format_duration(window.every_ns))
     if window.time or window.phrase:
-        draft.put("window.time", window.time or ("event" if event_time else "processing"), job=vertex.name)
+        section.put("window.time", window.time or ("event" if event_time else "processing"))
     else:
         question = "Are its timers event-time or processing-time timers?"
-        draft.ask("window.time", "processing", question, "processing time.", job=vertex.name)
+        section.ask("window.time", "processing", question, "processing time.")
     if window.api == "datastream":
-        draft.put("window.api", "datastream", job=vertex.name)
+        section.put("window.api", "datastream")
     if window.kind != "session":
-        _put_phase(draft, job, vertex, found)
+        _put_phase(section, job, found)
 
 
-def _put_phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow) -> None:
+def _put_phase(section: Section, job: RestJob, found: _VertexWindow) -> None:
     """Set the offset of window ends from checkpoint triggers, so that it is the same in a run as in the job."""
-    every_ms = found.window.every_ns / MS
-    grid_ms = _trigger_grid_ms(job)
-    if found.tooth is not None and grid_ms is not None:
-        phase_ms = (found.tooth.window_end_ms(WATERMARK_SLACK_MS) - grid_ms + _first_trigger_ms(job)) % every_ms
-        origin = f"its state size drops then: a saw tooth explains {found.tooth.r2:.0%} of the variance"
-        draft.put("window.phase", format_duration(round(phase_ms) % round(every_ms) * MS), origin, job=vertex.name)
-        return
-    phase_ms = 0.0 if grid_ms is None else (_first_trigger_ms(job) - grid_ms) % every_ms
-    question = "At what offset from the checkpoint triggers do its windows end?"
-    assumed = "windows end at multiples of their size since the epoch; its state size does not show it."
-    draft.ask(
-        "window.phase", format_duration(round(phase_ms) % round(every_ms) * MS), question, assumed, job=vertex.name
-    )
+    grid_ms, tooth, phase_ms = _trigger_grid_ms(job), found.tooth, 0.0
+    if grid_ms is not None:  # without a tooth: a multiple of the period since the epoch
+        phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + _first_trigger_ms(job)
+    phase = ms_text(round(phase_ms % (found.window.every_ns / MS)) % round(found.window.every_ns / MS))
+    if tooth is not None and grid_ms is not None:
+        origin = f"its state size drops then: a saw tooth explains {tooth.r2:.0%} of the variance"
+        section.put("window.phase", phase, origin)
+    else:
+        question = "At what offset from the checkpoint triggers do its windows end?"
+        assumed = "windows end at multiples of their size since the epoch; its state size does not show it."
+        section.ask("window.phase", phase, question, assumed)
 
 
 def _trigger_grid_ms(job: RestJob) -> float | None:
@@ -494,52 +485,37 @@ def _first_trigger_ms(job: RestJob) -> float:
     return Overheads().first_trigger_ns / MS + (pause_ms or 0)
 
 
-def _put_state_per_record(draft: Draft, vertex: RestVertex, found: _VertexWindow, flow: Flows) -> None:
+def _put_state_per_record(section: Section, tooth: SawTooth, flow: Flows) -> None:
     """Set `state-per-record` of the window.  The floor of the saw tooth is the state of the vertex outside its window."""
-    per_second = flow.per_second("records_in")
-    if found.tooth is None or not per_second > 0:
-        return
-    tooth, state = found.tooth, draft.document["job"][vertex.name].get("state", {})
-    per_record = round(tooth.per_second / per_second)
+    per_second, state = flow.per_second("records_in"), section.values.get("state", {})
     origin = f"{tooth.per_second:,.0f} bytes/s between two window ends / {per_second:,.1f} records/s"
-    draft.put("window.state-per-record", format_size(per_record), origin, job=vertex.name)
-    height = tooth.per_second * tooth.period_ms / 1000
-    draft.drop("state.growth", job=vertex.name)
-    draft.drop("state.ttl", job=vertex.name)
-    if tooth.floor > MIN_FLOOR_SHARE * height:
-        draft.put("state.size", format_size(round(tooth.floor)), "state size right after a window end", job=vertex.name)
+    section.put("window.state-per-record", format_size(round(tooth.per_second / per_second)), origin)
+    section.drop("state.growth")
+    section.drop("state.ttl")
+    if tooth.floor > MIN_FLOOR_SHARE * tooth.per_second * tooth.period_ms / 1000:
+        section.put("state.size", format_size(round(tooth.floor)), "state size right after a window end")
     elif state.keys() <= {"size", "growth", "backend"}:
-        draft.drop("state", job=vertex.name)
+        section.drop("state")
 
 
-def _put_fan_out(draft: Draft, job: RestJob, vertex: RestVertex, found: _VertexWindow, flow: Flows) -> None:
+def _put_fan_out(section: Section, sampled: Series, tooth: SawTooth, flow: Flows) -> None:
     """Set the fan-out from whole windows."""
-    counted = (
-        count_outputs_per_window(
-            series(job, vertex), found.tooth.window_end_ms(WATERMARK_SLACK_MS), found.tooth.period_ms
-        )
-        if found.tooth
-        else None
-    )
-    per_second = flow.per_second("records_in")
-    if counted is None or not per_second > 0 or not job.readers(vertex.name):
-        return
-    (per_end, ends), arrived = counted, per_second * found.window.every_ns / 10**9
-    origin = f"{per_end:,.0f} records out at each of {ends} window ends / {arrived:,.0f} records in between two of them"
-    draft.put("fan-out", format_number(Fraction(f"{per_end / arrived:.4g}")), origin, job=vertex.name)
+    counted = count_outputs_per_window(sampled, tooth.window_end_ms(WATERMARK_SLACK_MS), tooth.period_ms)
+    if counted is not None:
+        (per_end, ends), arrived = counted, flow.per_second("records_in") * tooth.period_ms / 1000
+        counts = f"{per_end:,.0f} records out at each of {ends} window ends / {arrived:,.0f} records in"
+        section.put("fan-out", format_number(Fraction(f"{per_end / arrived:.4g}")), f"{counts} between two of them")
 
 
-def _put_service_times(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
+def _put_service_times(section: Section, sampled: Series, flow: Flows) -> None:
     """Set service time per input record and per output record."""
-    busy = flow.share("busy_ms")
-    split = split_busy_time(series(job, vertex))
+    split = split_busy_time(sampled)
     if split is not None:
         origin = "least squares: busy time over records in and records out"
-        per_record = split.per_record if split.per_record * MS > MIN_SERVICE_NS else MIN_SERVICE_NS / MS
-        draft.put("service", duration_text(per_record * MS), origin, job=vertex.name)
-        draft.put("window.fire", duration_text(split.per_output * MS), origin, job=vertex.name)
-    elif busy > MIN_BUSY_SHARE and flow.total("records_out") > 0:
+        section.put("service", duration_text(max(split.per_record * MS, MIN_SERVICE_NS)), origin)
+        section.put("window.fire", duration_text(split.per_output * MS), origin)
+    elif flow.share("busy_ms") > MIN_BUSY_SHARE and flow.total("records_out") > 0:
         at_most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
         question = "How long does its thread work per record that it emits when a window fires?"
         why = f"0, so that `service` has all of the busy time. It is between 0 and {at_most}: the counters do not tell."
-        draft.ask("window.fire", "0 s", question, why, job=vertex.name)
+        section.ask("window.fire", "0 s", question, why)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import EdgeFlows, edge_flows, find_unbalanced
+from sim.jobs.infer.edges import edge_flows, find_unbalanced
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.source.rest_job import RestInput, RestVertex
@@ -50,10 +50,9 @@ SPLIT = [vertex("sql"), vertex("rare", "sql"), vertex("often", "sql")]
 def drafted(vertices, flowed):
     """What the importer writes about vertices."""
     draft, job = Draft(), Job(vertices)
-    contradicted = {place for found in find_unbalanced(job, flowed) for place in found.edges}
-    carried = EdgeFlows(flowed, edge_flows(job, flowed), contradicted)
+    carried = edge_flows(job, flowed)
     for row in vertices:
-        infer_work(draft, job, row, carried)
+        infer_work(draft, row, carried)
     return draft
 
 

@@ -28,7 +28,7 @@ def state(sync_ms, async_ms=lambda _: 50, checkpoints=17):
         )
         sizes.append(Point(number, 5.0 * number, size))
     draft = Draft()
-    infer_flushes(draft, "map", points, [(0, files_of(sizes))])
+    infer_flushes(draft.vertex("map"), points, "map", {0: files_of(sizes)})
     return draft.document["job"]["map"]["state"]
 
 

@@ -90,9 +90,9 @@ def test_a_window_that_a_scenario_cannot_say_is_named(inputs, sections, why):
 @pytest.mark.parametrize(("busy", "written", "is_open"), [(0.06, 10.0, True), (0.05, 10.0, False), (0.06, 0.0, False)])
 def test_the_time_of_an_output_is_asked_for_where_a_thread_works(busy, written, is_open):
     """A twentieth of its time; all of it may lie in the outputs."""
-    draft, row = Draft(), vertex("count", "src")
-    draft.document["job"] = {"count": {}}
-    room._put_service_times(draft, MadeJob([row]), row, flowed(own(100, written, busy)))
+    draft = Draft()
+    draft.vertex("count").put("service", "1 ms")
+    room._put_service_times(draft.vertex("count"), {}, flowed(own(100, written, busy)))
 
     assert ("0 s" if is_open else None) == draft.document["job"]["count"].get("window", {}).get("fire")
     if is_open:
@@ -108,8 +108,8 @@ def test_a_long_synchronous_part_is_a_pause(sync_ms, expected):
     points = [checkpoint(k, sink=[subtask(0, 100, sync=sync_ms)]) for k in range(2, 6)]
     job = MadeJob(CHAIN, points, {})
     draft, without = drafted(job), drafted(job)
-    infer_pauses(draft, job, CHAIN[2])
-    infer_pauses(without, job, CHAIN[2], with_sync=False)
+    infer_pauses(draft.vertex("sink"), job, CHAIN[2])
+    infer_pauses(without.vertex("sink"), job, CHAIN[2], with_sync=False)
 
     assert expected == draft.document["job"]["sink"].get("snapshot", {}).get("sync")
     assert without.document["job"]["sink"] == {}

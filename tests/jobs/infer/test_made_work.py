@@ -5,10 +5,7 @@ import math
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import (
-    EdgeFlows,
-    edge_flows,
-)
+from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import fit_level
@@ -34,9 +31,9 @@ def worked(vertices, flows, **answers):
     """What is written of all vertices."""
     job = MadeJob(vertices, **answers)
     draft = Draft()
-    carried = EdgeFlows(flows, edge_flows(job, flows))
+    carried = edge_flows(job, flows)
     for row in vertices:
-        infer_work(draft, job, row, carried)
+        infer_work(draft, row, carried)
     return draft
 
 

@@ -28,7 +28,7 @@ def test_who_emits_nothing_while_others_do_is_silent(records, silent, emitting):
     """Not if all do, nor while too few records were seen, nor if one was not counted."""
     draft = Draft()
     draft.put("job.src.parallelism", len(records))
-    left = infer_silent(draft, "src", flow(*records))
+    left = infer_silent(draft.vertex("src"), flow(*records))
 
     assert silent == draft.document["job"]["src"].get("source", {}).get("silent")
     assert emitting == len(left.subtasks)
