@@ -27,7 +27,7 @@ from sim.app.verbs.options import Option, command_line, with_all_options
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
-from sim.model.catalog import Kind, find_plugins, option
+from sim.model.catalog import Kind, option
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.job import SHIPPING, Distribution, Shipping
@@ -59,7 +59,6 @@ from sim.studies.traces.parsing import ColumnReader
 from tests.additions import added, with_key, with_options, with_storage
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "adding.md").read_text()
 JOB = """\
 # Does the addition work?
 version: 1
@@ -475,26 +474,6 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     assert count_checkpoints(Path("job.yaml")) == 5
     assert "Fewer are a warning." in CliRunner().invoke(app, ["count", "--help"], prog_name="ckptsim").stdout
     assert command_line("count", ["job.yaml"], CountOptions, {"least": 9}) == "ckptsim count job.yaml --least 9"
-
-
-def test_a_file_of_the_command_is_a_verb(tmp_path, monkeypatch):
-    """No list names the verbs: the record at the end of the file is enough."""
-    command = "Verb('count', Purpose.LOOK, 3, 'Count checkpoints.', print)"
-    (tmp_path / "counting.py").write_text(f"from sim.app.cli.overview import Purpose, Verb\n\nVERB = {command}\n")
-    cli = sys.modules["sim.app.cli"]
-    before = [verb.name for verb in find_plugins(cli, Verb)]
-    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
-
-    assert sorted([*before, "count"]) == sorted(verb.name for verb in find_plugins(cli, Verb))
-    del sys.modules["sim.app.cli.counting"], cli.counting
-
-
-def test_every_file_of_the_page_is_there():
-    """A page that sends people to files that are gone helps nobody."""
-    named = re.findall(r"`(sim/[\w/]+(?:\.\w+|/))`", PAGE)
-
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_a_name_stands_once():

@@ -3,39 +3,28 @@
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 pytestmark = pytest.mark.once
 
 
-def findings(*command: str) -> str:
-    """What a tool of this interpreter's environment complains about: a text, for pytest cuts lists."""
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ruff check --quiet --output-format=concise .",  # every rule holds but those that pyproject.toml argues away
+        "ruff format --check --quiet .",
+        "mypy --no-error-summary",  # the package is fully typed
+    ],
+)
+def test_a_tool_finds_nothing(command):
+    tool = command.partition(" ")[0]
+    if importlib.util.find_spec(tool) is None:
+        pytest.skip(f"{tool} is not installed: pip install -e '.[test]'")
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
-
-@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is not installed: pip install -e '.[test]'")
-def test_ruff_finds_nothing():
-    """Every rule of ruff holds but those that pyproject.toml argues away."""
-    found = findings("ruff", "check", "--quiet", "--output-format=concise", ".")
-
-    assert not found, found
-
-
-@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is not installed: pip install -e '.[test]'")
-def test_every_file_is_formatted():
-    """`ruff format .` changes nothing."""
-    found = findings("ruff", "format", "--check", "--quiet", ".")
-
-    assert not found, found
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed: pip install -e '.[test]'")
-def test_mypy_strict_finds_nothing():
-    """The package is fully typed."""
-    found = findings("mypy", "--no-error-summary")
-
-    assert not found, found
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -61,13 +61,6 @@ def test_an_explanation_has_parts_that_sum_to_the_duration(results):
         results.explain(99)
 
 
-def test_results_are_kept_as_the_command_keeps_them(results, tmp_path):
-    folder = results.save(tmp_path / "kept")
-
-    assert {"aligned", "unaligned", "no-checkpoints"} == {path.name for path in folder.iterdir() if path.is_dir()}
-    assert results.verdict == json.loads((folder / "comparison.json").read_text())["verdict"]
-
-
 def test_a_report_and_a_timeline_are_files(results, tmp_path):
     assert results.report(tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").file.read_text())[

@@ -8,22 +8,6 @@ import sim
 from sim.app.api.runs import compare
 
 
-def test_traces_become_tables_and_windows(tmp_path):
-    (tmp_path / "day.csv").write_text(
-        "t_s,rate\n" + "".join(f"{k},{1000 + 10 * (k % 7)}\n" for k in range(60)) + "61,many\n"
-    )
-    counts = sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", time="t_s", value="rate", master="here").counts
-    windows = sim.trace_windows(tmp_path / "tables", length="10 s", file=tmp_path / "windows.csv", master="here")
-
-    assert dict(zip(counts["kind"], counts["count"], strict=True)) == {"rates": 60, "quarantine": 1, "note": 1}
-    assert counts["reason"][counts["kind"] == "note"].tolist() == [
-        "times of 't_s' are seconds, 'rate' is taken as records per second"
-    ]
-    assert 5 == len(windows.table) == len((tmp_path / "windows.csv").read_text().splitlines()) - 1
-    with pytest.raises(ValueError, match="cut: expected time"):
-        sim.trace_windows(tmp_path / "tables", cut="moon", master="here")
-
-
 @pytest.mark.parametrize(("master", "expected"), [("here", "say another --master"), (None, "say --master as well")])
 def test_settings_of_spark_are_not_ignored(tmp_path, master, expected):
     (tmp_path / "day.csv").write_text("epoch_s,rate\n1,2\n")

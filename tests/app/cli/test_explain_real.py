@@ -7,7 +7,6 @@ import re
 import pytest
 
 from sim.jobs.source.saved import read_saved
-from tests.app.cli.conftest import without_axes
 from tests.places import REST
 
 
@@ -114,11 +113,3 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
         ((tmp_path / "nothing.zip",), 3, "nothing.zip: no such file"),
     ):
         assert message in one_line(ckptsim("explain", *arguments), code)
-
-
-def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
-    """A scenario, and a folder of results, are run again as before."""
-    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
-
-    assert "(unaligned) took" in ckptsim("explain", tiny).stdout
-    assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout

@@ -15,15 +15,6 @@ def without_history(file):
     return "".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("history: "))
 
 
-def test_a_recording_becomes_a_scenario(ckptsim):
-    """On stdout, so that it can be piped; what is not modelled goes to stderr."""
-    done = ckptsim("import", USERS / "J2-count-aligned.zip")
-
-    assert done.exit_code == 0
-    assert loads(done.stdout).scenarios
-    assert "\nBacktest: " in done.stderr
-
-
 def test_into_a_file(ckptsim, tmp_path):
     """Under three kinds of barriers if asked."""
     done = ckptsim("import", USERS / "J2-count-aligned.zip", "--compare", "-o", tmp_path / "p4.yaml")
@@ -45,20 +36,6 @@ def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsi
     assert any(line.startswith("- end-to-end (p50 +") for line in printed)
     assert all(len(line) <= 80 for line in printed)
     assert "p50" in load(tmp_path / "job.yaml").backtest.of("end-to-end").off
-
-
-def test_commands_say_what_the_backtest_of_their_file_found(ckptsim, tmp_path):
-    """A comparison and a sweep of an imported file."""
-    ckptsim("import", USERS / "R7-cores-aligned.zip", "-o", tmp_path / "job.yaml")
-    (tmp_path / "sweep.yaml").write_text(
-        "scenario: job.yaml\nvary: {checkpoint.interval: [5 s, 10 s]}\nset: {run.duration: 10 s}\n"
-    )
-
-    for done in (ckptsim("run", "job.yaml", "--set", "run.duration='10 s'"), ckptsim("sweep", "sweep.yaml")):
-        assert (
-            "the simulation deviates from the history of 17 checkpoints that was imported: end-to-end p50 +"
-            in done.stderr
-        )
 
 
 def test_a_scenario_without_its_history_is_refused(ckptsim, tmp_path):
@@ -124,13 +101,6 @@ def test_what_is_no_recording(ckptsim, tmp_path):
         assert path.name in done.stderr
 
 
-def test_a_file_that_cannot_be_written(ckptsim, tmp_path):
-    done = ckptsim("import", USERS / "J2-count-aligned.zip", "-o", tmp_path)
-
-    assert done.exit_code != 0
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_as_json(ckptsim):
     """The same scenario, and the questions of stderr."""
     job = ("import", USERS / "J2-count-unaligned.zip", "--no-backtest")
@@ -156,31 +126,6 @@ def test_editors_are_sent_to_a_schema_that_is_there(ckptsim, tmp_path):
         tmp_path / "with" / "job.yaml"
     )
     assert "$schema" not in piped
-
-
-def test_the_schema_of_scenarios(ckptsim):
-    assert "job" in json.loads(ckptsim("schema").stdout)["properties"]
-
-
-def test_the_columns_of_the_results(ckptsim):
-    """For people and for machines."""
-    assert "last acknowledgement - trigger" in ckptsim("schema", "--results").stdout
-    described = json.loads(ckptsim("schema", "--results", "--json").stdout)
-    runs = {
-        "checkpoints",
-        "subtasks",
-        "tasks",
-        "series",
-        "commits",
-        "recoveries",
-        "files",
-        "snapshots",
-        "restores",
-        "path",
-        "requests",
-    }
-
-    assert runs | {"results", "runs"} == set(described)
 
 
 def test_what_schema_prints_is_what_is_committed(ckptsim):

@@ -100,33 +100,6 @@ def test_a_sweep(ckptsim, tiny, tmp_path):
     assert "end_to_end" not in page
 
 
-def test_an_advice(ckptsim, short_trials, tiny, tmp_path):
-    tiny.write_text(tiny.read_text().replace("[aligned, unaligned]", "aligned").replace("3 s}", "20 s}"))
-    ckptsim(
-        "advise",
-        tiny,
-        "--p99",
-        "10 s",
-        "--replications",
-        1,
-        "--jobs",
-        1,
-        "--out",
-        tmp_path / "results",
-    )
-    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
-    assert done.exit_code == 0, done.stderr
-
-    page = (tmp_path / "page.html").read_text()
-    for part in (
-        "Advice for tiny",
-        "Which checkpoint settings keep the limits?",
-        "execution.checkpointing.interval",
-        "What was assumed",
-    ):
-        assert part in page
-
-
 def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "odd").mkdir()
@@ -140,17 +113,6 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
 
         assert (done.exit_code, done.stderr.count("\n")) == (3, 1), done.stderr
         assert message in done.stderr
-
-
-def test_a_file_is_run_first(ckptsim, tiny, tmp_path):
-    """A scenario as `run` does it, a sweep as `sweep` does; results are kept."""
-    (tmp_path / "sweep.yaml").write_text(SWEEP)
-    for file, part in ((tiny, "Completed checkpoints"), (tmp_path / "sweep.yaml", "What one costs the other")):
-        done = ckptsim("report", file, "-o", tmp_path / "page.html")
-
-        assert done.exit_code == 0, done.stderr
-        assert part in (tmp_path / "page.html").read_text()
-    assert {"tiny", "sweep"} == {path.name.partition("-")[0] for path in (tmp_path / "runs").iterdir()}
 
 
 def test_an_import_has_its_history_beside_its_simulation(ckptsim, tmp_path):

@@ -48,18 +48,6 @@ def test_a_picture_is_drawn_when_asked_for(ckptsim, tiny, tmp_path):
     assert (tmp_path / "out" / "comparison.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_json_is_for_machines(ckptsim, tiny, tmp_path):
-    """One object, finite numbers, the same verdict."""
-    done = ckptsim("run", tiny, "--json", "--out", tmp_path / "out", "--jobs", 1)
-
-    output = json.loads(done.stdout)
-    assert [row["strategy"] for row in output["strategies"]] == ["aligned", "unaligned"]
-    assert output["strategies"][0]["completed"] >= 2
-    assert abs(output["strategies"][0]["throughput_change"]) < 0.05
-    assert output["verdict"].endswith(".")
-    assert str(tmp_path / "out") == output["folder"] == without_axes(done).strip()
-
-
 def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
     """Side by side or one after the other."""
     for jobs in (1, 2):

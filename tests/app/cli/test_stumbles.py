@@ -1,14 +1,10 @@
 """What people try first and what does not work so: the message says what does."""
 
-import os
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
 import sim
 from sim.app.cli import app
-from sim.app.verbs.common import OptionError, writable_folder
 from sim.jobs.source.rest_client import Client, RestError
 
 SCENARIO = """\
@@ -66,13 +62,6 @@ def test_a_mistake_that_has_no_other_name_says_no_more(runner):
     assert "write" not in runner.invoke(app, ["run", "--nothing-like-it"]).output
 
 
-def test_a_sweep_of_a_scenario_says_why_there_is_no_answer(runner, job):
-    result = runner.invoke(app, ["sweep", str(job), "--out", str(job.parent / "out")])
-
-    assert result.exit_code == 0
-    assert "for an answer, add answer:" in " ".join(result.output.split())
-
-
 def test_a_dead_proxy_is_named(monkeypatch):
     """Its password is not."""
     monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")
@@ -89,15 +78,6 @@ def test_no_proxy_is_named_where_there_is_none(monkeypatch):
     with pytest.raises(RestError) as raised:
         Client("http://127.0.0.1:9", pause=lambda _: None).get("/overview", attempts=1)
     assert "proxy" not in str(raised.value)
-
-
-def test_a_folder_that_cannot_be_made_names_the_reason(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OptionError, match=f"{tmp_path / 'file'} is a file"):
-        writable_folder(tmp_path / "file" / "out")
-    if os.path.isdir("/proc/self"):
-        with pytest.raises(OptionError, match="cannot be created in /proc: no folders can be created there"):
-            writable_folder(Path("/proc/none/out"))
 
 
 @pytest.mark.parametrize("content", [b"PK\3\4" + bytes(range(128, 256)) * 9, bytes(range(128, 256)) * 9])

@@ -90,10 +90,6 @@ def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     assert f"{spark_masters.MESSAGE}\n" == without_axes(done)
 
 
-def test_jobs_and_master_exclude_each_other(ckptsim, tiny):
-    assert ckptsim("sweep", tiny, "--jobs", 1, "--master", "local[1]").exit_code == 2
-
-
 @pytest.mark.parametrize("axis", ["checkpoint.intervall=1 s,2 s", "checkpoint.interval=1,2", "nonsense"])
 def test_an_axis_nobody_knows(ckptsim, tiny, axis):
     done = ckptsim("sweep", tiny, "--axis", axis)
@@ -112,19 +108,6 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
 
     assert done.exit_code == 4
     assert without_axes(done).startswith("stopped after 1 failed cells, the last one ")
-
-
-def test_a_sweep_file(ckptsim, tiny, tmp_path):
-    """The values that were varied are columns."""
-    file = tmp_path / "sweep.yaml"
-    file.write_text(f"# Which?\nscenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\nreplications: 2\n")
-
-    done = ckptsim("sweep", file, "--jobs", 1, "--out", tmp_path / "out")
-
-    table = pd.read_parquet(tmp_path / "out" / "results.parquet")
-    assert done.exit_code == 0
-    assert list(table["checkpoint.interval"].dropna().unique()) == ["500 ms", "1 s"]
-    assert {2} == set(table[table["strategy"] != "none"].groupby("checkpoint.interval").size() // 2)
 
 
 @pytest.mark.parametrize(

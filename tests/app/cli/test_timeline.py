@@ -13,14 +13,6 @@ def test_a_file_for_a_viewer(ckptsim, tiny, tmp_path):
     assert any(event["name"] == "checkpoint 1" for event in written["traceEvents"])
 
 
-def test_what_is_left_out_is_said(ckptsim, tiny, tmp_path):
-    done = ckptsim("timeline", tiny, "-o", tmp_path / "run.json", "--limit", 50)
-
-    assert "of aligned; --strategy picks another: unaligned" in done.stderr
-    assert "are left out: narrow the window with --from and --to, or raise --limit" in done.stderr
-    assert json.loads((tmp_path / "run.json").read_text())["otherData"]["left_out"] > 0
-
-
 def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     for options, message in (
         (("--from", "5 s"), "--from: 5 s: the window ends at 3 s: nothing lies in it"),

@@ -1,7 +1,5 @@
 """One line on stderr for a job unlike all recordings; nothing on stdout, and nothing for a job like them."""
 
-import json
-
 MARK = "not validated: "
 
 
@@ -15,14 +13,6 @@ def test_outside_is_one_line_on_stderr(ckptsim, tiny):
 
 def test_inside_nothing_is_said(ckptsim, tiny):
     assert MARK not in ckptsim("run", tiny, "--jobs", 1).stderr
-
-
-def test_machines_read_the_same(ckptsim, tiny):
-    """--json is JSON, with the warning beside it."""
-    done = ckptsim("run", tiny, "--jobs", 1, "--json", "--set", "checkpoint.interval=300 ms")
-
-    assert MARK in done.stderr
-    assert {"aligned", "unaligned"} == {row["strategy"] for row in json.loads(done.stdout)["strategies"]}
 
 
 def test_a_sweep_says_it_once_for_all_its_cells(ckptsim, tiny):
