@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.jobs.evidence.envelope import FEATURES, QUANTITIES, Envelope, EnvelopeEvidence, Value, features
+from sim.jobs.evidence.envelope import NUMBERS, QUANTITIES, Envelope, EnvelopeEvidence, Value, features, values_text
 from sim.jobs.evidence.prediction import scenario_of, summary, truth
 from sim.jobs.source.recorded_job import RecordedJob
 from sim.model.quantities import QUANTITIES as OBSERVED
@@ -34,6 +34,7 @@ def judge(recording: RecordedJob, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
 def document(judged: Sequence[Judged]) -> dict[str, Any]:
     """The document that `read_envelope` reads."""
     families = sorted({recording.family for recording in judged})
+    names = dict.fromkeys(name for recording in judged for name in recording.features)
     return {
         "recordings": len(judged),
         "overall": _errors(judged),
@@ -41,9 +42,9 @@ def document(judged: Sequence[Judged]) -> dict[str, Any]:
             family: _errors([recording for recording in judged if recording.family == family]) for family in families
         },
         "features": {
-            feature.name: {str(value): _errors(_with_value(judged, feature.name, value)) for value in values}
-            for feature in FEATURES
-            if (values := sorted({value for recording in judged for value in recording.features.get(feature.name, ())}))
+            name: {str(value): _errors(_with_value(judged, name, value)) for value in values}
+            for name in names
+            if (values := sorted({value for recording in judged for value in recording.features.get(name, ())}))
         },
     }
 
@@ -89,8 +90,14 @@ def block(known: Envelope) -> str:
         for family, seen in {**known.families, "all": known.overall}.items()
     ]
     table = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
-    recorded = [(feature, known.features[feature.name]) for feature in FEATURES if feature.name in known.features]
-    ranges = [f"* {feature.name}: {_range(feature.value_text, values)}" for feature, values in recorded]
+    counts = {
+        name: ", ".join(f"{value} ({seen.recordings})" for value, seen in values.items())
+        for name, values in known.features.items()
+    }
+    ranges = [
+        f"* {name}: {values_text(name, known.features[name]) if name in NUMBERS else count}"
+        for name, count in counts.items()
+    ]
     return "\n".join([BEGIN, *table, "", "Recorded values of each feature:", "", *ranges, END])
 
 
@@ -108,11 +115,3 @@ def _cell(seen: EnvelopeEvidence, quantity: str) -> str:
 
 def _percent(share: float) -> str:
     return "0 %" if share < 0.0005 else f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
-
-
-def _range(text: Any, values: Mapping[Value, EnvelopeEvidence]) -> str:
-    """Words with their number of recordings; for numbers the smallest and the largest."""
-    numbers = [value for value in values if isinstance(value, int)]
-    if numbers:
-        return " to ".join(dict.fromkeys((text(min(numbers)), text(max(numbers)))))
-    return ", ".join(f"{value} ({seen.recordings})" for value, seen in values.items())

@@ -64,14 +64,10 @@ def test_the_file_counts_the_recordings():
     """Without simulating: which values of which features how many have; none lies outside of what is said of all of them."""
     scenarios = [scenario_of(read_any(path)) for folder in FOLDERS for path in folder.glob("*.json.gz")]
     found = [features(scenario) for scenario in scenarios]
-    names = {name for values_of_scenario in found for name in values_of_scenario}
-    counted = {
-        name: Counter(value for values_of_scenario in found for value in values_of_scenario.get(name, ()))
-        for name in names
-    }
+    counted = {name: Counter(value for values in found for value in values[name]) for name in found[0]}
 
     assert envelope().unvalidated(scenarios) == []
-    assert counted == {
+    assert {name: values for name, values in counted.items() if values} == {
         name: {value: seen.recordings for value, seen in values.items()} for name, values in envelope().features.items()
     }
 
