@@ -94,13 +94,11 @@ def excess(setting: Setting, limits: Limits) -> float:
 
     inf if no checkpoint completed.
     """
-    found = [
-        getattr(setting, COMPARED.get(limit.column, limit.column)) / limit.at_most
-        for limit in limits.of_means()
-        if limit.at_most > 0
-    ]
     if not setting.completed:
         return math.inf
+    found = [
+        setting.value(COMPARED.get(column, column)) / bound for column, bound in limits.bounds.items() if bound > 0
+    ]
     return max((value for value in found if not math.isnan(value)), default=0.0)
 
 

@@ -182,6 +182,10 @@ class Caution:
     # a known defect; these apply to nearly every job, so other cautions are shown first
     is_of_catalogue: bool = False
 
+    @property
+    def sentence(self) -> str:
+        return f"{'Ask first' if self.is_question else 'Caution'}: {self.text}"
+
 
 def refusals(scenario: Scenario) -> list[Caution]:
     """Return cautions on sinks because of which unaligned barriers are not tried; the current setting may use them."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from sim.advice.settings import protocols
 from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
-from sim.results.sweep_answers import Limit
 from sim.results.sweep_effects import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
@@ -106,14 +105,10 @@ class Limits:
     loss: float | None = None  # of throughput, as a share
     visible_ms: float | None = None  # p99 of the time until output of transactional sinks is visible
 
-    def of_means(self) -> list[Limit]:
-        bounds = {
-            "recovery_ms": self.recovery_ms,
-            "checkpoint_ms": self.checkpoint_ms,
-            "loss": self.loss,
-            "visible_ms": self.visible_ms,
-        }
-        return [Limit(column, at_most=bound) for column, bound in bounds.items() if bound is not None]
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Return {column: maximum} of the limits that are given."""
+        return {column: bound for column, bound in asdict(self).items() if bound is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +141,9 @@ class Setting:
     @property
     def name(self) -> _Name:
         return self.interval, self.protocol
+
+    def value(self, column: str) -> float:
+        return float(getattr(self, column))
 
     @property
     def keeps_limits(self) -> bool:
@@ -281,41 +279,39 @@ def judged(
     for (interval, protocol), worlds in means.items():
         worst, lost = _worst(worlds), _lost(worlds, mtbf_s, patience_ms)
         found = dict(zip(MEASURED, worst[0].tolist(), strict=True))
-        breaks = tuple(limit.column for limit in known if not limit.kept(found[limit.column]))
+        breaks = tuple(column for column, bound in known.items() if not found[column] <= bound)
         own = trials[(interval, protocol)]
-        tight = tuple(
-            _tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
-            for limit in known
-            if limit.column not in breaks
+        kept = (
+            _tight(column, bound, found[column], own, margins((interval, protocol), column))
+            for column, bound in known.items()
+            if column not in breaks
         )
-        runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.room < limit.needed)
-        seen = min(int(values[:, _AT["completed"]].sum()) for values in own.values())
         settings.append(
             Setting(
                 interval,
                 protocol,
-                runs,
+                min(map(len, own.values())),
                 **found,
                 lost=float(lost[0]),
                 breaks=breaks,
-                tight=without_room,
-                checkpoints=seen,
+                tight=tuple(limit for limit in kept if limit.room < limit.needed),
+                checkpoints=min(int(values[:, _AT["completed"]].sum()) for values in own.values()),
             )
         )
     return tuple(settings)
 
 
-def _tight(limit: Limit, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
+def _tight(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
     """Return the room up to a limit, and the needed room: the larger of the prediction margin and the spread of runs.
 
     For checkpoint p99 the spread is not used, because a long run decides on it.
     """
     if not value > 0:
-        return Tight(limit.column, math.inf, 0.0)
+        return Tight(column, math.inf, 0.0)
     spread = 0.0
-    if limit.column != "checkpoint_ms" and min(map(len, worlds.values())) >= SPREAD_RUNS:
-        spread = SPREADS * max(float(values[:, _AT[limit.column]].std(ddof=1)) for values in worlds.values()) / value
-    return Tight(limit.column, room(value, limit.at_most), max(margin, spread))
+    if column != "checkpoint_ms" and min(map(len, worlds.values())) >= SPREAD_RUNS:
+        spread = SPREADS * max(float(values[:, _AT[column]].std(ddof=1)) for values in worlds.values()) / value
+    return Tight(column, room(value, bound), max(margin, spread))
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
@@ -352,12 +348,12 @@ def redrawn(
     lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
     kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
     lack = np.ones_like(lost)
-    for limit in known:
-        values = np.stack([values[:, _AT[limit.column]] for values in worst], axis=1)
-        needed = np.array([1 + margins(name, limit.column) for name in names])
-        kept &= values <= limit.at_most
+    for column, bound in known.items():
+        values = np.stack([values[:, _AT[column]] for values in worst], axis=1)
+        needed = np.array([1 + margins(name, column) for name in names])
+        kept &= values <= bound
         with np.errstate(divide="ignore", invalid="ignore"):
-            lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / limit.at_most)
+            lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / bound)
     counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, lack, names, changes))
     alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
     others = tuple((name, count / RESAMPLES) for name, count in counted.most_common() if name != own)
@@ -407,12 +403,12 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
     )
 
 
-def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> list[Limit]:
+def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
     """Return the limits that apply: the one on visibility needs a transactional sink."""
     visible = any(
         np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
     )
-    return [limit for limit in limits.of_means() if limit.column != "visible_ms" or visible]
+    return {column: bound for column, bound in limits.bounds.items() if column != "visible_ms" or visible}
 
 
 def _worst(worlds: Mapping[str, _Values]) -> _Values:

@@ -238,7 +238,7 @@ class Lasting:
 
 def lasting(race: CandidateSearch) -> Lasting | None:
     """Return how long the chosen or nearest setting lasts; None if no state grows or there are no limits."""
-    ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.of_means()
+    ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.bounds
     if not race.bench.horizon.states or not limits or not race.settings:
         return None
     chosen = race.chosen

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
-from sim.advice.answer import advised_scenario, answer, lines_below, numbers
+from sim.advice.answer import ADVISED, ROLLBACK, advised_scenario, answer, lines_below, no_answer
 from sim.advice.candidates import CandidateSearch, chances
-from sim.advice.configuration import diff_flink_keys
+from sim.advice.configuration import PATCH, PATCH_BACK, diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
 from sim.advice.questions import assumed_text, marked_unknowns, questions
 from sim.advice.requirements import requirements
 from sim.advice.settings import Candidate
+from sim.advice.situation import situation_of
 from sim.advice.trials import Bench, TrialRunner
-from sim.advice.uncertainty import capped, doubts, remarks
+from sim.advice.uncertainty import agreements, capped, doubts, remarks
 from sim.model.faults import Kill, TaskManagerLost
+from sim.model.files import replace_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_text import flink_text
 from sim.model.schema.history_file import contradiction
@@ -73,25 +75,27 @@ def report(
             race.leave_out("the smallest change of storage, subtasks or operators with which a setting would fit")
     enough = [own.sentence for own in needed]
     lasts = lasting(race)
-    first, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
-    line_count = lines_below(first)
-    given_answer = answer(race, chosen, line_count, enough, assumed_text(marked))
-    cut = (
-        enough if len(given_answer.screen.splitlines()) >= line_count else []
-    )  # the overview may not have room for all of it
+    verdict, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
+    line_count, unknown_inputs = lines_below(verdict), assumed_text(marked)
+    found = (
+        no_answer(race, line_count, enough, unknown_inputs)
+        if chosen is None
+        else answer(race, chosen, line_count, unknown_inputs)
+    )
     parts: list[str | TextTable | None] = [
-        first,
-        given_answer.screen,
+        verdict,
+        found.screen,
         *others,
         horizon_sentence(bench.horizon),
         lasting_sentence(race, lasts),
         *remarks(bench.backtest, limits),
         texts.comparison_with_today(race),
-        *given_answer.parts,
-        *cut,
+        *found.parts,
+        *(
+            enough if len(found.screen.splitlines()) >= line_count else []
+        ),  # the overview may not have room for all of it
+        configured,
     ]
-    if configured:
-        parts.append(configured)
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
     parts += _remarks(race)
@@ -103,13 +107,15 @@ def report(
     parts += questions(race, marked, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
-    planned |= race.other_trials
-    write_sweep(folder / "sweep.yaml", bench, planned, assumed)
-    given_answer.keep(folder)
+    write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials, assumed)
+    for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
+        (folder / name).unlink(missing_ok=True)  # of an earlier advice
+    for name, text in found.files.items():
+        replace_text(folder / name, text)
     data = (
-        _to_json(race, choice, chosen, configured)
-        | given_answer.data
-        | numbers(race, choice, needed)
+        _to_json(race, choice, chosen)
+        | found.data
+        | {"configuration": configured, "requirements": [asdict(own) for own in needed]}
         | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question, unknown.known] for unknown in marked}}
         | to_json(bench.horizon, lasts)
     )
@@ -172,37 +178,31 @@ def _configuration(race: CandidateSearch, chosen: Setting) -> str:
     """Return the Flink configuration of the advised setting, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
-    others = [
-        item
-        for item in diff_flink_keys(race.scenario, scenario, candidate.changes)
-        if item.advised and item.key not in text
+    is_old = scenario.cluster.profile == "1.15"
+    lines = [
+        "# flink-conf.yaml" if is_old else "# config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)",
+        text.rstrip(),
+        *(
+            f"{item.key}: {item.advised}"
+            for item in diff_flink_keys(race.scenario, scenario, candidate.changes)
+            if item.advised and item.key not in text
+        ),
     ]
-    return _with_head(
-        "\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen
-    )
-
-
-def _with_head(text: str, scenario: Scenario, race: CandidateSearch, chosen: Setting) -> str:
-    where = (
-        "flink-conf.yaml"
-        if scenario.cluster.profile == "1.15"
-        else "config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)"
-    )
-    lines = [f"# {where}", text.rstrip()]
-    if race.candidate_of(chosen.name).point.get("checkpoint.operator-io") == "async":
+    if candidate.point.get("checkpoint.operator-io") == "async":
         lines.append("# and what no option says: operators write their files behind the barrier (FLINK-37375)")
     return "\n".join(lines)
 
 
-def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None, configured: str) -> dict[str, Any]:
-    cost = race.cost_s
+def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None) -> dict[str, Any]:
+    cost, backtest, current = race.cost_s, race.bench.backtest, race.current
     rules = {"young": young, "daly": daly, "renewal": renewal}
-    closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}
+    settings = race.settings
+    situations = {setting.name: situation_of(race, setting.name) for setting in settings}
     return {
         "advised": None if chosen is None else asdict(chosen),
-        "today": None if (today := race.current) is None else asdict(today),
+        "today": None if current is None else asdict(current),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
-        "doubts": doubts(race.bench.backtest, race.limits),
+        "doubts": doubts(backtest, race.limits),
         "grade": texts.grade(race),
         "chances": None if chosen is None or (found := chances(race, chosen)) is None else found._asdict(),
         "confirmed": None if chosen is None else race.confirmed,
@@ -210,7 +210,28 @@ def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None, conf
         "limits": asdict(race.limits),
         "mtbf_s": race.mtbf_s,
         "checkpoint_cost_s": cost,
-        "intervals_by_theory_s": closed,
-        "configuration": configured,
-        "settings": [asdict(setting) for setting in race.settings],
+        "intervals_by_theory_s": {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()},
+        "settings": [asdict(setting) for setting in settings],
+        "times": [
+            {
+                "setting": name,
+                "parts_ms": dict(own.milliseconds),
+                "recovery_ms": dict(own.recovery),
+                "uploaded_bytes": own.uploaded_bytes,
+            }
+            for name, own in situations.items()
+        ],
+        "against_today": [row.plain() for row in differences_to_current(race)],
+        "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
+        "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(race)],
+        "not_run": [asdict(left) for left in race.left_out if left.sentence(race.trials)],
+        "worlds": dict(race.bench.worlds),
+        "history": None
+        if backtest is None
+        else {
+            "checkpoints": backtest.checkpoints,
+            "longest_ms": list(backtest.longest_ms),
+            "tail": backtest.tail,
+            "agreements": [{"what": text, "share": share} for share, text in agreements(backtest, race.limits)],
+        },
     }

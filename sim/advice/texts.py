@@ -17,7 +17,6 @@ from sim.model.units import parse_duration
 from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text
 from sim.results.stored import unlimited_text
-from sim.results.sweep_answers import Limit
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {
@@ -120,12 +119,12 @@ def grade(race: CandidateSearch) -> str:
 
 def room_text(race: CandidateSearch, setting: Setting) -> str:
     """Return ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
-    bounds = {limit.column: limit.at_most for limit in race.limits.of_means()}
-    return "; ".join(
-        f"{LIMITED[tight.column]} {_close(tight.column, setting, bounds[tight.column])} "
-        f"for {value_text(tight.column, bounds[tight.column])}, {_lacking(race, setting, tight)}"
-        for tight in setting.tight
-    )
+    found = []
+    for tight in setting.tight:
+        column, bound = tight.column, race.limits.bounds[tight.column]
+        value = f"{close_value(column, setting.value(column), bound)} for {value_text(column, bound)}"
+        found.append(f"{LIMITED[column]} {value}, {_lacking(race, setting, tight)}")
+    return "; ".join(found)
 
 
 def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
@@ -138,34 +137,21 @@ def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
 
 def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the best setting of every other protocol that keeps the limits, and why it is not chosen."""
-    fitting = [
-        setting
-        for setting in race.settings
-        if setting.completed
-        and not setting.breaks
-        and setting.protocol != chosen.protocol
-        and bool(setting.tight) == bool(chosen.tight)
-        and race.permits(setting.name)
-    ]
+    kept = [setting for setting in race.permitted if setting.keeps_limits]
     best = {
-        setting.protocol: setting for setting in sorted(fitting, key=lambda setting: (-setting.lack, -setting.lost))
+        setting.protocol: setting
+        for setting in sorted(kept, key=lambda setting: (-setting.lack, -setting.lost))
+        if setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
     }
-    roomier = min(_roomier(race, chosen), key=lambda setting: setting.lost, default=None)
-    if roomier is not None:
-        best[roomier.protocol] = roomier
+    roomier = [setting for setting in kept if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack]
+    if roomier:
+        least = min(roomier, key=lambda setting: setting.lost)
+        best[least.protocol] = least
     lines = [
         f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {reason_against(setting, chosen)}"
         for setting in sorted(best.values(), key=lambda setting: setting.lost)
     ]
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
-
-
-def _roomier(race: CandidateSearch, chosen: Setting) -> list[Setting]:
-    """Return a sentence on settings with more room than the chosen one, which lose notably more time."""
-    kept = [
-        setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)
-    ]
-    return [setting for setting in kept if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack]
 
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
@@ -229,21 +215,20 @@ def closest(race: CandidateSearch) -> list[str]:
     """Return sentences on the setting nearest to the limits, and by how much it exceeds them."""
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
-    near, limits = race.nearest, race.limits
+    near = race.nearest
     if not near.completed:
         return [f"Closest: {name_of(near.name)}: no checkpoint completes."]
-    broken = [_too_much(near, limit) for limit in limits.of_means() if limit.column in near.breaks]
-    within = [limit.column for limit in limits.of_means() if limit.column not in near.breaks]
-    keeps = [f"{quantity_of(column, near)} {_value(column, near)}" for column in within]
-    kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
+    broken, within = [], []
+    for column, bound in race.limits.bounds.items():
+        what, value = quantity_of(column, near), near.value(column)
+        if column not in near.breaks:
+            within.append(f"{what} {value_text(column, value)}")
+            continue
+        compared = COMPARED.get(column)
+        p90 = f" (p90 {ms_text(near.value(compared))}: settings are compared by that)" if compared else ""
+        broken.append(f"{what} is {close_value(column, value, bound)} instead of {value_text(column, bound)}{p90}")
+    kept = f"; {', '.join(within)} within the limit" if within else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
-
-
-def _too_much(near: Setting, limit: Limit) -> str:
-    value = close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)
-    compared = COMPARED.get(limit.column)
-    p90 = f" (p90 {ms_text(float(getattr(near, compared)))}: settings are compared by that)" if compared else ""
-    return f"{quantity_of(limit.column, near)} is {value} instead of {_bound(limit)}{p90}"
 
 
 def quantity_of(column: str, setting: Setting) -> str:
@@ -336,23 +321,24 @@ def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
     """Return ``p99 6.3 s > 2 s`` or ``recovery not ended (limit 60 s)`` for each exceeded limit."""
-    broken = [
-        (limit, float(getattr(setting, limit.column))) for limit in limits.of_means() if limit.column in setting.breaks
-    ]
-    return ", ".join(
-        f"{_REMARK_NAMES[limit.column]} {close_value(limit.column, value, limit.at_most)} "
-        + (f"> {_bound(limit)}" if math.isfinite(value) else f"(limit {_bound(limit)})")
-        for limit, value in broken
-    )
+    found = []
+    for column, at_most in limits.bounds.items():
+        if column in setting.breaks:
+            value, bound = setting.value(column), value_text(column, at_most)
+            limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
+            found.append(f"{_REMARK_NAMES[column]} {close_value(column, value, at_most)} {limit}")
+    return ", ".join(found)
 
 
 def passes_text(setting: Setting, limits: Limits) -> str:
     """Return ``checkpoints pass 2 s`` for exceeded limits."""
     if not setting.completed:
         return "no checkpoint completes"
-    broken = [limit for limit in limits.of_means() if limit.column in setting.breaks]
-    verbs = {limit.column: "pass" if limit.column == "checkpoint_ms" else "passes" for limit in broken}
-    return ", ".join(f"{LIMITED[limit.column]} {verbs[limit.column]} {_bound(limit)}" for limit in broken)
+    return ", ".join(
+        f"{LIMITED[column]} {'pass' if column == 'checkpoint_ms' else 'passes'} {value_text(column, bound)}"
+        for column, bound in limits.bounds.items()
+        if column in setting.breaks
+    )
 
 
 def theory(race: CandidateSearch) -> str:
@@ -405,7 +391,9 @@ def unknown_failures(race: CandidateSearch) -> str:
 
 
 def limits_text(limits: Limits) -> str:
-    return ", ".join(f"{LIMITED[limit.column]} at most {_bound(limit)}" for limit in limits.of_means())
+    return ", ".join(
+        f"{LIMITED[column]} at most {value_text(column, bound)}" for column, bound in limits.bounds.items()
+    )
 
 
 def name_of(name: tuple[str, str] | None) -> str:
@@ -427,18 +415,6 @@ def value_text(column: str, value: float, digits: int = 2) -> str:
 def close_value(column: str, value: float, bound: float) -> str:
     """Return a value with enough digits to differ from its limit."""
     return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
-
-
-def _value(column: str, setting: Setting) -> str:
-    return value_text(column, float(getattr(setting, column)))
-
-
-def _close(column: str, setting: Setting, bound: float) -> str:
-    return close_value(column, float(getattr(setting, column)), bound)
-
-
-def _bound(limit: Limit) -> str:
-    return share(limit.at_most) if limit.column == "loss" else ms_text(limit.at_most)
 
 
 def _percent(part: float) -> str:

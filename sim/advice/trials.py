@@ -328,7 +328,7 @@ class Bench:
 
     file: Path
     common: Point
-    patience_ns: int = PATIENCE_NS  # minimum time for which a trial waits for the recovery
+    patience_ns: int = 0  # minimum time for which a trial waits for the recovery
     worlds: Mapping[str, Point] = field(default_factory=lambda: {"": {}})  # e.g. windows of the load's trace
     backtest: Backtest | None = None  # comparison of the simulation with the history of the job
     failure: Failure = TASK_MANAGER  # the failure after which recovery is measured

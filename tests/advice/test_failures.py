@@ -48,7 +48,7 @@ def test_a_job_that_may_fail_for_good_does_not_recover(job):
 def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     """In the made-up rows both take as long; the screen has a line, the answer a sentence."""
     found = searched(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
-    found_answer = answer(found, found.chosen, 14, [], "")
+    found_answer = answer(found, found.chosen, 14, "")
     least, most = slots_ms(found.scenario)
 
     assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen

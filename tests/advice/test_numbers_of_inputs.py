@@ -13,6 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
 from sim.advice.questions import Unknown, unknowns
 from sim.advice.texts import changed_by_failures, share, unknown_failures, value_text
+from tests.advice.test_judged_tables import setting
 
 S = 10**9
 
@@ -141,11 +142,7 @@ VALUES = {
 )
 def test_a_setting_is_as_far_from_the_limits_as_from_the_worst(limits, values, factor):
     """The limit on checkpoints is compared by nine in ten."""
-    assert factor == pytest.approx(excess(SimpleNamespace(**VALUES | values), limits))
-
-
-def end(ms, name=("30 s", "aligned")):
-    return SimpleNamespace(**VALUES | {"checkpoint_ms": ms}, name=name)
+    assert factor == pytest.approx(excess(setting(("30 s", "aligned"), **VALUES | values), limits))
 
 
 class ByFailures:
@@ -179,7 +176,8 @@ def test_the_nearest_rates_at_which_the_advice_changes():
 
 
 def test_a_rate_of_failures_that_changes_nothing_is_no_question():
-    always = SimpleNamespace(mtbf_s=1000.0, chosen=end(1.0), advised_at=lambda _: end(1.0))
+    same = SimpleNamespace(name=("30 s", "aligned"))
+    always = SimpleNamespace(mtbf_s=1000.0, chosen=same, advised_at=lambda _: same)
 
     assert changed_by_failures(always) == []
     assert unknown_failures(always).endswith("From ten times as often to ten times as rarely the advice is the same.")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.advice.answer import LINES, summary
+from sim.advice.answer import LINES, answer
 from sim.advice.candidates import RACE_CONFIDENCE, LeftOut
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
@@ -14,7 +14,6 @@ from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import checkpoint_text, close_value, closest, comparison_with_today, share, verdict
 from sim.advice.trials import RACE, Bench
-from sim.advice.warnings import watch
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S, JOB, MadeUp, searched
@@ -266,18 +265,7 @@ def test_what_is_over_a_limit_is_not_printed_equal_to_it():
 def test_the_verdict_and_the_screen_name_one_room(job):
     """6 s for 6.5 s may grow by 8.3 %."""
     found = searched(job, MadeUp({"aligned": 100.0}), recovery_ms=6_500)
-    screen = summary(
-        found.chosen,
-        None,
-        found.limits,
-        line_count=LINES,
-        dominant="",
-        changes=[],
-        differences=[],
-        cautions=[],
-        refusals=[],
-        watch=watch(found.chosen, found.limits, None, 2.0),
-    )
+    screen = answer(found, found.chosen, LINES, "").screen
 
     assert [re.findall(r"(\S+ %) room", text) for text in (verdict(found, found.choice())[0], screen)] == [
         ["8.3 %"],
@@ -335,19 +323,7 @@ def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     assert ("30 s", "unaligned") == found.chosen.name == found.choice().chosen
     # 3 % of all time are worth a longer recovery
     assert parse_duration("30 s") < parse_duration(costly.chosen.interval)
-    screen = summary(
-        found.chosen,
-        None,
-        found.limits,
-        line_count=LINES,
-        dominant="",
-        changes=[],
-        differences=[],
-        cautions=[],
-        refusals=[],
-        watch=watch(found.chosen, found.limits, None, 30.0),
-    )
-    assert "recovery 35 s (no limit given)" in screen
+    assert "35 s (no limit given)" in answer(found, found.chosen, LINES, "").screen
 
 
 def test_todays_setting_that_loses_records_is_named_nowhere(job):

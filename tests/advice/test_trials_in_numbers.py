@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.answer import Text, _change, _cut, _fitting, lines_below, no_setting
 from sim.advice.configuration import KeyChange, patch
-from sim.advice.constraints import Caution, cautions, condition, refusals
+from sim.advice.constraints import cautions, condition, refusals
 from sim.advice.horizon import WINDOW_NS, arriving
 from sim.advice.job import prepared, write_sweep
 from sim.advice.judgement import Limits
@@ -233,42 +232,6 @@ def test_ranges_to_watch():
         watch(chosen, Limits(), None, 30.0, keeps_up=True).taken_back()
         == "p50 of 10 > 830 ms, or under 380/s and lag grows"
     )
-
-
-def test_lines_of_the_screen_are_counted():
-    """Fifteen with the verdict and an empty one; of equals the last goes first, and what always stays does."""
-    assert [lines_below("x" * count) if count == 80 else lines_below("x " * 41) for count in (80, 82)] == [13, 12]
-    texts = [Text("keeps", "a", 9), Text("ask", "b", 4), Text("ask", "c", 4), Text("today", "d", 5)]
-    assert [[own.text for own in _fitting(texts, count)] for count in (3, 2, 1, 0)] == [
-        ["a", "b", "d"],
-        ["a", "d"],
-        ["a"],
-        ["a"],
-    ]
-    lines = [f"+ {i}" for i in range(5)]
-    assert [own.text for own in _change(lines, 3)] == ["+ 0", "+ 1", "  ... 3 more lines: see below, and advised.yaml"]
-    assert lines == [own.text for own in _change(lines, 5)]
-    assert [own.text for own in _change(lines, 0)] == ["+ 0", "  ... 4 more lines: see below, and advised.yaml"]
-    assert [_cut("x" * 72), _cut("x" * 73), _cut("x" * 40 + " " + "y" * 40)] == [
-        "x" * 72,
-        "x" * 69 + "...",
-        "x" * 40 + "...",
-    ]
-    assert _cut("x" * 30 + " " + "y" * 50) == "x" * 30 + " " + "y" * 38 + "..."
-
-
-def test_a_screen_without_an_advice():
-    refused = Caution("unaligned not tried", "...", "")
-    text = no_setting("upload", ["near"], ["With more it fits."], [refused], 14)
-
-    assert text.splitlines() == [
-        "closest near",
-        "time    upload",
-        "fits    With more it fits.",
-        "caution unaligned not tried",
-    ]
-    assert no_setting("", ["near"], [], [], 14).splitlines() == ["closest near"]
-    assert len(no_setting("upload", ["near"], ["With more it fits."], [], 2).splitlines()) == 2
 
 
 def test_what_is_needed_makes_rates_larger_and_times_shorter():

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.lab.backtest_verdicts import read_results
-from sim.advice.answer import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
-from sim.advice.configuration import KeyChange, diff_flink_keys, patch
+from sim.advice.answer import WIDTH, Text, lines_below, no_answer, overview
+from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, refusals
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers import CHANGELOG, ranked
@@ -20,98 +20,92 @@ from sim.model.schema.study import loads
 from sim.results.formats import ms_text
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
+from tests.advice.made_up import MadeUp, searched
 from tests.advice.test_judgement import measured, results
 
 LONG = "a-vertex-with-a-name-that-is-as-long-as-names-of-sql-jobs-are-today"
-VERDICT = f"Try, and watch: if '{LONG}' is not Iceberg's FlinkSink, use unaligned, every 60 s. Too little room."
-LINES = lines_below(VERDICT)
 LIMITS = Limits(recovery_ms=60_000, checkpoint_ms=2_000, loss=0.05, visible_ms=math.inf)
+ABOVE = [Text("keeps", f"p99 of {LONG} " * 3), Text("keeps", "recovery"), Text("today", "upload", 4)]
+BELOW = [
+    *(Text("ask", f"{LONG}?", 4 - place) for place in range(2)),
+    Text("caution", "of a catalogue", 1),
+    Text("watch", "p50", 7),
+    Text("back", "over"),
+]
+KEYS = [f"+ execution.checkpointing.some-quite-long-key-of-flink-{i}: 15 s" for i in range(9)]
 
 
-def settings():
+def chosen_setting():
+    """The setting that unaligned barriers have in made-up results."""
     found = judged(measured(results(), now="aligned", unlimited=False), LIMITS, 86_400.0)
-    named = {setting.name: setting for setting in found}
-    return named["10 s", "aligned"], named["60 s", "unaligned"]
+    return next(setting for setting in found if setting.name == ("60 s", "unaligned"))
 
 
-def changes():
-    """A lever of state, and one that takes machines."""
+def rocksdb():
     where = situation(JOB.replace("count", LONG), full=LONG, **{UPLOAD: 0.5, QUEUE: 0.5})
-    return [own[0] for lever, own in ranked(where) if lever.name in ("RocksDB incremental", "parallelism")]
+    return next(own[0] for lever, own in ranked(where) if lever.name == "RocksDB incremental")
 
 
-def screen(differences=(), limits=LIMITS, line_count=LINES):
-    today, chosen = settings()
-    job = loads(JOB.replace("count", LONG)).scenarios[0]
-    pulled = changes()
-    return summary(
-        chosen,
-        today,
-        limits,
-        line_count=line_count,
-        dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)",
-        changes=pulled,
-        differences=differences,
-        cautions=cautions(job, protocols()[-1], pulled),
-        refusals=(),
-        watch=watch(chosen, limits, None, 60.0),
-        others=[f"parallelism: job.{LONG}.parallelism = 4"],
-    ).splitlines()
+@pytest.mark.parametrize(
+    ("count", "labels"),
+    [
+        (14, "keeps keeps today change change change change change change ask ask caution watch back"),
+        (11, "keeps keeps today change change change change ask ask watch back"),
+        (10, "keeps keeps today change change change change ask watch back"),
+        (8, "keeps keeps change change change change watch back"),
+        (5, "keeps keeps change change back"),
+    ],
+)
+def test_what_fits_is_shown(count, labels):
+    """Of equals the last goes first, limits, changes and when to take them back stay; what does not fit is counted."""
+    lines = overview(ABOVE, KEYS, BELOW, count).splitlines()
+    shown = [line[:8].strip() for line in lines]
+    changes = labels.split().count("change")
+
+    assert [label or (shown[:i][::-1] and next(filter(None, shown[:i][::-1]))) for i, label in enumerate(shown)] == (
+        labels.split()
+    )
+    assert max(map(len, lines)) <= WIDTH
+    assert any(f"  ... {len(KEYS) - changes + 1} more lines: see below, and advised.yaml" in line for line in lines)
+    assert overview([], KEYS, [], 9).count("\n") == 8
 
 
-NINE = [KeyChange(f"execution.checkpointing.some-quite-long-key-of-flink-{i}", "5 s", "15 s") for i in range(9)]
-
-
-@pytest.mark.parametrize("differences", [[], NINE[:1], NINE])
-def test_a_screenful(differences):
-    lines = screen(differences)
-
-    assert len(lines) <= LINES
-    assert [line for line in lines if len(line) > WIDTH] == []
-    labels = [line[:8].strip() for line in lines if line[:8].strip()]
-    always = ["keeps", "costs", "change", "caution", "watch", "back"]
-    assert always == [label for label in labels if label in always]
-    assert ({"ask", "today"} <= set(labels)) == (not differences)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("x" * 72, "x" * 72),
+        ("x" * 73, "x" * 69 + "..."),
+        ("x" * 40 + " " + "y" * 40, "x" * 40 + "..."),
+        ("x" * 30 + " " + "y" * 50, "x" * 30 + " " + "y" * 38 + "..."),
+    ],
+)
+def test_a_line_is_cut_between_words(text, line):
+    """A number that is cut is another number."""
+    assert overview([Text("today", text)], [], [], 1) == f"today   {line}"
 
 
 def test_a_longer_verdict_leaves_fewer_lines():
-    """Fifteen in all, an empty one among them; limits, the change and when to take it back stay."""
-    long = lines_below(f"{VERDICT} {'More of it. ' * 20}")
-    lines = screen(NINE, line_count=long)
-
-    assert 1 + 3 + LINES == 15
-    assert long < LINES
-    assert len(lines) <= long
-    labels = [line[:8].strip() for line in lines if line[:8].strip()]
-    assert {"keeps", "change", "back"} <= set(labels)
-    assert "ask" not in labels
-    place = next(i for i, line in enumerate(lines) if line.startswith("change"))
-    assert sum(line[:8].strip() in ("", "change") for line in lines[place:]) == CHANGE_LINES
+    """Fifteen with the verdict and an empty one."""
+    assert [lines_below(text) for text in ("x" * 80, "x " * 41)] == [13, 12]
 
 
-def test_what_does_not_fit_is_counted():
-    """The patch has all of it."""
-    assert any("more lines: see below, and advised.yaml" in line for line in screen(NINE))
+def test_what_nothing_keeps(job):
+    """Long names are wrapped, and lines that are too many left out."""
+    job.write_text(JOB.replace("count", LONG).replace("input: {source", "connector: iceberg-v1, input: {source"))
+    found = searched(job, MadeUp({}), checkpoint_ms=1000)
+    lines = no_answer(
+        found, 14, [f"With storage 2 times as fast {LONG} would keep the limits."], ""
+    ).screen.splitlines()
 
-
-def test_what_nothing_keeps():
-    """Long names are wrapped."""
-    text = no_setting(
-        "upload",
-        [f"unaligned: p99 of {LONG} " * 3],
-        [f"With storage 2 times as fast {LONG} would keep the limits."],
-        [],
-        LINES,
-    )
-
-    assert len(text.splitlines()) <= LINES
-    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
+    assert [line[:8].strip() for line in lines if line[:8].strip()] == ["closest", "fits", "caution"]
+    assert max(map(len, lines)) <= WIDTH
+    assert len(no_answer(found, 2, [LONG], "").screen.splitlines()) == 2
 
 
 @pytest.fixture
 def both():
     """Today's scenario, and one with RocksDB and unaligned barriers."""
-    point = changes()[0].point | {"checkpoint.barriers": "unaligned", "checkpoint.interval": "5 s"}
+    point = rocksdb().point | {"checkpoint.barriers": "unaligned", "checkpoint.interval": "5 s"}
     text = JOB.replace("count", LONG)
     return loads(text).scenarios[0], loads(
         text, overrides=[override(key, value) for key, value in point.items()]
@@ -165,7 +159,7 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, c
 
 def test_ranges_are_those_of_the_history_and_of_what_changes():
     """Without a history the factor is that of most recordings."""
-    _, chosen = settings()
+    chosen = chosen_setting()
     history = Backtest((), other_settings=OtherSettings(1.25, 1.5))
     own, slower = (watch(chosen, LIMITS, history, 60.0, kinds) for kinds in (("barriers",), ("storage", "load")))
     factor = factors_of(history, ("barriers",)).p50
@@ -203,29 +197,6 @@ def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     assert "loses records" in refused.text
     assert "apache/iceberg#15846" in refused.source
     assert "change that first" not in refused.text
-
-
-def test_a_line_is_cut_between_words():
-    """A number that is cut is another number."""
-    _, chosen = settings()
-    for offset in range(1, 12):
-        where = f"{'x' * offset} in 1234567890 ms" * 5
-        text = summary(
-            chosen,
-            None,
-            LIMITS,
-            line_count=LINES,
-            dominant=where,
-            changes=[],
-            differences=[],
-            cautions=[],
-            refusals=[],
-            watch=watch(chosen, LIMITS, None, 60.0),
-        )
-        (line,) = [line for line in text.splitlines() if line.startswith("today")]
-
-        assert where.startswith(f"{line[8:-3]} ")
-        assert len(line) <= WIDTH
 
 
 def test_an_address_in_a_comment_stays_in_one_piece(both):

@@ -40,7 +40,7 @@ def race_of(*settings, limits=LIMITS, **others):
             "has_named_interval": lambda _: True,
             "settings": settings,
             "limits": limits,
-            "permits": lambda _: True,
+            "permitted": settings,
             "chosen": None,
             "today": None,
             "candidate_of": candidate_of,
@@ -125,7 +125,7 @@ def test_the_best_of_every_other_protocol_is_named_the_least_loss_first():
         "(2 % instead of 1 %); unaligned, every 30 s (checkpoints p99 400 ms of 300): it loses more time (3 % instead of 1 %)."
     )
     assert _why_not(race_of(chosen), chosen) == []
-    forbidden = race_of(chosen, others[0], permits=lambda name: name != UNALIGNED)
+    forbidden = race_of(chosen, others[0], permitted=(chosen,))
     assert _why_not(forbidden, chosen) == []
     tight = setting(ALIGNED, 0.01, lack=1.2)
     (roomier,) = _why_not(race_of(tight, others[0]), tight)
@@ -214,9 +214,10 @@ def test_changes_that_no_key_of_flink_expresses():
     """With the keys of the scenario that the setting really changes; without any by the name of the change."""
     machines = Change(lever_of("cores", is_configuration=False), "6 cores", {"cluster.cores": 6, "other": 1})
     storage = Change(lever_of("prefixes", is_configuration=False), "16 prefixes", {"x": 1})
-    own = Candidate("30 s", "aligned", {"cluster.cores": 6}, None)
+    changelog = Change(lever_of("changelog"), "changelog")
+    own = Candidate("30 s", "aligned", {"cluster.cores": 6}, None, (machines, storage, changelog))
 
-    assert _others(own, [machines, storage, Change(lever_of("changelog"), "changelog")]) == {
+    assert _others(own) == {
         "cores": "cluster.cores = 6",
         "prefixes": "16 prefixes",
     }
