@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from sim.jobs.source.recorded_job import ImportedScenario, RecordedCheckpoint, RecordedJob
     from sim.model.scenario import Scenario
     from sim.model.schema.history_file import Checkpoints
-    from sim.plane import Engine
     from sim.runtime.result import Result
 
 
@@ -57,13 +56,20 @@ CONFIDENCE = 0.95
 RESAMPLES = 1000
 MAX_DRAWN_CHECKPOINTS = 2000
 """Maximum size of a bootstrap sample; the sampling error of a larger one is negligible."""
-_LEVELS: tuple[tuple[Level, float], ...] = (("p50", 0.5), ("p90", 0.9))
+LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
 
 
 def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) -> OtherSettings:
-    """Return the factors within which durations are expected.  `row` compares the end-to-end durations."""
-    p50, p90 = (_factor(durations_ms, row, level, share) for level, share in _LEVELS)
-    return OtherSettings(p50, p90)
+    """Return the factors within which durations are expected.  `row` compares the end-to-end durations.
+
+    Sampling and machine factors are independent, and are multiplied by the deviation of the backtest.
+    """
+    factors = []
+    for level, share in LEVELS.items():
+        agreement = 1.0 if row is None else row.agreement(level)
+        both = math.hypot(math.log(sampling_factor(durations_ms, share)), math.log(MACHINE_FACTOR))
+        factors.append(math.exp(both) / agreement if agreement else math.inf)
+    return OtherSettings(*factors)
 
 
 def sampling_factor(durations_ms: Sequence[float], share: float) -> float:
@@ -75,31 +81,14 @@ def sampling_factor(durations_ms: Sequence[float], share: float) -> float:
     return float(np.exp(np.quantile(np.abs(np.log(first / second)), CONFIDENCE)))
 
 
-def _factor(durations_ms: Sequence[float], row: ComparedQuantity | None, level: Level, share: float) -> float:
-    """Combine the independent sampling and machine factors, and multiply by the deviation of the backtest."""
-    agreement = 1.0 if row is None else row.agreement(level)
-    if not agreement:
-        return math.inf
-    return math.exp(math.hypot(math.log(sampling_factor(durations_ms, share)), math.log(MACHINE_FACTOR))) / agreement
-
-
 # ---- Compare observed and predicted quantiles of each quantity, and find those that differ by more than repeated runs do.
 
-LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
 MIN_CHECKPOINTS_FOR_TAIL = 100
 """Minimum checkpoints from which a tail shorter than predicted is inferred."""
 _TAIL_PROBABILITY = 0.025
 """Probability on either side of a confidence interval."""
 
 Numbers = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """Values of one quantity and vertex, sorted."""
-
-    observed: Numbers
-    predicted: Numbers
 
 
 def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
@@ -139,25 +128,14 @@ def _compare_quantity(
 ) -> Iterator[ComparedQuantity]:
     in_history, in_runs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
     for vertex, rows in in_history.groupby("vertex", sort=False):
-        values = _Values(_sorted(rows["value"]), _sorted(in_runs[in_runs["vertex"] == vertex]["value"]))
-        if values.observed.any() or values.predicted.any():
-            off = tuple(
-                level
-                for level in LEVELS
-                if _is_judged(quantity, level, values) and _is_off(quantity, values, LEVELS[level])
-            )
-            yield ComparedQuantity(
-                quantity.history, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off
-            )
-
-
-def _is_judged(quantity: Quantity, level: Level, values: _Values) -> bool:
-    """Return whether a level is compared.  Of a single value, such as a number of the whole history, only the p50 is."""
-    return quantity.is_judged and (level == "p50" or len(values.observed) > 1)
-
-
-def _sorted(values: pd.Series[float]) -> Numbers:
-    return np.sort(values.to_numpy(dtype=float))
+        recorded, simulated = (
+            np.sort(side["value"].to_numpy(dtype=float)) for side in (rows, in_runs[in_runs["vertex"] == vertex])
+        )
+        if recorded.any() or simulated.any():
+            # Of a single value, such as a number of the whole history, only the p50 is compared.
+            levels = [level for level in LEVELS if quantity.is_judged and (level == "p50" or len(recorded) > 1)]
+            off = tuple(level for level in levels if _is_off(quantity, recorded, simulated, LEVELS[level]))
+            yield ComparedQuantity(quantity.history, _quantiles(recorded), _quantiles(simulated), str(vertex), off)
 
 
 def _quantiles(values: Numbers) -> Quantiles:
@@ -167,12 +145,12 @@ def _quantiles(values: Numbers) -> Quantiles:
     return Quantiles(float(p50), float(p90), float(largest), len(values))
 
 
-def _is_off(quantity: Quantity, values: _Values, share: float) -> bool:
+def _is_off(quantity: Quantity, recorded: Numbers, simulated: Numbers, share: float) -> bool:
     """Return whether a predicted quantile is outside its confidence interval, and differs by more than repeated runs."""
-    if not len(values.predicted):
+    if not len(simulated):
         return True
-    observed, predicted = (float(np.quantile(side, share)) for side in (values.observed, values.predicted))
-    low, high = _confidence_interval(values.observed, share)
+    observed, predicted = (float(np.quantile(side, share)) for side in (recorded, simulated))
+    low, high = _confidence_interval(recorded, share)
     return not low <= predicted <= high and _differs_significantly(quantity, observed, predicted)
 
 
@@ -354,28 +332,22 @@ class _CpuLimit:
             raise TooLargeError(f"{simulated_ns / 1e9:.0f} s of the job take more than {self.budget_s:g} s of CPU time")
 
 
-def length_ns(scenario: Scenario, job: RecordedJob) -> int:
-    """Return the length of a run with as many checkpoints as the history, at most the length of the history."""
-    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    enough = (len(triggers) + SPARE_CHECKPOINTS) * _period_ns(scenario, triggers)
-    return min(scenario.run.duration_ns, enough) or scenario.run.duration_ns
-
-
 def runs_within(
-    scenario: Scenario,
-    job: RecordedJob,
-    *,
-    budget_s: float = BUDGET_S,
-    engine: Engine = "compiled",
-    watch: Watch = lambda _: None,
+    scenario: Scenario, job: RecordedJob, *, budget_s: float = BUDGET_S, watch: Watch = lambda _: None
 ) -> list[Result]:
-    """Simulate the scenario once to `RUNS` times.  Raises `TooLargeError` if not even a short run fits the budget."""
+    """Simulate the scenario once to `RUNS` times.  Raises `TooLargeError` if not even a short run fits the budget.
+
+    A run has as many checkpoints as the history, and at most its length.
+    """
     _check_channels(scenario)
-    full_ns = length_ns(scenario, job)
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    probe_ns = min(full_ns, PROBE_CHECKPOINTS * _period_ns(scenario, triggers) or full_ns)
+    gaps_ms = [after - before for before, after in pairwise(triggers)]
+    period_ns = max(scenario.checkpoint.interval_ns or 0, round(median(gaps_ms)) * MS if gaps_ms else 0)
+    whole_ns = scenario.run.duration_ns
+    full_ns = min(whole_ns, (len(triggers) + SPARE_CHECKPOINTS) * period_ns) or whole_ns
+    probe_ns = min(full_ns, PROBE_CHECKPOINTS * period_ns or full_ns)
     clock = _CpuLimit(budget_s, watch, total_ns=RUNS * full_ns)
-    probe = simulate(_with_length(scenario, probe_ns, 1), engine=engine, check=False, progress=clock)
+    probe = simulate(_with_length(scenario, probe_ns, 1), check=False, progress=clock)
     found = [probe] if probe_ns == full_ns else []
     left_s = (budget_s - clock.spent_s) / (RUNS - len(found))
     affordable_s = probe_ns / 1e9 * left_s / max(clock.spent_s, 1e-3)
@@ -385,7 +357,7 @@ def runs_within(
     try:
         while len(found) < RUNS:
             clock.before_ns = len(found) * run_ns
-            run = simulate(_with_length(scenario, run_ns, len(found) + 1), engine=engine, check=False, progress=clock)
+            run = simulate(_with_length(scenario, run_ns, len(found) + 1), check=False, progress=clock)
             found.append(run)
     except TooLargeError:
         return found or [probe]
@@ -394,12 +366,6 @@ def runs_within(
 
 def _with_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
     return replace(scenario, run=replace(scenario.run, duration_ns=run_ns, seed=seed, warmup_ns=0))
-
-
-def _period_ns(scenario: Scenario, triggers: list[int]) -> int:
-    """Return the time between triggers, or 0 without periodic checkpoints."""
-    gaps = [after - before for before, after in pairwise(triggers)]
-    return max(scenario.checkpoint.interval_ns or 0, round(median(gaps)) * 10**6 if gaps else 0)
 
 
 def _check_channels(scenario: Scenario) -> None:
@@ -420,23 +386,18 @@ _NAME, _NUMBER = 19, 8
 
 def backtest_lines(backtest: Backtest) -> list[str]:
     """Format a backtest."""
-    compared = [*_table(backtest), *_findings(backtest), *_what_if_lines(backtest)] if backtest.checkpoints else []
-    return [*_head(backtest), *_failures(backtest), *compared]
-
-
-def _failures(backtest: Backtest) -> Iterator[str]:
-    if missed := contradiction(backtest):
-        yield from _wrapped(f"{capitalised(missed)}.")
-
-
-def _head(backtest: Backtest) -> Iterator[str]:
-    plural = "s" if backtest.runs > 1 else ""
-    durations = backtest.of("end-to-end")
+    plural, durations = "s" if backtest.runs > 1 else "", backtest.of("end-to-end")
     count = f"{backtest.checkpoints} of its history (without the first)"
     beside = "" if durations is None else f": {durations.predicted.count} checkpoints, beside {count}"
-    yield from _wrapped(
+    lines = _wrapped(
         f"Backtest: the job as it is, simulated {format_duration(backtest.simulated_ns)} in {backtest.runs} run{plural}{beside}."
     )
+    if missed := contradiction(backtest):
+        lines += _wrapped(f"{capitalised(missed)}.")
+    if backtest.checkpoints:
+        lines += [*_table(backtest), *_findings(backtest)]
+        lines += [part for line in by_kind(backtest) for part in _wrapped(line, indent="  ")]
+    return lines
 
 
 def _table(backtest: Backtest) -> Iterator[str]:
@@ -449,9 +410,8 @@ def _table(backtest: Backtest) -> Iterator[str]:
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
     kind = of_history()[row.quantity][0].kind
-    return "".join(
-        f"{amount_text(value, kind):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest)
-    )
+    values = (quantiles.p50, quantiles.p90, quantiles.largest)
+    return "".join(f"{amount_text(value, kind):>{_NUMBER}}" for value in values)
 
 
 def _off(row: ComparedQuantity) -> str:
@@ -471,11 +431,6 @@ def _findings(backtest: Backtest) -> Iterator[str]:
     for cause in dict.fromkeys(row.cause for row in backtest.off):
         alike = ", ".join(_row_text(row) for row in backtest.off if row.cause == cause)
         yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
-
-
-def _what_if_lines(backtest: Backtest) -> Iterator[str]:
-    for line in by_kind(backtest):
-        yield from _wrapped(line, indent="  ")
 
 
 def _row_text(row: ComparedQuantity) -> str:
@@ -500,7 +455,6 @@ def backtest(
     *,
     unbalanced: Sequence[str] = (),
     budget_s: float = BUDGET_S,
-    engine: Engine = "compiled",
     watch: Watch = lambda _: None,
 ) -> Backtest:
     """Simulate an imported job, and compare it with its history.
@@ -515,7 +469,7 @@ def backtest(
         but = ", but for the first" if (history["quantity"] == "end_to_end_duration").any() else ""
         raise NoHistoryError(f"no completed checkpoint is known{but}")
     scenario = scenario_of(job)
-    results = runs_within(scenario, job, budget_s=budget_s, engine=engine, watch=watch)
+    results = runs_within(scenario, job, budget_s=budget_s, watch=watch)
     in_runs = pd.concat([predicted(result) for result in results], ignore_index=True)
     rows = compare_quantities(history, in_runs)
     explained = with_causes(rows, evidence_of(history, scenario, unbalanced))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sim.model.scenario import Overheads, Scenario
-    from sim.plane import Engine
     from sim.runtime.result import Result
 
 
@@ -169,7 +168,6 @@ def truth(
     *,
     document: ImportedScenario | None = None,
     seeds: Iterable[int] = (1, 2, 3),
-    engine: Engine = "compiled",
     overheads: Overheads | None = None,
 ) -> pd.DataFrame:
     """Return the truth table of a recording.
@@ -178,7 +176,6 @@ def truth(
         recording: A recorded job, or its file.
         document: The imported scenario, if it is known already.
         seeds: A simulation is run for each seed.
-        engine: See `simulate`.
         overheads: Replace those of the scenario.
 
     Raises:
@@ -193,7 +190,7 @@ def truth(
             raise
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
-    results = (simulate(seed_scenario, engine=engine, check=False) for seed_scenario in seeded)
+    results = (simulate(seed_scenario, check=False) for seed_scenario in seeded)
     runs = [
         run for result in results for run in (predicted(result), run_values_table(_configured_values(recorded, result)))
     ]

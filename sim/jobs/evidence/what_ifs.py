@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sim.model.backtest import Backtest
-    from sim.model.checkpoint import CheckpointOptions
     from sim.model.job import Job, Vertex
     from sim.model.scenario import Scenario
     from sim.model.state import State
@@ -39,85 +38,94 @@ RocksDB flushes, without it they do.  Errors of other kinds say nothing about th
 AS_IT_IS: tuple[Kind, ...] = ()
 """A scenario that changes nothing."""
 
-_CHECKPOINT: dict[str, Kind] = {
-    "barriers": "barriers",
-    "forced_aligned": "barriers",
-    "interruptible_timers": "barriers",
-    "recover_output_on_downstream": "barriers",
-    "during_recovery": "barriers",
-    "subtasks_per_channel_state_file": "barriers",
-    "interval_ns": "interval",
-    "interval_during_backlog_ns": "interval",
-    "min_pause_ns": "interval",
-    "max_concurrent": "interval",
-    "timeout_ns": "interval",
-    "tolerable_failed": "interval",
-    "num_retained": "interval",
-    "state": "storage",
-    "operator_io": "storage",
-    "abort_policy": "storage",
-    "upload_threads": "storage",
-    "staging_bytes": "storage",
-    "staging_full": "storage",
-    "lost_notifications": "failure",
+_FIELDS: dict[Kind, tuple[str, ...]] = {
+    "barriers": (
+        "checkpoint.barriers",
+        "checkpoint.forced_aligned",
+        "checkpoint.interruptible_timers",
+        "checkpoint.recover_output_on_downstream",
+        "checkpoint.during_recovery",
+        "checkpoint.subtasks_per_channel_state_file",
+    ),
+    "network": (
+        "cluster.network",
+        "cluster.latency_ns",
+        "cluster.nic_bytes_per_second",
+        "cluster.barrier_wake_up_ns",
+    ),
+    "interval": (
+        "checkpoint.interval_ns",
+        "checkpoint.interval_during_backlog_ns",
+        "checkpoint.min_pause_ns",
+        "checkpoint.max_concurrent",
+        "checkpoint.timeout_ns",
+        "checkpoint.tolerable_failed",
+        "checkpoint.num_retained",
+    ),
+    "parallelism": (
+        "scenario.rescale",
+        "cluster.placement",
+        "cluster.slots",
+        "cluster.cores",
+        "cluster.hosts",
+        "cluster.tasks_contend",
+        "cluster.on_core_share",
+        "vertex.parallelism",
+        "vertex.max_parallelism",
+    ),
+    "load": (
+        "vertex.source",
+        "vertex.inputs",
+        "vertex.service",
+        "vertex.service_factors",
+        "vertex.fan_out",
+        "vertex.async_io",
+        "vertex.window",
+    ),
+    "storage": (
+        "scenario.storage",
+        "scenario.instances",
+        "scenario.directories",
+        "checkpoint.state",
+        "checkpoint.operator_io",
+        "checkpoint.abort_policy",
+        "checkpoint.upload_threads",
+        "checkpoint.staging_bytes",
+        "checkpoint.staging_full",
+        "overheads.file_ns",
+        "overheads.complete_ns",
+        "vertex.state",
+        "vertex.snapshot",
+        "vertex.flush",
+    ),
+    "failure": ("scenario.faults", "scenario.restart", "checkpoint.lost_notifications"),
+    "other": ("scenario.actions",),
 }
-_CLUSTER: dict[str, Kind] = {
-    "network": "network",
-    "latency_ns": "network",
-    "nic_bytes_per_second": "network",
-    "barrier_wake_up_ns": "network",
-    "placement": "parallelism",
-    "slots": "parallelism",
-    "cores": "parallelism",
-    "hosts": "parallelism",
-    "tasks_contend": "parallelism",
-    "on_core_share": "parallelism",
-}
-_VERTEX: dict[str, Kind] = {
-    "parallelism": "parallelism",
-    "max_parallelism": "parallelism",
-    "source": "load",
-    "inputs": "load",
-    "service": "load",
-    "service_factors": "load",
-    "fan_out": "load",
-    "async_io": "load",
-    "window": "load",
-    "state": "storage",
-    "snapshot": "storage",
-    "flush": "storage",
-}
-_OVERHEADS: dict[str, Kind] = {"file_ns": "storage", "complete_ns": "storage"}
-_SCENARIO: dict[str, Kind] = {
-    "storage": "storage",
-    "instances": "storage",
-    "directories": "storage",
-    "faults": "failure",
-    "restart": "failure",
-    "rescale": "parallelism",
-    "actions": "other",
-}
+"""The fields of each kind.  Other fields of a scenario, such as residuals, are not options of the job; all others are `other`."""
+KIND_OF_FIELD = {field: kind for kind, names in _FIELDS.items() for field in names}
 
 
 def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
     """Return the kinds of changes between two scenarios, in the order of `KINDS`.  Length, seed and number of runs do not count."""
+    checkpoint, state = changed.checkpoint, imported.checkpoint.state
+    same_backend = replace(checkpoint, state=replace(checkpoint.state, incremental=state.incremental))
     found: set[Kind] = {
-        *_differing(imported, changed, _SCENARIO),
-        *_differing(imported.checkpoint, _same_backend(imported.checkpoint, changed.checkpoint), _CHECKPOINT),
+        *_differing(imported, changed, "scenario"),
+        *_differing(imported.checkpoint, same_backend, "checkpoint"),
         *_of_backends(imported, changed),
-        *_differing(imported.cluster, changed.cluster, _CLUSTER),
-        *_differing(imported.overheads, changed.overheads, _OVERHEADS),
+        *_differing(imported.cluster, changed.cluster, "cluster"),
+        *_differing(imported.overheads, changed.overheads, "overheads"),
         *_of_jobs(imported.job, changed.job),
     }
     return tuple(kind for kind in KINDS if kind in found)
 
 
-def _differing(before: Any, after: Any, kinds: dict[str, Kind]) -> Iterator[Kind]:
-    """Yield the kinds of differing fields.  Fields of `Scenario` without a kind, such as residuals, are not job options."""
-    is_scenario = kinds is _SCENARIO
+def _differing(before: Any, after: Any, section: str) -> Iterator[Kind]:
+    """Yield the kinds of differing fields."""
     for field in fields(before):
-        if getattr(before, field.name) != getattr(after, field.name) and (field.name in kinds or not is_scenario):
-            yield kinds.get(field.name, "other")
+        kind = KIND_OF_FIELD.get(f"{section}.{field.name}", None if section == "scenario" else "other")
+        if kind is not None and getattr(before, field.name) != getattr(after, field.name):
+            yield kind
 
 
 def _of_backends(before: Scenario, after: Scenario) -> Iterator[Kind]:
@@ -133,10 +141,6 @@ def _backend(state: State) -> tuple[str, bool]:
     return state.backend, state.changelog is not None
 
 
-def _same_backend(before: CheckpointOptions, after: CheckpointOptions) -> CheckpointOptions:
-    return replace(after, state=replace(after.state, incremental=before.state.incremental))
-
-
 def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
     """Return `after` with the backend of `before`, so that the remaining differences are of kind `storage`."""
     mine, other = before.state, after.state
@@ -150,12 +154,12 @@ def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
         vertex.name for vertex in after.vertices
     ] or before.edges != after.edges:
         yield "other"
-        return
-    for mine, theirs in zip(before.vertices, after.vertices, strict=True):
-        apart, theirs = mine.parallelism != theirs.parallelism, _same_state_backend(mine, theirs)
-        yield from _differing(
-            _of_all_subtasks(mine) if apart else mine, _of_all_subtasks(theirs) if apart else theirs, _VERTEX
-        )
+    else:
+        for mine, theirs in zip(before.vertices, after.vertices, strict=True):
+            pair = mine, _same_state_backend(mine, theirs)
+            if mine.parallelism != theirs.parallelism:
+                pair = _of_all_subtasks(pair[0]), _of_all_subtasks(pair[1])
+            yield from _differing(*pair, "vertex")
 
 
 def _of_all_subtasks(vertex: Vertex) -> Vertex:
@@ -247,7 +251,7 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
     rows = [evidence()[(kind,)].beyond for kind in kinds]
     beyond = combined(rows) if len(rows) > 1 else rows[0] if rows else evidence()[AS_IT_IS].beyond
     learned = (history.p50 * beyond[0], history.p90 * beyond[1])
-    row = next((row for row in backtest.compared if row.quantity == "end-to-end"), None)
+    row = backtest.of("end-to-end")
     if row is None:
         return OtherSettings(*(max(factor, MIN_FACTOR) for factor in learned))
     pairs = ((row.observed.p50, row.predicted.p50), (row.observed.p90, row.predicted.p90))

@@ -4,8 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from sim.jobs.evidence import what_ifs
-from sim.jobs.evidence.what_ifs import kinds_of
+from sim.jobs.evidence.what_ifs import KIND_OF_FIELD, kinds_of
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.job import Vertex
@@ -55,7 +54,7 @@ def test_each_option_has_its_kind(overrides, expected):
 
 def test_a_new_option_says_which_kind_it_is():
     """What no table names counts as another job: so does nothing but these."""
-    tables = {CheckpointOptions: what_ifs._CHECKPOINT, Cluster: what_ifs._CLUSTER, Vertex: what_ifs._VERTEX}
+    models = {"checkpoint": CheckpointOptions, "cluster": Cluster, "vertex": Vertex}
     others = {
         "finish",
         "profile",
@@ -70,7 +69,10 @@ def test_a_new_option_says_which_kind_it_is():
     }
 
     assert others == {
-        field.name for model, kinds in tables.items() for field in fields(model) if field.name not in kinds
+        field.name
+        for section, model in models.items()
+        for field in fields(model)
+        if f"{section}.{field.name}" not in KIND_OF_FIELD
     }
 
 
