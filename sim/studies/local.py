@@ -112,12 +112,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(place: int) -> bool:
-    """Return False: skip no item."""
-    del place
-    return False
-
-
 def run_each(
     work: Callable[[Item, Progress], Outcome],
     items: Sequence[Item],
@@ -125,13 +119,10 @@ def run_each(
     jobs: int | None,
     watch: Watch = no_watch,
     died: Callable[[Item], Outcome] | None = None,
-    skip: Callable[[int], bool] = run_all,
 ) -> Generator[tuple[int, Outcome]]:
     """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
 
     `jobs`: so many side by side.  None: short items one by one in this process, and others on all cores.
-
-    `skip` is asked for the index of an item before it begins: whether it need not run any more.  Such an item has no outcome.
 
     A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills
     its worker a second time has `died(item)` as its outcome.  Without `died`:  WorkerDiedError.
@@ -140,22 +131,16 @@ def run_each(
         yield from _short_ones_here(work, items, watch, died)
         return
     jobs = min(jobs, len(items))
-    yield from (
-        _one_by_one(work, items, watch, skip) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died, skip)
-    )
+    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
 
 
 def _one_by_one(
     work: Callable[[Item, Progress], Outcome],
     items: Sequence[Item],
     watch: Watch,
-    skip: Callable[[int], bool] = run_all,
 ) -> Generator[tuple[int, Outcome]]:
     ended_ns = reached_ns = 0  # simulated time of finished items, and of the current one
     for i in range(len(items)):
-        if skip(i):
-            watch(i + 1, ended_ns)
-            continue
 
         def progress(ns: int, i: int = i, before_ns: int = ended_ns) -> None:
             nonlocal reached_ns
@@ -204,7 +189,6 @@ def _side_by_side(
     jobs: int,
     watch: Watch,
     died: Callable[[Item], Outcome] | None,
-    skip: Callable[[int], bool],
 ) -> Generator[tuple[int, Outcome]]:
     # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
@@ -222,13 +206,6 @@ def _side_by_side(
         count += 1
         ended_ns += max(clock[i], 0)
 
-    def coming() -> Iterator[int]:
-        for i in range(len(items)):
-            if not done[i] and skip(i):
-                ended(i)
-            elif not done[i]:
-                yield i
-
     def run(indices: Iterable[int], jobs: int) -> Generator[tuple[int, Outcome]]:
         for i, outcome in _pool(work, items, indices, jobs, context, clock, watched):
             ended(i)
@@ -236,7 +213,7 @@ def _side_by_side(
 
     while count < len(items):
         try:
-            yield from run(coming(), jobs)
+            yield from run([i for i in range(len(items)) if not done[i]], jobs)
         except BrokenProcessPool:
             if died is None:
                 raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None

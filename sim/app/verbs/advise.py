@@ -28,6 +28,7 @@ from sim.app.verbs.options import AdviseOptions, command_line, lines_of, path_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import where_to_look
 from sim.jobs.source.recorded_job import ConfiguredJob
+from sim.model.files import locked
 from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change, read_flink_file
 from sim.model.schema.history_file import contradiction
@@ -150,7 +151,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
     )
     trying = listener.progress(Work("trying settings", round(budget_s * 1e9), None, "runs", runner.progress))
     try:
-        with runner.workers, trying as runner.watch:
+        with locked(folder, listener.message), runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)
             changes = job.changes if flink is None else (flink_change(flink, file), *job.changes)
             bench = prepared(

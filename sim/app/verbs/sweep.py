@@ -121,7 +121,8 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
 
     `folder` is ``runs/<name>-<id>`` by default.
 
-    OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
+    OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
+    TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = request.definition
     findings = tell(_findings(definition), listener)
@@ -138,7 +139,7 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
         check=given["checks"],
         max_failures=given["max_failures"],
         watching=partial(_watching, listener),
-        on_other=partial(_tell_other, listener),
+        warn=listener.message,
     )
     found = Sweep(swept.definition, swept.rows, swept.folder, findings)
     listener.result(found)
@@ -153,13 +154,6 @@ def _findings(definition: Definition) -> Iterator[Remark]:
         yield Remark(definition.load)
     yield from map(of_problem, definition.warnings)
     yield from job_findings(definition.name, definition.scenarios.different, definition.backtest)
-
-
-def _tell_other(listener: Listener, owner: str) -> None:
-    """Report that another command runs cells of the same folder."""
-    listener.message(
-        f"another command runs cells of this folder ({owner}): its rows are used, and this command runs cells in another order"
-    )
 
 
 @contextmanager

@@ -21,15 +21,13 @@ from sim.model.scenario import Scenario
 from sim.results.csv_files import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
-from sim.studies.sweeps.store import GoneError, KeptRows, Store, forget_files
+from sim.studies.sweeps.store import KeptRows, Store, forget_files
 
 RESULTS = "results.parquet"
 PART = 50_000
 """Rows that are processed at a time."""
 MAX_IN_CSV = 200_000
 """Maximum rows for which CSV is written too; spreadsheets open at most a million rows."""
-TRIALS = 3
-"""Attempts to read files that another command may join at the same time."""
 
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
 _RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
@@ -47,15 +45,8 @@ def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
 def keep(store: Store, planned: Sequence[Cell]) -> None:
     """Write the table of finished cells, and the table of where they ran.  NotKeptError: the folder cannot be written."""
     plan = planned_of(planned)
-    for trial in range(TRIALS):
-        try:
-            with kept_in(store.folder):
-                _keep(store.folder, store.kept(), plan)
-        except GoneError:  # another command has joined files
-            if trial + 1 == TRIALS:
-                raise
-        else:
-            break
+    with kept_in(store.folder):
+        _keep(store.folder, store.kept(), plan)
     forget_files()
     if len(plan) > PART:
         store.forget()

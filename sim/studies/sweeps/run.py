@@ -10,15 +10,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
+from sim.model.files import locked
 from sim.model.text import capitalised
 from sim.results.formats import TextTable, ms_text
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
 from sim.studies.cells import Row, died, timed, warm
-from sim.studies.local import cores, run_all, run_each
-from sim.studies.plan import Cell, CellPlan, cells, run_folder, with_baselines
+from sim.studies.local import cores, run_each
+from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.answer import sections, sentence
 from sim.studies.sweeps.results import collect, keep, read_results
@@ -75,31 +74,22 @@ class Workers(ExitStack):
         self._jobs, self._master, self._conf = jobs, master, conf
         self._spark: Any = None
 
-    def rows(
-        self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool] = run_all
-    ) -> Generator[Row]:
-        """Run cells and yield their rows as they finish.  With Spark, call this inside the block of the context.
-
-        `skip`: called with the index of a cell before it starts; if it returns True, the cell is not run.
-        """
+    def rows(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+        """Run cells and yield their rows as they finish.  With Spark, call this inside the block of the context."""
         if self._master is None:
-            yield from self._local(missing, engine, watch, check, skip)
+            yield from self._local(missing, engine, watch, check)
             return
         from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
         from sim.studies.sweeps.spark_session import context
 
         if self._spark is None:
             self._spark = self.enter_context(context(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
-        yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check, skip=skip)
+        yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check)
 
-    def _local(
-        self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool]
-    ) -> Generator[Row]:
+    def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
         warm(engine)
         jobs = self._jobs or min(len(missing), cores())
-        with closing(
-            run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died, skip=skip)
-        ) as ended:
+        with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as ended:
             for _, row in ended:
                 yield row
 
@@ -109,9 +99,6 @@ def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
 
 
 # ---- Running the cells of a plan that have no row yet.
-
-LOOK_S = 2.0
-"""Interval between two checks for rows of other commands."""
 
 
 def ignore_row(row: Row) -> None:
@@ -164,22 +151,15 @@ def run_missing(
     check: bool,
     max_failures: int | None,
     on_row: Callable[[Row], object],
-    shared: bool = False,
 ) -> None:
-    """Run the cells that have no row, and store their rows.  Cells that another command finishes meanwhile are skipped.
-
-    `shared`: another command runs cells of this folder; then the order of cells is random.
-    """
+    """Run the cells that have no row, and store their rows."""
     missing = store.missing(planned)
     if not missing:
         return
-    if shared:
-        # in the same order, both commands would run the same cells
-        missing = missing.take(np.random.default_rng().permutation(len(missing)))
-    failed, look = 0, _RemoteRows(store, missing)
+    failed = 0
     with (
         store.keeping() as waiting,
-        closing(workers.rows(missing, engine, _keeping(waiting, watch), check, look.has_row)) as coming,
+        closing(workers.rows(missing, engine, _keeping(waiting, watch), check)) as coming,
     ):
         for row in coming:  # closing() stops all workers when the block ends
             waiting.add(row)
@@ -190,21 +170,6 @@ def run_missing(
                     f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}"
                 )
     store.join()
-
-
-class _RemoteRows:
-    """Checks whether other commands have written rows of cells that are about to run."""
-
-    def __init__(self, store: Store, missing: CellPlan) -> None:
-        self._store, self._missing = store, missing
-        self._found: set[str] = set()
-        self._looked_s = time.monotonic()
-
-    def has_row(self, place: int) -> bool:
-        if time.monotonic() - self._looked_s >= LOOK_S:
-            self._found |= self._store.new_results()
-            self._looked_s = time.monotonic()
-        return bool(self._found) and self._missing.ids[place].decode() in self._found
 
 
 def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
@@ -319,21 +284,20 @@ def run_sweep(
     watching: Watching | None = None,
     check: bool = True,
     max_failures: int | None = None,
-    on_other: Callable[[str], object] = lambda _: None,
+    warn: Callable[[str], object] = lambda _: None,
 ) -> SweepResult:
     """Run a sweep file (or a scenario with lists), and store every row in `folder`; a repeated call resumes.
 
     `folder`: by default ``runs/<name>-<id>``.  `jobs`: local processes; `master`: a Spark master instead, with settings
-    `conf`.  `on_other`: called with the owner of another command that runs cells of this folder.
+    `conf`.  `warn`: called if the file system cannot lock the folder.
 
-    ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
+    ScenarioError: mistakes in the file.  FolderInUseError: another command runs cells of this folder.
+    TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
     planned = with_baselines(cells(definition.scenarios))
-    with store.sharing() as other, Workers(jobs, master, conf) as workers:
-        if other:
-            on_other(other)
+    with locked(store.folder, warn), Workers(jobs, master, conf) as workers:
         with (watching or _unwatched)(planned, store) as (watch, on_row):
             run_missing(
                 planned,
@@ -344,7 +308,6 @@ def run_sweep(
                 check=check,
                 max_failures=max_failures,
                 on_row=on_row,
-                shared=bool(other),
             )
         keep(store, planned)
     return SweepResult(definition, _rows(definition, store.folder, len(planned)), store.folder)

@@ -15,7 +15,7 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from itertools import islice
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from sim.plane import compiled_kernel
 from sim.runtime.manifest import code_version
 from sim.studies.cells import Row, died
-from sim.studies.local import run_all
 from sim.studies.plan import Cell
 from sim.studies.progress import Watch
 from sim.studies.sweeps import spark_task
@@ -74,16 +73,12 @@ def rows_on(
     engine: Engine,
     watch: Watch,
     check: bool = True,
-    skip: Callable[[int], bool] = run_all,
 ) -> Iterator[Row]:
-    """Rows as they come.  A cell that kills every worker gets an error as its row.
-
-    `skip` is asked for the index of a cell before it is sent: whether it need not run any more.
-    """
+    """Rows as they come.  A cell that kills every worker gets an error as its row."""
     kernel = compiled_kernel() if engine == "compiled" else None
     arrived = spark.accumulator([], spark_task.LinesAccumulatorParam())
     jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
-    coming = (planned[i] for i in range(len(planned)) if not skip(i))
+    coming = iter(planned)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         running = set[Future[None]]()
         try:

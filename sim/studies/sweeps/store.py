@@ -23,9 +23,9 @@
 #   _code (cell)      b      c      a      c
 #   _ok               yes    no     yes    yes
 #
-# Cells that have no row, or only an error, run again: a killed sweep loses at most the rows that waited.  Two
-# commands may use a folder at once.  Both compute the same row for a cell, so a duplicate is harmless; two
-# different outcomes of a cell mean that neither file can be trusted.
+# Cells that have no row, or only an error, run again: a killed sweep loses at most the rows that waited.  One
+# command at a time adds rows.  Files of another folder may be added by hand: the same row of a cell is
+# harmless; two different outcomes of a cell mean that neither file can be trusted.
 #
 # One file per cell was the first form; it is one too many for a hundred thousand cells (commit 0298e2d8).
 # Rows as dicts took 15 kB each, and 200,000 cells took 3.3 GB; 1,100,000 cells now take 930 MB (commit
@@ -37,7 +37,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sim.model.files import FolderInUseError, kept_in, locked, remove_partials, replace_file
+from sim.model.files import kept_in, remove_partials, replace_file
 from sim.model.text import one_line
 from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
@@ -69,10 +69,6 @@ KEY = ("cell", "status")
 
 class BatchError(ValueError):
     """Raised for a file whose rows must not be used.  The message is a short reason."""
-
-
-class GoneError(RuntimeError):
-    """Raised if a file no longer exists, because another command has joined it with others."""
 
 
 def is_batch_name(name: str) -> bool:
@@ -112,30 +108,9 @@ def checked(path: Path) -> pa.Table:
     return found
 
 
-def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return columns (None: all) of a verified file.  GoneError: it no longer exists."""
-    try:
-        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
-    except FileNotFoundError:
-        raise GoneError(path.name) from None
-
-
-def groups(path: Path) -> list[int]:
-    """Return the number of rows of each row group.  GoneError: the file no longer exists."""
-    try:
-        found = pq.read_metadata(path)
-    except FileNotFoundError:
-        raise GoneError(path.name) from None
-    return [found.row_group(i).num_rows for i in range(found.num_row_groups)]
-
-
-def read_group(path: Path, group: int, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return columns (None: all) of a row group in a verified file.  GoneError: it no longer exists."""
-    try:
-        with pq.ParquetFile(path) as file:
-            return file.read_row_group(group, columns=None if columns is None else list(columns))
-    except FileNotFoundError:
-        raise GoneError(path.name) from None
+def _columns_of(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Return columns (None: all) of a verified file."""
+    return pq.read_table(path, columns=columns, partitioning=None)
 
 
 def _digest(content: bytes) -> str:
@@ -203,7 +178,7 @@ class KeptRows:
         found = np.full(len(self._ok), np.nan)
         at = 0
         for file in self.files:
-            values = read(file, [name])[name].cast(pa.float64()).to_numpy()
+            values = _columns_of(file, [name])[name].cast(pa.float64()).to_numpy()
             found[at : at + len(values)] = values
             at += len(values)
         return found[self._first]
@@ -249,14 +224,16 @@ class KeptRows:
 @lru_cache(maxsize=GROUPS_OPEN)
 def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
     """Return the rows of a row group.  Cached: a file, whose name is its checksum, never changes."""
-    return read_group(file, group, columns)
+    with pq.ParquetFile(file) as opened:
+        return opened.read_row_group(group, columns=columns and list(columns))
 
 
 @lru_cache(maxsize=256)
 def _begins(file: Path) -> NDArray[np.int32]:
     """Return the number of the first row in each row group."""
-    sizes = groups(file)
-    return (np.cumsum(sizes) - sizes).astype(np.int32)
+    found = pq.read_metadata(file)
+    sizes = np.array([found.row_group(i).num_rows for i in range(found.num_row_groups)], dtype=np.int32)
+    return np.cumsum(sizes, dtype=np.int32) - sizes
 
 
 def forget_files() -> None:
@@ -307,17 +284,6 @@ class Store:
         self._moved: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
         self._reported: set[str] = set()
 
-    @contextmanager
-    def sharing(self) -> Iterator[str]:
-        """Context of a command that adds rows.  Yield the owner of another command that does so already, or ""."""
-        with ExitStack() as stack:
-            owner = ""
-            try:
-                stack.enter_context(locked(self.folder, lambda _: None))
-            except FolderInUseError as error:
-                owner = error.owner
-            yield owner
-
     def put(self, rows: Sequence[Row]) -> None:
         """Write a batch of rows.  NotKeptError: the folder cannot be written."""
         self._put(*packed(rows), len(rows))
@@ -331,11 +297,10 @@ class Store:
             self._own = few
             return
         count = sum(few.values())
-        with suppress(GoneError):  # another command has set one of them aside
-            self._put(*packed_table(pa.concat_tables([read(path) for path in few])), count)
-            for path in few.keys() - self._own.keys():
-                path.unlink(missing_ok=True)
-                self._keys.pop(path, None)
+        self._put(*packed_table(pa.concat_tables([_columns_of(path) for path in few])), count)
+        for path in few.keys() - self._own.keys():
+            path.unlink(missing_ok=True)
+            self._keys.pop(path, None)
         if count >= MAX_ROWS_TO_JOIN:
             self._own.clear()
 
@@ -351,9 +316,11 @@ class Store:
     def kept(self) -> KeptRows:
         """Return the index of all rows.  Files that cannot be trusted count as missing, and their cells run again."""
         if self._look() or self._kept is None:
-            while (kept := self._indexed()) is None:
-                self._look()
-            self._kept, self._rows = kept, None
+            kept, self._rows = KeptRows(self._keys), None
+            for path in (wrong := kept.contradicting()):
+                del self._keys[path]
+                self._set_aside(path, "contradicts another file")
+            self._kept = KeptRows(self._keys) if wrong else kept
         return self._kept
 
     def forget(self) -> None:
@@ -364,10 +331,7 @@ class Store:
         """Return {cell: row} for all cells, in memory; for at most a few thousand cells."""
         kept = self.kept()
         if self._rows is None:
-            try:
-                rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
-            except GoneError:  # another command has joined files
-                return self.rows()
+            rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
             self._rows = {row["cell"]: row for row in rows}
         return dict(self._rows)
 
@@ -389,53 +353,25 @@ class Store:
         self._moved.clear()
         return lines
 
-    def new_results(self) -> set[str]:
-        """Return the cells whose results other commands have written since the last call."""
-        before = set(self._keys)
-        self._look()
-        new = [self._keys[path] for path in self._keys.keys() - before]
-        return {
-            cell
-            for keys in new
-            for cell, status in zip(*(keys[name].to_pylist() for name in KEY), strict=True)
-            if status == "ok"
-        }
-
-    def _indexed(self) -> KeptRows | None:
-        """Return the index of trusted files, or None if another command has joined some of them in the meantime."""
-        kept = KeptRows(self._keys)
-        try:
-            wrong = kept.contradicting()
-        except GoneError:
-            return None
-        for path in wrong:
-            del self._keys[path]
-            self._set_aside(path, "contradicts another file")
-        return KeptRows(self._keys) if wrong else kept
-
     def _put(self, name: str, content: bytes, count: int) -> None:
         with kept_in(self.folder):
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
         self._own[self._cells / name] = count
 
     def _look(self) -> bool:
-        """Read new files of the folder.  Return True if files were added or removed."""
-        paths = sorted(self._cells.glob("*"))
-        gone = self._keys.keys() - set(paths)
-        for path in gone:  # joined by another command
-            del self._keys[path]
+        """Read new files of the folder.  Return True if there are any."""
         new = [
             path
-            for path in paths
+            for path in sorted(self._cells.glob("*"))
             if path not in self._keys and path.name not in self._skipped and not path.name.startswith(".")
         ]
         for path in new:
             self._read(path)
-        if new or gone:
+        if new:
             self._keys = dict(sorted(self._keys.items()))
             self._kept = None
             forget_files()
-        return bool(new or gone)
+        return bool(new)
 
     def _read(self, path: Path) -> None:
         # also excludes pipes, which would block
@@ -446,8 +382,6 @@ class Store:
             self._keys[path] = checked(path)
         except BatchError as error:
             self._set_aside(path, str(error))
-        except FileNotFoundError:  # joined by another command
-            return
         except OSError as error:
             self._skipped[path.name] = error.strerror or "unreadable"
 

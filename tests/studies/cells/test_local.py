@@ -105,16 +105,3 @@ def test_an_interrupt_leaves_no_worker_behind():
 
 def test_cores_are_those_we_may_use():
     assert 1 <= cores() <= (os.cpu_count() or 1)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_need_not_run_any_more_is_left_out(jobs):
-    """Somebody else has done it; it counts as finished, and has no outcome."""
-    seen = []
-
-    outcomes = dict(
-        run_each(square, [3, 1, 2], jobs=jobs, watch=lambda finished, _: seen.append(finished), skip=lambda i: i == 1)
-    )
-
-    assert outcomes == {0: 9, 2: 4}
-    assert seen[-1] == 3

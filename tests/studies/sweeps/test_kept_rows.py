@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.studies.sweeps import store
-from sim.studies.sweeps.store import GoneError, KeptRows, groups, is_batch_name, packed, read, read_group
+from sim.studies.sweeps.store import KeptRows, is_batch_name, packed
 
 
 def row(cell, rate=1.0, status="ok", **others):
@@ -53,7 +53,7 @@ def test_rows_of_many_groups_and_files_are_put_together(kept, monkeypatch):
     rows = kept([row(f"a{i}", float(i)) for i in range(5)], [row(f"b{i}", 10.0 + i) for i in range(3)])
     ids = names("b2", "a4", "a0", "b0", "a3", "a1", "b1", "a2")
 
-    assert [groups(file) for file in rows.files] == [[2, 2, 1], [2, 1]]
+    assert [store._begins(file).tolist() for file in rows.files] == [[0, 2, 4], [0, 2]]
     assert rows.table(rows.find(ids)).to_pydict()["throughput_per_second"] == [
         12.0,
         4.0,
@@ -115,13 +115,6 @@ def test_only_runs_that_were_both_checked_can_differ_in_violations(kept, checks,
 def test_a_batch_is_named_by_its_checksum(name, is_one):
     """Older versions had twenty letters of it."""
     assert is_one == is_batch_name(name)
-
-
-@pytest.mark.parametrize("look", [read, groups, lambda path: read_group(path, 0)])
-def test_a_file_that_was_joined_meanwhile_is_gone(tmp_path, look):
-    """It is named, and looked for again."""
-    with pytest.raises(GoneError, match=r"gone\.parquet"):
-        look(tmp_path / "gone.parquet")
 
 
 def test_a_file_that_is_no_table_is_named_by_what_it_is(tmp_path):

@@ -9,7 +9,7 @@ from sim.model.schema.study import loads
 from sim.studies.plan import cells, with_baselines
 from sim.studies.sweeps import results as room
 from sim.studies.sweeps.results import collect
-from sim.studies.sweeps.store import GoneError, Store
+from sim.studies.sweeps.store import Store
 
 WHERE = {"host": "here", "attempt": 1, "cpu_s": 0.5, "wall_s": 0.6}
 
@@ -114,23 +114,6 @@ def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
     assert list(collect(store, planned)["checkpoint.barriers"].isna()) == [True, False]
 
 
-def test_files_that_another_command_joins_meanwhile_are_looked_for_again(study, tmp_path, monkeypatch):
-    """The rows are in another file by then: nothing failed, and nothing is lost."""
-    store, writer, planned = Store(tmp_path), Store(tmp_path), cells(study.scenarios)
-    for cell in planned:
-        writer.put([row(cell)])
-    real = store.kept
-
-    def kept():
-        found = real()
-        writer.join()
-        return found
-
-    monkeypatch.setattr(store, "kept", kept)
-
-    assert [cell.id for cell in planned] == list(collect(store, planned)["cell"])
-
-
 NOTHING = float("nan")
 
 
@@ -209,25 +192,3 @@ def test_after_a_long_table_no_names_stay_in_memory(study, tmp_path, monkeypatch
 
     assert len(collect(store, planned)) == 3
     assert forgotten == len(seen)
-
-
-@pytest.mark.parametrize(("losses", "fails"), [(2, False), (3, True)])
-def test_three_times_a_table_is_tried(study, tmp_path, monkeypatch, losses, fails):
-    """Files that go each time are not those of a sweep that joins its own."""
-    store, planned, tried = Store(tmp_path), cells(study.scenarios), []
-    store.put([row(cell) for cell in planned])
-    real = store.kept
-
-    def kept():
-        tried.append(True)
-        if len(tried) <= losses:
-            raise GoneError
-        return real()
-
-    monkeypatch.setattr(store, "kept", kept)
-    if fails:
-        with pytest.raises(GoneError):
-            collect(store, planned)
-    else:
-        assert len(collect(store, planned)) == 2
-    assert len(tried) == 3

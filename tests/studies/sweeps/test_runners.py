@@ -3,7 +3,6 @@
 import os
 import signal
 
-import numpy as np
 import pytest
 
 from sim.plane import warm
@@ -26,18 +25,17 @@ class Made:
     def __init__(self, failing=()):
         self.failing, self.calls, self.ended = failing, [], False
 
-    def rows(self, missing, engine, watch, check, skip):
+    def rows(self, missing, engine, watch, check):
         self.calls.append((list(missing), engine, check))
         try:
             for i, cell in enumerate(missing):
-                if not skip(i):
-                    failed = i in self.failing
-                    yield {
-                        "cell": cell.id,
-                        "status": "error" if failed else "ok",
-                        "error": "ValueError: no" if failed else "",
-                    }
-                    watch(i + 1, 10 * (i + 1))
+                failed = i in self.failing
+                yield {
+                    "cell": cell.id,
+                    "status": "error" if failed else "ok",
+                    "error": "ValueError: no" if failed else "",
+                }
+                watch(i + 1, 10 * (i + 1))
         finally:
             self.ended = True
 
@@ -96,37 +94,6 @@ def test_whoever_watches_sees_how_far_it_is(planned, tmp_path):
     run_missing(planned, Store(tmp_path), Made(), **OPTIONS | {"watch": lambda *reached: seen.append(reached)})
 
     assert seen == [(1, 10), (2, 20), (3, 30)]
-
-
-def test_beside_another_command_cells_run_in_another_order(planned, tmp_path, monkeypatch):
-    """In the same one both would run the same cells."""
-    monkeypatch.setattr(run.np.random, "default_rng", lambda: np.random.Generator(np.random.PCG64(3)))
-    order = np.random.Generator(np.random.PCG64(3)).permutation(len(planned))
-    made, alone = Made(), Made()
-    run_missing(planned, Store(tmp_path / "shared"), made, **OPTIONS, shared=True)
-    run_missing(planned, Store(tmp_path / "alone"), alone, **OPTIONS)
-
-    assert order.tolist() != sorted(order)
-    assert [planned[i].id for i in order] == [cell.id for cell in made.calls[0][0]]
-    assert list(planned) == alone.calls[0][0]
-
-
-def test_rows_of_others_are_looked_for_every_two_seconds(planned, tmp_path, monkeypatch):
-    """Looking costs a list of the folder."""
-    now, looks = [0.0], []
-    monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
-    store = Store(tmp_path)
-    monkeypatch.setattr(
-        store, "new_results", lambda: looks.append(now[0]) or ({planned[1].id} if now[0] > 4 else set())
-    )
-    remote = run._RemoteRows(store, planned)
-    found = []
-    for now[0] in (0.5, 1.9, 2.0, 3.9, 4.1, 5.0, 6.1):
-        found.append(remote.has_row(1))
-
-    assert looks == [2.0, 4.1, 6.1]
-    assert found == [False] * 4 + [True] * 3
-    assert not remote.has_row(0)
 
 
 def test_a_sweep_leaves_one_file_of_its_own(planned, tmp_path, monkeypatch):

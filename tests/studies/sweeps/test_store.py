@@ -10,7 +10,6 @@ import pytest
 
 from sim.model.files import NotKeptError
 from sim.studies.plan import cells
-from sim.studies.sweeps import run
 from sim.studies.sweeps import store as room
 from sim.studies.sweeps import store as stored_rows
 from sim.studies.sweeps.results import collect
@@ -77,7 +76,7 @@ def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
     kept = []
 
     class LongLastCell:
-        def rows(self, missing, engine, watch, check, skip):
+        def rows(self, missing, engine, watch, check):
             yield row(missing[0])
             now[0] = 1.0
             watch(1, 0)
@@ -214,16 +213,16 @@ def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
 
 
 def test_small_files_become_one(planned, tmp_path, monkeypatch):
-    """The rows are the same; another command that looks at the folder meanwhile finds them, too."""
+    """The rows are the same."""
     monkeypatch.setattr(room, "JOINED", 3)
-    store, other = Store(tmp_path), Store(tmp_path)
+    store = Store(tmp_path)
     store.put([row(planned[0], throughput_per_second=1.0)])
-    before = other.rows()
+    before = store.rows()
     for host in ("here", "there"):
         store.put([row(planned[1], throughput_per_second=2.0, host=host)])
 
     assert len(list((tmp_path / "cells").glob("*.parquet"))) == 1
-    assert {cell.id for cell in planned} == store.rows().keys() == other.rows().keys()
+    assert {cell.id for cell in planned} == store.rows().keys()
     assert before == {planned[0].id: Store(tmp_path).rows()[planned[0].id]}
 
 
@@ -235,49 +234,6 @@ def test_a_long_file_is_not_written_again_and_again(planned, tmp_path, monkeypat
         store.put([row(planned[0], host=str(k))])
 
     assert len(list((tmp_path / "cells").glob("*.parquet"))) == 2
-
-
-def test_a_command_learns_that_another_is_at_work(tmp_path):
-    """Its owner is named; the folder is free when it ends."""
-    with Store(tmp_path).sharing() as first, Store(tmp_path).sharing() as second:
-        assert ("", f"process {os.getpid()} ") == (first, second[: len(f"process {os.getpid()} ")])
-    with Store(tmp_path).sharing() as third:
-        assert third == ""
-
-
-def test_what_another_command_has_run_does_not_run_again(planned, tmp_path, monkeypatch):
-    """It looks before each cell; a failure of the other one is run again."""
-    monkeypatch.setattr(run, "LOOK_S", 0.0)
-    ran = []
-
-    class Slow:
-        def rows(self, missing, engine, watch, check, skip):
-            Store(tmp_path).put([row(missing[1])])
-            for i, cell in enumerate(missing):
-                if not skip(i):
-                    ran.append(cell.id)
-                    yield row(cell)
-
-    table = sweep(planned, Store(tmp_path), Slow())
-
-    assert [planned[0].id] == ran
-    assert len(table) == 2
-
-
-def test_rows_that_are_joined_while_they_are_compared_are_looked_for_again(planned, tmp_path, monkeypatch):
-    """Two commands ran the same cell; the one that is ready joins its files."""
-    writer, store = Store(tmp_path), Store(tmp_path)
-    for host in ("here", "there"):
-        writer.put([row(planned[0], host=host, violations=0)])
-    real = room.KeptRows.contradicting
-
-    def contradicting(kept):
-        writer.join()
-        return real(kept)
-
-    monkeypatch.setattr(room.KeptRows, "contradicting", contradicting)
-
-    assert {planned[0].id} == store.rows().keys()
 
 
 def batches(folder):
@@ -319,17 +275,6 @@ def test_sixty_four_small_files_are_one(planned, tmp_path):
     store.put([row(planned[1])])
 
     assert len(batches(tmp_path)) == 1
-
-
-def test_a_file_that_was_set_aside_meanwhile_is_not_joined(planned, tmp_path):
-    """Another command did not trust it; the others stay as they are."""
-    store = Store(tmp_path)
-    for k in range(2):
-        store.put([row(planned[k])])
-    batches(tmp_path)[0].unlink()
-    store.join()
-
-    assert 1 == len(batches(tmp_path)) == len(Store(tmp_path).rows())
 
 
 @pytest.mark.parametrize(
@@ -375,17 +320,6 @@ def test_a_file_that_cannot_be_read_is_skipped_with_the_reason(planned, tmp_path
     other = Store(tmp_path)
     assert planned == other.missing(planned)
     assert other.findings()[0].endswith(": Permission denied)")
-
-
-def test_what_is_new_of_others_is_told_once(planned, tmp_path):
-    """Results, and no failures."""
-    store, other = Store(tmp_path), Store(tmp_path)
-    store.missing(planned)
-    assert set() == store.new_results()
-    other.put([row(planned[0]), row(planned[1], status="error")])
-
-    assert [{planned[0].id}, set()] == [store.new_results(), store.new_results()]
-    assert [planned[1]] == store.missing(planned)
 
 
 def test_rows_are_given_as_copies(planned, tmp_path):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from sim.model.files import FolderInUseError, locked
 from sim.studies.sweeps import results, store
 from sim.studies.sweeps import run as room
 from sim.studies.sweeps.run import SweepResult, run_sweep
@@ -96,18 +97,21 @@ def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "GROUP", 2)
     Store(tmp_path / "again").put(list(reversed(Store(tmp_path / "rows").rows().values())))
 
-    assert store.groups(next((tmp_path / "again" / "cells").iterdir())) == [2, 2, 2]
+    assert store._begins(next((tmp_path / "again" / "cells").iterdir())).tolist() == [0, 2, 4]
     assert complete.equals(run_sweep(file, tmp_path / "again", jobs=1).results)
 
 
-def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):
-    """Both have all rows at the end."""
-    others = []
-    with Store(tmp_path / "rows").sharing():
-        swept = run_sweep(file, tmp_path / "rows", jobs=1, on_other=others.append)
+def test_a_folder_at_which_another_command_works_is_refused(file, tmp_path):
+    """By the name of that command, and before anything runs; it is free when that one ends."""
+    (tmp_path / "rows").mkdir()
+    with (
+        locked(tmp_path / "rows", print),
+        pytest.raises(FolderInUseError, match=r"another command writes to .*rows \(process"),
+    ):
+        run_sweep(file, tmp_path / "rows", jobs=1)
 
-    assert [owner.startswith("process ") for owner in others] == [True]
-    assert len(swept.rows) == 6
+    assert list((tmp_path / "rows" / "cells").iterdir()) == []
+    assert len(run_sweep(file, tmp_path / "rows", jobs=1).rows) == 6
 
 
 def test_without_a_folder_rows_are_kept_under_the_name_of_the_sweep(file, tmp_path, monkeypatch):

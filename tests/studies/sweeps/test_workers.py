@@ -66,19 +66,18 @@ def test_there_are_as_many_processes_as_cores_and_no_more_than_cells(monkeypatch
     """Unless somebody says how many."""
     given = []
 
-    def run_each(work, items, *, jobs, watch, died, skip):
-        given.append((jobs, died, skip))
+    def run_each(work, items, *, jobs, watch, died):
+        given.append((jobs, died))
         yield from ((i, {"cell": item.id}) for i, item in enumerate(items))
 
     monkeypatch.setattr(room, "warm", lambda engine: None)
     monkeypatch.setattr(room, "cores", lambda: cores)
     monkeypatch.setattr(room, "run_each", run_each)
     planned = cells(study.scenarios)[:count]
-    own = no_watch.__eq__
-    rows = list(Workers(jobs).rows(planned, "interpreted", no_watch, True, own))
+    rows = list(Workers(jobs).rows(planned, "interpreted", no_watch, check=True))
 
     assert [cell.id for cell in planned] == [row["cell"] for row in rows]
-    assert [(expected, died, own)] == given
+    assert [(expected, died)] == given
 
 
 def test_a_cell_runs_as_it_was_asked_for(monkeypatch, study):
@@ -89,7 +88,7 @@ def test_a_cell_runs_as_it_was_asked_for(monkeypatch, study):
 
 
 def test_spark_gets_what_processes_get(monkeypatch, study):
-    """The same cells, engine, watch, checks and the same question what need not run."""
+    """The same cells, engine, watch and checks."""
     seen = []
 
     @contextmanager
@@ -99,6 +98,6 @@ def test_spark_gets_what_processes_get(monkeypatch, study):
     monkeypatch.setattr(spark_session, "context", session)
     monkeypatch.setattr(spark_rows, "rows_on", lambda *given, **named: seen.append((given, named)) or [])
     with Workers(master="local[1]") as workers:
-        list(workers.rows([], "interpreted", no_watch, False, print))
+        list(workers.rows([], "interpreted", no_watch, check=False))
 
-    assert [(("local[1]", []), {"engine": "interpreted", "watch": no_watch, "check": False, "skip": print})] == seen
+    assert [(("local[1]", []), {"engine": "interpreted", "watch": no_watch, "check": False})] == seen

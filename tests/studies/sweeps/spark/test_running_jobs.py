@@ -48,20 +48,6 @@ def test_every_cell_has_a_row_and_whoever_watches_sees_how_far_it_is(ran):
     assert sorted(spark.jobs) == [(1, 1), (2, 2), (2, 2), (2, 2)], "a task per slot"
 
 
-def test_cells_that_have_a_row_by_now_are_not_sent(ran):
-    rows = list(
-        rows_on(
-            Context(),
-            [made_cell(i) for i in range(5)],
-            engine="interpreted",
-            watch=lambda *_: None,
-            skip=lambda i: i % 2 == 0,
-        )
-    )
-
-    assert sorted(row["cell"] for row in rows) == ["c1", "c3"]
-
-
 def test_a_task_says_which_attempt_it_is_and_checks_only_if_asked(ran, pyspark):
     pyspark.attempt = 3
     list(rows_on(Context(), [made_cell(0)], engine="interpreted", watch=lambda *_: None, check=False))
