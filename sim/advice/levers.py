@@ -378,11 +378,24 @@ RESTARTS = Lever(
 )
 
 
-# ---- Levers that need machines or storage: parallelism of a fully busy vertex, cores, prefixes, merged files.
+# ---- Levers that need machines, storage or code: a spare TaskManager, parallelism of a full vertex, its requests, cores, prefixes.
 
 MANY_FILES = 100
 """Minimum files per checkpoint for which merging is proposed."""
 MORE_PREFIXES = 8
+
+
+def _spare(situation: Situation) -> Iterator[Change]:
+    if situation.scenario.restart.replacement != Restart().replacement:
+        yield Change(SPARE, "a spare TaskManager", {"restart.replacement": "0 s"})
+
+
+def _async_capacity(situation: Situation) -> Iterator[Change]:
+    vertex = situation.scenario.job.vertex(situation.full) if situation.full else None
+    if vertex is not None and vertex.async_io is not None:
+        capacity = 2 * vertex.async_io.capacity
+        point = {key_of(("job", vertex.name, "async-io", "capacity")): capacity}
+        yield Change(ASYNC_CAPACITY, f"async-io.capacity {capacity} of {vertex.name}", point)
 
 
 def _parallelism(situation: Situation) -> Iterator[Change]:
@@ -448,6 +461,29 @@ def _prefixes(situation: Situation) -> Iterator[Change]:
         yield Change(PREFIXES, f"{prefixes} prefixes", {"storage.object-store.prefixes": prefixes})
 
 
+SPARE = Lever(
+    "spare TaskManager",
+    frozenset({OUTAGE}),
+    _spare,
+    costs="one TaskManager that is idle",
+    caution="the option is of Kubernetes and YARN; a standalone cluster needs one TaskManager more than its jobs have slots for",
+    short_caution="a standalone cluster: start one TaskManager more",
+    source=f"{_CONFIG}/#slotmanager-redundant-taskmanager-num",
+    is_configuration=False,
+    flink_keys={"slotmanager.redundant-taskmanager-num": "1"},
+)
+ASYNC_CAPACITY = Lever(
+    "async-io.capacity",
+    frozenset({QUEUE, ALIGNMENT, REPLAY}),
+    _async_capacity,
+    costs="more requests under way, which a restore makes again",
+    ask="can the service that answers take twice as many requests at a time?",
+    short_ask="can the service take twice as many requests at a time?",
+    caution="the capacity is an argument of AsyncDataStream; of SQL lookups: table.exec.async-lookup.buffer-capacity",
+    short_caution="of SQL lookups: table.exec.async-lookup.buffer-capacity",
+    source=f"{_DOCS}/dev/datastream/operators/asyncio",
+    is_configuration=False,
+)
 PARALLELISM = Lever(
     "parallelism",
     frozenset({QUEUE, ALIGNMENT, UPLOAD, REPLAY}),
@@ -501,6 +537,8 @@ LEVERS: tuple[Lever, ...] = (
     SEGMENTS,
     FLOATING,
     FILE_MERGING,
+    SPARE,
+    ASYNC_CAPACITY,
     PARALLELISM,
     PREFIXES,
     CORES,

@@ -10,12 +10,16 @@ from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
 from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
 from sim.advice.settings import PAUSE
+from sim.advice.situation import FULL, situation_of
+from sim.advice.trials import INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
+from sim.model.job import Job
 from sim.model.text import capitalised, listed
 from sim.model.units import parse_duration
 from sim.results.estimates import daly, renewal, young
-from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text
+from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text, per_second_text
+from sim.results.rates import FALLS_SHORT
 from sim.results.stored import unlimited_text
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
@@ -40,7 +44,8 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
     chosen = race.chosen
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({bounds}){rests}.", *binding(race), *_not_known(race)]
+        none = f"No setting that was tried keeps the limits ({bounds}){rests}."
+        return [f"{none} {overload(race)}".strip(), *binding(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     name = f"{name_of(chosen.name)}{_with_keys(race, chosen)}"
@@ -68,7 +73,13 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
     if unlimited := unlimited_text(race.scenario.unlimited_bytes):
         advice = f"{advice[:-1]}; {unlimited}."
     advice = f"{advice[:-1]}{rests}."
-    return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+    return [
+        f"{advice} {overload(race)}".strip(),
+        *binding(race),
+        *_why_not(race, chosen),
+        _sure(race, choice),
+        *_seen(race, chosen),
+    ]
 
 
 def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
@@ -98,6 +109,43 @@ def binding(race: CandidateSearch) -> list[str]:
             f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}."
         )
     return found
+
+
+def overload(race: CandidateSearch) -> str:
+    """Return a sentence if the job falls behind under the advised or today's setting, or under all; else "".
+
+    It falls behind if a subtask is always busy.  Sources may emit all that is due for the time of a trial, while buffers fill.
+    """
+    rows = race.rows[(race.rows["status"] == "ok") & (race.rows["strategy"] != "none")]
+    rows = rows[rows[TRIAL] == UNDISTURBED]
+    if race.unlimited or not len(rows):
+        return ""
+    emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"
+    means = rows.groupby([INTERVAL, PROTOCOL])[[emitted, due, busy]].mean()
+    is_short = means[emitted] < (1 - FALLS_SHORT) * means[due]
+    behind = means[is_short | (means[busy] >= FULL)]
+    name = next((own.name for own in (race.chosen, race.today) if own is not None and own.name in behind.index), None)
+    if name is None or (race.chosen is None and len(behind) < len(means)):
+        return ""
+    least = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
+    full = situation_of(race, name).full
+    reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}"] if full else []
+    if least[emitted] < (1 - FALLS_SHORT) * least[due]:
+        rates = f"sources emit {per_second_text(least[emitted])} of the {per_second_text(least[due])} that are due"
+        reasons.append(f"{rates}, once buffers are full")
+    why = ", and ".join(reasons)
+    if race.chosen is not None and race.chosen.name != name:
+        return f"Today the job falls behind: {why}; with the advised setting it keeps up."
+    with_it = "it" if len(behind) < len(means) else "every setting that was tried"
+    return f"The job falls behind with {with_it}: {why}."
+
+
+def _async_limit(job: Job, name: str) -> str:
+    vertex = job.vertex(name)
+    if vertex.async_io is None:
+        return ""
+    rate = per_second_text(vertex.parallelism * vertex.async_io.answers_per_second)
+    return f" (async-io.capacity {vertex.async_io.capacity} allows {rate})"
 
 
 def _but_lost(race: CandidateSearch, chosen: Setting) -> str:

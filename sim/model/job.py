@@ -304,6 +304,11 @@ class AsyncIO:
         "Requests under way per subtask; with so many, the task waits.  Answers leave in order (orderedWait).  Default: 100, as in Flink.",
     )
 
+    @property
+    def answers_per_second(self) -> float:
+        """The largest rate of answers per subtask [1/s], by Little's law."""
+        return self.capacity * 1e9 / self.latency.mean
+
 
 @dataclass(frozen=True, slots=True)
 class Window:

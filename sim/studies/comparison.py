@@ -860,7 +860,7 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
     for vertex in scenario.job.vertices:
         if (own := vertex.async_io) is None:
             continue
-        most = vertex.parallelism * own.capacity * 1e9 / own.latency.mean
+        most = vertex.parallelism * own.answers_per_second
         if read[vertex.name] >= _FULL * most:
             yield (
                 f"'{vertex.name}' has {own.capacity} requests of {ms_text(own.latency.mean / 1e6)} under way per subtask, and more are "

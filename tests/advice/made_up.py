@@ -58,6 +58,10 @@ def row(axes, k, ms, **others):
         "replayed_records": 400 * seconds,
         "caught_up_ms": 5000 + 1000 * seconds,
         "backlog_growth": math.inf,
+        "emitted_per_second": 400.0,
+        "offered_per_second": 400.0,
+        "busiest_subtask_share": 0.5,
+        "bottleneck": "count",
         **others,
     }
 
@@ -65,12 +69,15 @@ def row(axes, k, ms, **others):
 class MadeUp:
     """Rows of runs nobody ran: `duration` [ms] by what barriers are called; recovery is the interval and 5 s.
 
-    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job.
+    `state`: every MB of it makes a checkpoint a second longer; `cost_s`: what each one takes from the job; `due`: what
+    sources are due to emit, of which they emit 400/s.
     `affords`: whether a share of the budget covers scenarios.
     """
 
-    def __init__(self, duration, spread=0.0, *, state=False, cost_s=0.0, affords=lambda _scenarios, _share: True):
-        self.duration, self.spread, self.state, self.cost_s = duration, spread, state, cost_s
+    def __init__(
+        self, duration, spread=0.0, *, state=False, cost_s=0.0, due=400.0, affords=lambda _scenarios, _share: True
+    ):
+        self.duration, self.spread, self.state, self.cost_s, self.due = duration, spread, state, cost_s, due
         self.affords = affords
         self.replications = {}
 
@@ -91,7 +98,8 @@ class MadeUp:
         ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
         cost = self.cost_s / seconds
         completed = 100 if axes["trial"] == "long" else 2
-        return row(axes, k, ms, throughput_per_second=400.0 * (1 - cost), throughput_change=-cost, completed=completed)
+        served = {"throughput_per_second": 400.0 * (1 - cost), "throughput_change": -cost}
+        return row(axes, k, ms, completed=completed, offered_per_second=self.due, **served)
 
 
 def searched(bench, runner, most=12, mtbf_s=DAY_S, **limits):

@@ -110,3 +110,25 @@ def test_a_state_that_nobody_asked_about_is_never_taken_to_stand_still(tmp_path)
     assert "UNKNOWN: how often do records rewrite state (update)? Assumed: all do" in text
     assert "; up to " in text
     assert "UNKNOWN: Which share of the records that 'count' reads rewrites an entry of its state" in text
+
+
+@pytest.mark.usefixtures("short_trials")
+@pytest.mark.parametrize(
+    ("change", "falls_behind"),
+    [
+        ("job.count.service=8 ms", ""),
+        ("job.count.service=14 ms", "'count' is full."),
+        (
+            "job.count.async-io={latency: 100 ms, capacity: 7}",
+            "'count' is full (async-io.capacity 7 allows 70/s).",
+        ),
+    ],
+)
+def test_a_job_that_falls_behind_whatever_its_checkpoints_are(tmp_path, change, falls_behind):
+    """Limits on checkpoints can be kept by a job that never catches up: the verdict says so."""
+    (tmp_path / "job.yaml").write_text(JOB)
+    _, text = advised(tmp_path, tmp_path / "job.yaml", "run.duration=20 s", change, p99="2 min", budget="20 s")
+    verdict = text.split("\n\n")[0]
+
+    assert ("falls behind with " in verdict) == bool(falls_behind)
+    assert verdict.endswith(falls_behind)

@@ -85,6 +85,16 @@ def has_little_room(told, match):
     return told.keeps(match["name"]) and same_ms(match["value"], value) and room < 0.2 + 0.01
 
 
+def all_fall_behind(told, match):
+    rates = {
+        (row["emitted_per_second"], row["offered_per_second"])
+        for rows in told.rows.values()
+        for row in rows.values()
+        if row["trial"] == "undisturbed"
+    }
+    return rates == {(float(match["rate"][:-2]), float(match["due"][:-2]))} and max(rates)[0] < max(rates)[1]
+
+
 def fits_too(told, match):
     return told.keeps(match["name"]) and match["name"] != told.advised
 
@@ -166,6 +176,15 @@ TEMPLATES = tuple(
             ),
             lambda told, match: match["size"] == told.written,
             advises,
+        ),
+        (
+            "falls behind",
+            (
+                r"The job falls behind with every setting that was tried: sources emit (?P<rate>[\d.]+k?/s) of the (?P<due>[\d.]+k?/s) "
+                r"that are due, once buffers are full"
+            ),
+            all_fall_behind,
+            always,
         ),
         (
             "too little room",
@@ -251,6 +270,7 @@ def made_up(seed, folder):
         {name: draw.choice([60.0, 450.0, 1900.0, 9000.0]) for name in PROTOCOLS},
         draw.choice([0.0, 0.2]),
         cost_s=draw.choice([0, 0.5]),
+        due=draw.choice([400.0, 400.0, 600.0]),
     )
     told.written, state = ("", "") if seed % 2 else ("20 MB", ", state: {size: 40 MB}")
     (folder / "job.yaml").write_text(dedent(JOB).replace("service: 1 ms,", f"service: 1 ms{state},"))

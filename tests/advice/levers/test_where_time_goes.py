@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sim.advice.levers import (
+    ASYNC_CAPACITY,
     CHANGELOG,
     CORES,
     FILE_MERGING,
@@ -19,6 +20,7 @@ from sim.advice.levers import (
     PREFIXES,
     ROCKSDB,
     SEGMENTS,
+    SPARE,
     TIMEOUT,
     TRANSFER_THREADS,
     ranked,
@@ -249,6 +251,24 @@ def test_machines_are_doubled():
     assert (
         [] == proposed(PREFIXES, situation()) == proposed(PREFIXES, situation(store.replace(", requests: 100/s", "")))
     )
+
+
+def test_a_spare_task_manager_is_proposed_where_a_lost_one_is_waited_for():
+    waiting = situation(JOB + "restart: {replacement: 2 min}\n")
+
+    assert proposed(SPARE, waiting) == [("a spare TaskManager", {"restart.replacement": "0 s"})]
+    assert proposed(SPARE, situation()) == []
+
+
+def test_requests_of_a_full_vertex_are_doubled():
+    text = JOB.replace(
+        "service: 500 us, parallelism: 2", "async-io: {latency: 20 ms, capacity: 5}, service: 500 us, parallelism: 2"
+    )
+
+    assert proposed(ASYNC_CAPACITY, situation(text, full="count")) == [
+        ("async-io.capacity 10 of count", {"job.count.async-io.capacity": 10})
+    ]
+    assert [] == proposed(ASYNC_CAPACITY, situation(text)) == proposed(ASYNC_CAPACITY, situation(full="count"))
 
 
 @pytest.mark.parametrize(
