@@ -449,7 +449,7 @@ def consequences(
     runs = [
         _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
     ]
-    commits = _pooled(runs, "commits")
+    commits = pooled([run["commits"] for run in runs])
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # time of the trigger
     fresh = commits[~commits["again"].astype(bool)]
     restarts = [
@@ -483,10 +483,10 @@ def _never_caught_up(run: Tables) -> Tables:
     return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
 
 
-def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
-    """Return the rows of all runs.  Empty tables are skipped, because pandas warns about them."""
-    tables = [run[name] for run in runs if len(run[name])]
-    return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
+def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all tables.  Empty ones are skipped: their columns have other types, and pandas warns about them."""
+    filled = [table for table in tables if len(table)] or [tables[0]]
+    return filled[0] if len(tables) == 1 else pd.concat(filled, ignore_index=True)
 
 
 _MAX_RESTARTS = 12

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sim.results.columns import columns_of, compute_columns, result_column
-from sim.results.consequences import first_uploads, is_periodic
+from sim.results.consequences import first_uploads, is_periodic, job_of
 from sim.results.estimates import is_noise
 from sim.results.formats import ms_text
 from sim.results.rates import Tables
@@ -47,70 +47,59 @@ def _pre_barrier_text(line: Any) -> str:
     return "0 ms" if ms < 0.5 else ms_text(ms)
 
 
+def _time(meaning: str, *kinds: str, **options: Any) -> Any:
+    """Return a field with the time spent on these kinds of wait."""
+    return result_column(meaning, None, lambda parts: parts.median_ms(*kinds), **options)
+
+
+def _vertex(meaning: str, *kinds: str) -> Any:
+    """Return a field with the vertex where most of that time is spent."""
+    return result_column(meaning, None, lambda parts: parts.place(*kinds)[0])
+
+
+def _vertex_time(kind: str) -> Any:
+    return result_column("the time spent there", None, lambda parts: parts.place(kind)[1])
+
+
 @dataclass(frozen=True, slots=True)
 class BarrierPath:
     """An end-to-end duration by kind of wait [ms].  NaN: not measured."""
 
-    queue_ms: float = result_column(
-        "behind data, or for the task thread of a source that handles the trigger",
-        None,
-        lambda parts: parts.median_ms("queue"),
+    queue_ms: float = _time("behind data, or for the task thread of a source that handles the trigger", "queue")
+    queue_vertex: str = _vertex(
+        "the vertex in front of which most of that time is spent; a source: waiting for its task thread", "queue"
     )
-    queue_vertex: str = result_column(
-        "the vertex in front of which most of that time is spent; a source: waiting for its task thread",
-        None,
-        lambda parts: parts.place("queue")[0],
-    )
-    queue_vertex_ms: float = result_column("the time spent there", None, lambda parts: parts.place("queue")[1])
+    queue_vertex_ms: float = _vertex_time("queue")
     queue_at_source: bool = result_column(
         "whether most of it is waiting for the task thread of a source",
         None,
         lambda parts: parts.longest_part("queue", parts.place("queue")[0]) == "task thread",
         worse="neither",
     )
-    timeout_ms: float = result_column(
-        "behind data until the alignment timeout lets barriers overtake",
-        None,
-        lambda parts: parts.median_ms("timeout"),
-    )
-    timeout_vertex: str = result_column(
-        "the vertex in front of which most of that time is spent", None, lambda parts: parts.place("timeout")[0]
-    )
-    alignment_ms: float = result_column("from first to last barrier", None, lambda parts: parts.median_ms("alignment"))
-    alignment_vertex: str = result_column(
-        "the vertex where most of that time is spent", None, lambda parts: parts.place("alignment")[0]
-    )
-    alignment_vertex_ms: float = result_column("the time spent there", None, lambda parts: parts.place("alignment")[1])
-    pre_barrier_ms: float = result_column(
+    timeout_ms: float = _time("behind data until the alignment timeout lets barriers overtake", "timeout")
+    timeout_vertex: str = _vertex("the vertex in front of which most of that time is spent", "timeout")
+    alignment_ms: float = _time("from first to last barrier", "alignment")
+    alignment_vertex: str = _vertex("the vertex where most of that time is spent", "alignment")
+    alignment_vertex_ms: float = _vertex_time("alignment")
+    pre_barrier_ms: float = _time(
         "work and files of operators before they forward the barrier",
-        None,
-        lambda parts: parts.median_ms("pre_barrier"),
+        "pre_barrier",
         title="work before the barrier, median",
         heading="pre-barrier",
         after="alignment_ms",
         is_optional=True,
         cell=_pre_barrier_text,
     )
-    sync_ms: float = result_column("synchronous parts", None, lambda parts: parts.median_ms("sync"))
-    async_ms: float = result_column("asynchronous parts: the next four", None, lambda parts: parts.median_ms(*_ASYNC))
-    async_queue_ms: float = result_column(
-        "waiting for the asynchronous thread, which is busy with an older checkpoint",
-        None,
-        lambda parts: parts.median_ms("async_queue"),
+    sync_ms: float = _time("synchronous parts", "sync")
+    async_ms: float = _time("asynchronous parts: the next four", *_ASYNC)
+    async_queue_ms: float = _time(
+        "waiting for the asynchronous thread, which is busy with an older checkpoint", "async_queue"
     )
-    async_work_ms: float = result_column(
-        "asynchronous work except uploads", None, lambda parts: parts.median_ms("async_work")
-    )
-    upload_ms: float = result_column("writing files of state", None, lambda parts: parts.median_ms("upload"))
-    channel_state_ms: float = result_column(
-        "writing in-flight data, once it is complete", None, lambda parts: parts.median_ms("channel_state")
-    )
-    async_vertex: str = result_column(
-        "the vertex where most of the asynchronous time is spent", None, lambda parts: parts.place(*_ASYNC)[0]
-    )
-    messages_ms: float = result_column(
-        "trigger and acknowledgement in transit", None, lambda parts: parts.median_ms("messages")
-    )
+    async_work_ms: float = _time("asynchronous work except uploads", "async_work")
+    upload_ms: float = _time("writing files of state", "upload")
+    channel_state_ms: float = _time("writing in-flight data, once it is complete", "channel_state")
+    async_vertex: str = _vertex("the vertex where most of the asynchronous time is spent", *_ASYNC)
+    messages_ms: float = _time("trigger and acknowledgement in transit", "messages")
 
 
 NOWHERE = BarrierPath(
@@ -268,9 +257,7 @@ def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tu
         else:
             message, lasted_ms = row["failure_message"], row["end_to_end_duration"]
             fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
-        path_rows = paths[paths["id"] == row["id"]]
-        if "x_job" in row:
-            path_rows = path_rows[path_rows["x_job"] == row["x_job"]]
+        path_rows = paths[(paths["id"] == row["id"]) & (job_of(paths) == row.get("x_job", 0))]
         yield kind + fate, lasted_ms, path_rows
 
 

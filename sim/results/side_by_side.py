@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from sim.model.text import one_line
@@ -72,46 +73,46 @@ class Singles(NamedTuple):
     from_beginning: int = 0  # such restarts before any checkpoint had completed
 
 
+CheckpointRow = Mapping[Any, Any]
+"""A row of the table `checkpoints`, with the number of its run."""
+_duration_ms = itemgetter("end_to_end_duration")
+
+
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     """Return the single checkpoints of a strategy.  Median and slowest are of the checkpoints that `summarize` counts."""
-    counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
-    firsts: list[tuple[int, int]] = []
-    failures: dict[str, list[tuple[int, int]]] = {}  # by reason
-    savepoints: list[tuple[float, int, int]] = []  # as `counted`
-    under_way: list[tuple[float, int, int]] = []  # trigger, run, position in its table
-    for run, tables in enumerate(runs):
-        rows = tables["checkpoints"]
-        is_first = first_uploads(rows)
-        is_later = ~is_first & is_periodic(rows) & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
-        is_counted = (rows["status"] == "COMPLETED").to_numpy() & is_later
-        is_failure = (
-            (rows["status"] == "FAILED").to_numpy() & ~rows["failure_message"].isin(INTERRUPTIONS).to_numpy() & is_later
-        )
-        durations = rows["end_to_end_duration"].to_numpy(dtype=float)
-        counted += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_counted)]
-        firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
-        for i in np.flatnonzero(is_failure):
-            failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
-        is_over = ~rows["failure_message"].isin(INTERRUPTIONS).to_numpy() & (rows["status"] != "IN_PROGRESS").to_numpy()
-        savepoints += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_over & ~is_periodic(rows))]
-        is_open = (rows["status"] == "IN_PROGRESS").to_numpy() & is_periodic(rows)
-        under_way += [(float(rows["trigger_timestamp"].iloc[i]), run, int(i)) for i in np.flatnonzero(is_open)]
+    seen = [
+        {**row, "run": run, "is_first": is_first, "is_periodic": is_own}
+        for run, rows in enumerate(tables["checkpoints"] for tables in runs)
+        for row, is_first, is_own in zip(rows.to_dict("records"), first_uploads(rows), is_periodic(rows), strict=True)
+    ]
+    periodic = [row for row in seen if row["is_periodic"]]
+    later = [row for row in periodic if not row["is_first"] and row["trigger_timestamp"] >= warmup_s * 1e3]
+    done = sorted((row for row in later if row["status"] == "COMPLETED"), key=_duration_ms)
+    middle = done[(len(done) - 1) // 2 : len(done) // 2 + 1]  # one or two
+    is_alike = bool(done) and is_noise(_duration_ms(middle[-1]), _duration_ms(middle[0]))
+    over = [row for row in seen if row["status"] != "IN_PROGRESS" and row["failure_message"] not in INTERRUPTIONS]
+    failed = [row for row in later if row["status"] == "FAILED" and row["failure_message"] not in INTERRUPTIONS]
+    reasons = sorted(
+        Counter(str(row["failure_message"]) for row in failed).items(), key=lambda item: (-item[1], item[0])
+    )
+    open_ = [row for row in periodic if row["status"] == "IN_PROGRESS"]
     recoveries = pd.concat([tables["recoveries"][["cause", "restored_checkpoint"]] for tables in runs])
     is_by_failures = recoveries["cause"].astype(str).str.startswith(TOO_MANY_FAILED)
     restored = recoveries.loc[is_by_failures, "restored_checkpoint"]
-    counted.sort()
-    middle = counted[(len(counted) - 1) // 2 : len(counted) // 2 + 1]  # one or two
-    in_a_row = max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0)
-    reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))
+
+    def single(rows: Iterable[CheckpointRow]) -> Single | None:
+        """Return the first of these checkpoints."""
+        return next((_single(runs, row) for row in rows), None)
+
     return Singles(
-        median=_single(runs, *middle[0 if is_noise(middle[-1][0], middle[0][0]) else -1][1:]) if counted else None,
-        slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
-        first_upload=_single(runs, *firsts[0]) if firsts else None,
-        failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
-        under_way=_single(runs, *min(under_way)[1:]) if under_way else None,
-        savepoint=_single(runs, *max(savepoints)[1:]) if savepoints else None,
-        failures=tuple((reason, len(failures[reason])) for reason in reasons),
-        in_a_row=in_a_row,
+        median=single(middle if is_alike else middle[-1:]),
+        slowest=single(row for row in done if _duration_ms(row) == _duration_ms(done[-1])),
+        first_upload=single(row for row in seen if row["is_first"]),
+        failed=single(row for row in failed if row["failure_message"] == reasons[0][0]),
+        under_way=single(sorted(open_, key=itemgetter("trigger_timestamp"))),
+        savepoint=single(sorted((row for row in over if not row["is_periodic"]), key=_duration_ms)[-1:]),
+        failures=tuple(reasons),
+        in_a_row=max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0),
         restarts=len(restored),
         from_beginning=int((restored == 0).sum()),
     )
@@ -127,10 +128,9 @@ def _in_a_row(rows: pd.DataFrame) -> int:
     return int(failed.groupby((~failed).cumsum()).sum().max()) if len(failed) else 0
 
 
-def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
-    tables = runs[run]
-    row = tables["checkpoints"].iloc[position]
-    job = int(row["x_job"]) if "x_job" in row.index else None
+def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
+    tables = runs[row["run"]]
+    job = int(row["x_job"]) if "x_job" in row else None
     parts = _of(tables["path"], int(row["id"]), job)
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
     # a file of the changelog is named by where it ends: the first one is as long as that
@@ -138,7 +138,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
     return Single(
         number=int(row["id"]),
         job=job,
-        replication=run if len(runs) > 1 else None,
+        replication=row["run"] if len(runs) > 1 else None,
         duration_ms=float(
             parts["duration"].sum() / 1e6 if row["status"] == "IN_PROGRESS" else row["end_to_end_duration"]
         ),
@@ -154,7 +154,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
     )
 
 
-def _unknown_loss(checkpoint: pd.Series, recoveries: pd.DataFrame) -> tuple[str, float, float] | None:
+def _unknown_loss(checkpoint: CheckpointRow, recoveries: pd.DataFrame) -> tuple[str, float, float] | None:
     """Return (cause, time, when it is known) of a TaskManager whose loss was not known yet when the checkpoint failed."""
     failed_ms = checkpoint["trigger_timestamp"] + checkpoint["end_to_end_duration"]
     is_unknown = (recoveries["failed"] < failed_ms) & (failed_ms < recoveries["detected"])
@@ -264,26 +264,12 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
     """Return all numbers, with units in column names.  Percentiles with too small a sample are NaN."""
     rows = [
         {"strategy": line.label, **dict(line.axes), "status": line.status, **_with_sample(line.summary)}
-        | {
-            "baseline_per_second": line.baseline_per_second,
-            "throughput_change": line.throughput_change,
-            "until_s": line.until_s,
-        }
-        | {"last_trigger_s": line.last_trigger_s, **_finish(line.finish)}
+        | {name: getattr(line, name) for name in _OF_LINE}
+        | {column: getattr(line.finish, name, math.nan) for column, name in _FINISH.items()}
         | {f"overload_{name}": getattr(line.overload, name, math.nan) for name in _OVERLOAD}
         for line in strategies
     ]
     return pd.DataFrame(rows)
-
-
-def _finish(found: Finish | None) -> dict[str, float]:
-    if found is None:
-        return {"finish_idle_s": math.nan, "finish_checkpoints": math.nan, "final_checkpoint_ms": math.nan}
-    return {
-        "finish_idle_s": found.idle_s,
-        "finish_checkpoints": found.checkpoints,
-        "final_checkpoint_ms": found.final_ms,
-    }
 
 
 def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
@@ -312,6 +298,10 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
     return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 
+_OF_LINE = ("baseline_per_second", "throughput_change", "until_s", "last_trigger_s")
+"""Attributes of `StrategyRow` that the table has."""
+_FINISH = {"finish_idle_s": "idle_s", "finish_checkpoints": "checkpoints", "final_checkpoint_ms": "final_ms"}
+"""Column of the table -> field of `Finish`."""
 _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
 """Fields of `KeepingUp` that the table has."""
 

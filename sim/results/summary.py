@@ -21,11 +21,18 @@ from sim.results.columns import (
     result_column,
     unit_of,
 )
-from sim.results.consequences import Consequences, first_uploads, is_periodic
+from sim.results.consequences import Consequences, first_uploads, is_periodic, job_of, pooled
 from sim.results.estimates import Duration, quantiles
 from sim.results.formats import MISSING, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
-from sim.results.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
+from sim.results.rates import (
+    Tables,
+    again_per_second,
+    backlog,
+    backlog_per_second,
+    emitted_per_second,
+    served_per_second,
+)
 from sim.results.stored import COST_COLUMN, StorageUse
 
 # ---- The warm-up: the first part of a run that results leave out, as long as the scenario says or until the run is steady.
@@ -231,7 +238,26 @@ def _backpressured_text(line: Any) -> str:
 
 
 MEDIAN, TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
-_COMPLETE = "complete its checkpoints within the run"
+
+
+def _duration(share: float, name: str, heading: str, meaning: str, **options: Any) -> Any:
+    """Return a field with a quantile of the durations of completed checkpoints."""
+    if share < 1:
+        options |= {"quantile": share, "counted_by": "completed"}
+    return result_column(
+        meaning,
+        Population.COMPLETED,
+        lambda run: _quantile(run.durations, share),
+        ends="complete its checkpoints within the run",
+        title=title_of("end_to_end_duration", name),
+        heading=heading,
+        **options,
+    )
+
+
+def _of_median(meaning: str, compute: Callable[[Any], float], **options: Any) -> Any:
+    """Return a field with a measure of completed checkpoints, which is a lower bound if their median duration is one."""
+    return result_column(meaning, Population.COMPLETED, compute, follows=MEDIAN, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,46 +299,22 @@ class Summary:
         Population.CHECKPOINTS,
         lambda run: _most_frequent(run.checkpoints.loc[run.checkpoints["x_standstill"] != "", "x_standstill"]),
     )
-    end_to_end_p50_ms: float = result_column(
-        "last acknowledgement - trigger, median",
-        Population.COMPLETED,
-        lambda run: _quantile(run.durations, 0.5),
-        ends=_COMPLETE,
-        title=title_of("end_to_end_duration", "median"),
-        heading="p50",
-        quantile=0.5,
-        counted_by="completed",
-    )
-    end_to_end_p90_ms: float = result_column(
+    end_to_end_p50_ms: float = _duration(0.5, "median", "p50", "last acknowledgement - trigger, median")
+    end_to_end_p90_ms: float = _duration(
+        0.9,
+        "90th percentile",
+        "p90",
         "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest",
-        Population.COMPLETED,
-        lambda run: _quantile(run.durations, 0.9),
-        ends=_COMPLETE,
-        title=title_of("end_to_end_duration", "90th percentile"),
-        heading="p90",
-        quantile=0.9,
-        counted_by="completed",
         is_optional=True,
     )
-    end_to_end_p99_ms: float = result_column(
+    end_to_end_p99_ms: float = _duration(
+        0.99,
+        "99th percentile",
+        "p99",
         "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest",
-        Population.COMPLETED,
-        lambda run: _quantile(run.durations, 0.99),
-        ends=_COMPLETE,
-        title=title_of("end_to_end_duration", "99th percentile"),
-        heading="p99",
-        quantile=0.99,
-        counted_by="completed",
         is_optional=True,
     )
-    end_to_end_max_ms: float = result_column(
-        "likewise, the longest",
-        Population.COMPLETED,
-        lambda run: _quantile(run.durations, 1.0),
-        ends=_COMPLETE,
-        title=title_of("end_to_end_duration", "longest"),
-        heading="max",
-    )
+    end_to_end_max_ms: float = _duration(1.0, "longest", "max", "likewise, the longest")
     first_uploads: int = result_column(
         "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them",
         Population.FIRST_UPLOADS,
@@ -334,68 +336,52 @@ class Summary:
         of="first_uploads",
         title="written by the first upload",
     )
-    start_delay_ms: float = result_column(
+    start_delay_ms: float = _of_median(
         "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
-        Population.COMPLETED,
         lambda run: _at(run.delays, _largest(run.delays)),
-        follows=MEDIAN,
         title=title_of("start_delay", "median"),
         heading="start delay",
     )
     start_delay_vertex: str = result_column("that vertex", Population.COMPLETED, lambda run: _largest(run.delays))
-    alignment_ms: float = result_column(
+    alignment_ms: float = _of_median(
         "alignment, of the slowest subtask, median over checkpoints",
-        Population.COMPLETED,
         lambda run: float(run.slowest["alignment_duration"]),
-        follows=MEDIAN,
         title=title_of("alignment_duration", "median"),
         heading="alignment",
     )
-    sync_ms: float = result_column(
+    sync_ms: float = _of_median(
         "synchronous part, of the slowest subtask, median over checkpoints",
-        Population.COMPLETED,
         lambda run: float(run.slowest["sync_duration"]),
-        follows=MEDIAN,
         title=title_of("sync_duration", "median"),
         heading="sync",
     )
-    async_ms: float = result_column(
+    async_ms: float = _of_median(
         "asynchronous part, of the slowest subtask, median over checkpoints",
-        Population.COMPLETED,
         lambda run: float(run.slowest["async_duration"]),
-        follows=MEDIAN,
         title=title_of("async_duration", "median"),
         heading="async",
     )
-    persisted_bytes: float = result_column(
+    persisted_bytes: float = _of_median(
         "in-flight data stored, median per checkpoint",
-        Population.COMPLETED,
         lambda run: float(run.done["persisted_data"].median()),
-        follows=MEDIAN,
         title="in-flight data per checkpoint",
         heading="in flight",
     )
-    persisted_mean_bytes: float = result_column(
+    persisted_mean_bytes: float = _of_median(
         "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none",
-        Population.COMPLETED,
         lambda run: float(run.done["persisted_data"].mean()),
-        follows=MEDIAN,
     )
-    checkpointed_bytes: float = result_column(
+    checkpointed_bytes: float = _of_median(
         "all that is written, median per checkpoint",
-        Population.COMPLETED,
         lambda run: float(run.done["checkpointed_size"].median()),
-        follows=MEDIAN,
         title=title_of("checkpointed_size"),
         heading="written",
         after="end_to_end_max_ms",
         is_optional=True,
     )
-    checkpointed_mean_bytes: float = result_column(
+    checkpointed_mean_bytes: float = _of_median(
         "likewise, mean: compactions and full files make few checkpoints large",
-        Population.COMPLETED,
         lambda run: float(run.done["checkpointed_size"].mean()),
-        follows=MEDIAN,
     )
     throughput_per_second: float = result_column(
         "records served by the sinks, without what they served again after failures",
@@ -559,12 +545,9 @@ def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame,
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
     """Return the rows of all runs in one table.  Checkpoint ids are made unique, because each run counts from 1."""
     frames = [_with_unique_ids(run[table]) for run in runs]
-    if len(runs) == 1:
-        return frames[0]
-    if "id" in frames[0]:
+    if len(runs) > 1 and "id" in frames[0]:
         frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
-    filled = [frame for frame in frames if len(frame)]  # empty frames have other column types
-    return pd.concat(filled, ignore_index=True) if filled else frames[0]
+    return pooled(frames)
 
 
 def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
@@ -583,8 +566,7 @@ def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
     spent = tasks[
         ["accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs"]
     ].sum(axis=1)
-    instance = [tasks["x_job"], tasks["vertex"]] if "x_job" in tasks else tasks["vertex"]
-    parallelism = tasks.groupby(instance)["index"].transform("max")
+    parallelism = tasks.groupby([job_of(tasks), tasks["vertex"]])["index"].transform("max")
     subtask = [tasks["vertex"], tasks["index"], parallelism]
     busy = (tasks["accumulateBusyTimeMs"] / spent.where(spent > 0, 1.0)).groupby(subtask, sort=False).mean()
     vertices = busy.groupby(level=0, sort=False).max()
@@ -614,8 +596,7 @@ def _throughput(
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
     """Return the growth of the largest backlog from the first to the second half of the time after the warm-up."""
-    counted = series["time"] > warmup_s
-    waiting = series["backlog"][counted].groupby(series["time"][counted]).sum()
+    waiting = backlog(series[series["time"] > warmup_s])
     half = len(waiting) // 2
     return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
 

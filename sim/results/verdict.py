@@ -212,17 +212,23 @@ def _unlimited(lines: Sequence[StrategyRow]) -> str:
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
     """The longest first upload, and that it counts nowhere else; empty: there is none."""
-    found = [
-        (first.duration_ms, line, first) for line in strategies if (first := line.singles.first_upload) is not None
-    ]
-    if not found:
+    found = _longest(strategies, lambda line: line.singles.first_upload)
+    if found is None:
         return ""
-    duration_ms, line, first = max(found, key=lambda item: item[0])
+    line, first = found
     name = capitalised(_called(line, first, several=len(strategies) > 1))
-    written = f"{bytes_text(first.written_bytes)} in {ms_text(duration_ms)}"
+    written = f"{bytes_text(first.written_bytes)} in {ms_text(first.duration_ms)}"
     only = [line for line in strategies if _is_first_upload(line, strategies)]
     alike = f" So does the only one of {_names(only)}, which is not compared." if only else ""
     return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones.{alike}"
+
+
+def _longest(
+    lines: Sequence[StrategyRow], single_of: Callable[[StrategyRow], Single | None]
+) -> tuple[StrategyRow, Single] | None:
+    """Return the strategy with the longest of these checkpoints, and the checkpoint, or None if there is none."""
+    found = [(line, single) for line in lines if (single := single_of(line)) is not None]
+    return max(found, key=lambda pair: pair[1].duration_ms, default=None)
 
 
 def _is_first_upload(line: StrategyRow, lines: Sequence[StrategyRow]) -> bool:
@@ -245,14 +251,14 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
 
 def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
     """Say on what the longest savepoint spends its time, if it fails or outlasts all checkpoints; empty: neither, or no part is most of it."""
-    found = [
-        (single.duration_ms, line, single)
-        for line in strategies
-        if (single := line.singles.savepoint) is not None and (single.cut_off or line.savepoint is not None)
-    ]
-    if not found:
+    found = _longest(
+        strategies,
+        lambda line: single if (single := line.singles.savepoint) and (single.cut_off or line.savepoint) else None,
+    )
+    if found is None:
         return ""
-    duration_ms, line, single = max(found, key=lambda item: item[0])
+    line, single = found
+    duration_ms = single.duration_ms
     several, way = len(strategies) > 1, single.path
     fails = (
         f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}."
@@ -333,16 +339,11 @@ def _none_ended(lines: Sequence[StrategyRow]) -> str:
     text = "No checkpoint was completed or failed after the warm-up"
     if all(line.is_off for line in lines):
         return "No checkpoint is due: set checkpoint.interval"
-    found = [
-        (single.duration_ms, line, single)
-        for line in lines
-        if (single := line.singles.under_way) is not None and single.cut_off
-    ]
-    if not found:
+    found = _longest(lines, lambda line: single if (single := line.singles.under_way) and single.cut_off else None)
+    if found is None:
         return f"{text}: run longer"
-    duration_ms, line, single = max(found, key=lambda item: item[0])
-    several = len(lines) > 1
-    since = f"{_called(line, single, several)} has been under way for {ms_text(duration_ms)} when the run ends, so run longer"
+    (line, single), several = found, len(lines) > 1
+    since = f"{_called(line, single, several)} has been under way for {ms_text(single.duration_ms)} when the run ends, so run longer"
     return f"{text}: {since}. {_cause_of(line, single, several)}"
 
 

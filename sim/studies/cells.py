@@ -131,7 +131,7 @@ def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int],
 
 
 def outcome(
-    cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True
+    cell: Cell, progress: Callable[[int], None] | None = None, engine: Engine = "compiled", *, check: bool = True
 ) -> Row:
     """Run a cell and return its row, without wall-clock times, so that it does not depend on the machine."""
     try:
@@ -153,7 +153,7 @@ def timed(
 ) -> Row:
     """Run a cell and return its row with host, times and attempt."""
     cpu_s, wall_s = time.process_time(), time.monotonic()
-    row = outcome(cell, engine, progress, check=check)
+    row = outcome(cell, progress, engine, check=check)
     return row | {
         "host": platform.node(),
         "attempt": attempt,

@@ -21,7 +21,7 @@ from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import MISSING, TextTable, change_text, json_ready
 from sim.results.summary import STATISTICS, has_sample
 from sim.results.sweep_effects import DEAD
-from sim.studies.cells import Row, outcome
+from sim.studies.cells import outcome
 from sim.studies.differences import InputDifferences
 from sim.studies.local import run_each
 from sim.studies.plan import cells
@@ -148,20 +148,13 @@ def runs(
 ) -> pd.DataFrame:
     """Simulate both sides.  Return a row per side and replication: columns of `sim.studies.cells`, and the storage cost."""
     planned = [(side, cell) for side, scenario in ((A, found.before), (B, found.after)) for cell in cells([scenario])]
-    rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
+    rows = dict(run_each(partial(outcome, engine=engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
     made = [
-        {SIDE: name, "replication": cell.replication, **rows[i], **_cost(rows[i], prices)}
+        {SIDE: name, "replication": cell.replication, **rows[i]}
+        | ({COST: prices.cost_per_month(rows[i])} if set(USE) <= set(rows[i]) else {})
         for i, (name, cell) in enumerate(planned)
     ]
     return pd.DataFrame(made)
-
-
-def _cost(row: Row, prices: Prices) -> Row:
-    return {COST: prices.cost_per_month(row)} if set(USE) <= set(row) else {}
-
-
-def _row(engine: Engine, cell: Any, progress: Any) -> Row:
-    return outcome(cell, engine, progress)
 
 
 def simulated_ns(found: InputDifferences) -> tuple[int, int]:
@@ -180,8 +173,10 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
         old, new = _values(column, before), _values(column, after)
         if np.isnan(old).all() and np.isnan(new).all():
             continue
-        bounds = frozenset(name for name, own in sides.items() if any(_is_bound(column, row) for row in own))
-        found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds))
+        bounds = frozenset(
+            name for name, own in sides.items() if any(column in str(row.get("unfinished", "")).split() for row in own)
+        )
+        found.append(QuantityDifference(column, float(old.mean()), float(new.mean()), paired_change(old, new), bounds))
     return found
 
 
@@ -225,21 +220,11 @@ def trouble(rows: pd.DataFrame) -> list[str]:
 
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     """Return a value per row; NaN for a failed run, nothing to measure, or too small a sample of a percentile."""
-    return np.array([_value(column, row) for row in rows], dtype=float)
-
-
-def _value(column: str, row: Mapping[Any, Any]) -> float:
-    if row["status"] != "ok" or not has_sample(column, row) or column in str(row.get("nothing", "")).split():
-        return math.nan
-    return float(row[column])
-
-
-def _is_bound(column: str, row: Mapping[Any, Any]) -> bool:
-    return column in str(row.get("unfinished", "")).split()
-
-
-def _mean(values: Values) -> float:
-    return float(values.mean()) if len(values) else math.nan
+    is_known = [
+        row["status"] == "ok" and has_sample(column, row) and column not in str(row.get("nothing", "")).split()
+        for row in rows
+    ]
+    return np.array([float(row[column]) if known else math.nan for row, known in zip(rows, is_known, strict=True)])
 
 
 # ---- Texts: an overview of at most 15 lines of 80 characters, and tables.

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.text import PrintableError
-from sim.model.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
-from sim.results.consequences import is_periodic
+from sim.model.units import UnitError
+from sim.results.columns import UNITS, unit_of
+from sim.results.consequences import first_uploads, is_periodic
 from sim.results.schema import TABLES
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from sim.runtime.result import Result
 
+_PARSERS = {unit.symbol: unit.parse for unit in UNITS if unit.symbol} | {"share": unit_of("_share").parse}
+"""Unit of a column of a table -> parser of a bound."""
 _COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
 _AGGREGATES = ("mean", "min", "max", "sum", "count")
 _OF_ALL = ("min", "max", "sum", "count")
@@ -133,27 +136,13 @@ def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:
 def _bound(metric: str, text: str, unit: str) -> float:
     """Return the quantity in the unit of the column."""
     try:
-        match unit:
-            case "ms":
-                return parse_duration(text) / 1e6
-            case "s":
-                return parse_duration(text) / 1e9
-            case "bytes":
-                return float(parse_size(text))
-            case "share":
-                return float(parse_share(text))
-            case "records/s":
-                return float(parse_rate(text) or math.inf)
-            case _:
-                return float(parse_number(text))
+        return _PARSERS.get(unit, unit_of(unit).parse)(text)
     except UnitError as error:
         raise ExpectationError(f"expect: {metric}: {error}") from None
 
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
     """Return the rows after the warm-up; for checkpoints, with a column that marks first uploads."""
-    from sim.results.consequences import first_uploads
-
     warmup_ms, rows = warmup_ns / 1e6, result.tables[table]
     if table == "checkpoints":
         marked = rows.assign(is_first_upload=first_uploads(rows))
