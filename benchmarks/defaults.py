@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.model.catalog import Kind, Option
+from sim.model.catalog import Option
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_keys import document_options
 from sim.model.schema.flink_text import FILE
 from sim.model.schema.study import load
 from sim.model.schema.text import Mapping, Reading, ScenarioError, compose, read_text, value_at
-from sim.model.units import SECOND, format_duration
+from sim.model.units import SECOND
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
 from sim.studies.cells import simulated
@@ -97,18 +97,15 @@ def other_value(path: str, record: Option) -> str | None:
     if path in PLAUSIBLE:
         return PLAUSIBLE[path]
     default: Any = record.default
-    if record.kind in (Kind.SWITCH, Kind.ON_OFF) and isinstance(default, bool):
-        return ("off" if default else "on") if record.kind is Kind.ON_OFF else str(not default).lower()
-    if record.kind is Kind.WORD:
-        return next((word for word in record.choices() if word != default), None)
-    if isinstance(default, bool) or not isinstance(default, int) or default <= 0:
+    if record.leaf is None:
         return None
-    if record.kind in (Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT):
-        return format_duration(default * SCALED)
-    unit = {Kind.SIZE: " B", Kind.BYTE_RATE: " B/s"}.get(record.kind, "")
-    return (
-        f"{default * SCALED}{unit}" if record.kind in (Kind.SIZE, Kind.BYTE_RATE, Kind.NATURAL, Kind.POSITIVE) else None
-    )
+    if isinstance(default, bool):
+        return str(record.leaf.write(not default))
+    if words := tuple(record.choices()):
+        return next((word for word in words if word != default), None)
+    if not isinstance(default, int) or default <= 0 or record.leaf.flink == "percent" or "parallelism" in record.key:
+        return None
+    return str(record.leaf.write(default * SCALED))
 
 
 def measured(file: Path, overrides: Sequence[str]) -> Measured | None:

@@ -27,12 +27,12 @@ from sim.app.verbs.options import Option, command_line, with_all_options
 from sim.invariants.violation import Violation
 from sim.jobs.evidence.envelope import features
 from sim.model import checkpoint
-from sim.model.catalog import Kind, option
+from sim.model.catalog import option
 from sim.model.checkpoint import BARRIERS, DEADLINE, UNALIGNED, BarrierKind, CheckpointOptions
 from sim.model.faults import RESTARTS, RestartKind
+from sim.model.fields import ByteRate, Duration
 from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
-from sim.model.schema.fields import Duration
 from sim.model.schema.flink_text import flink_lines, flink_text
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
 from sim.model.schema.reference import explain_key, json_schema
@@ -180,7 +180,7 @@ def test_a_distribution():
 class Tape:
     """A tape drive for every file."""
 
-    bytes_per_second: int = option(Kind.BYTE_RATE, MISSING, "Of all files together.", key="speed")
+    bytes_per_second: ByteRate = option(MISSING, "Of all files together.", key="speed")
 
 
 def test_a_kind_of_storage():
@@ -397,9 +397,7 @@ def test_an_option():
 
     @dataclass(frozen=True, slots=True)
     class Patient(CheckpointOptions):
-        patience_ns: int = option(
-            Kind.DURATION, 5 * 10**9, "How long it waits.", flink="execution.checkpointing.patience"
-        )
+        patience_ns: Duration = option(5 * 10**9, "How long it waits.", flink="execution.checkpointing.patience")
 
     with pytest.raises(ScenarioError, match="unknown key 'patience'"):
         loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"])

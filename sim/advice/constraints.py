@@ -11,7 +11,7 @@ from sim.advice.levers import HEARTBEATS, MORE_THREADS, SOON_NS, TOLERABLE_FAILU
 from sim.advice.settings import Change, Lever, sinks_of
 from sim.advice.situation import PARTS
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
-from sim.model.catalog import Kind
+from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
 from sim.model.schema.axes import key_of
 from sim.model.schema.flink_text import OptionValue, option_values
@@ -51,7 +51,7 @@ class Constraint:
             return None  # unlimited, or derived from another option
         if self.bound == "instead":
             return free if value != free else None
-        number = math.inf if record.kind is Kind.BUFFER_TIMEOUT and value < 0 else value
+        number = math.inf if record.leaf is BUFFER_TIMEOUT and value < 0 else value
         return free if (number < free if self.bound == "at least" else number > free) else None
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.schema.axes import key_of
 from sim.model.schema.job import Trace
-from sim.model.schema.text import ScenarioError, did_you_mean
+from sim.model.schema.text import ScenarioError
 from sim.model.schema.trace import TraceError, columns_and_rows, length_ns, read_trace
 from sim.model.series.tables import rate_of
+from sim.model.text import did_you_mean
 from sim.model.units import SECOND, format_duration, format_share
 from sim.storage.changelog import Expiry
 from sim.studies.plan import baseline

@@ -158,7 +158,7 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
     """Return the present values of keys that some trials leave unchanged."""
     options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
     values = option_values(scenario, without_effect=True)
-    present = {own.key: own.written(own.value) for own in values if own.option.record.is_value}
+    present = {own.key: own.written(own.value) for own in values if own.option.record.leaf is not None}
     interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
     barriers: Any = options.barriers.kind
     if options.barriers.record.has_deadline:

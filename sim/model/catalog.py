@@ -5,13 +5,14 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from enum import Enum, auto
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, Protocol, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+
+from sim.model.fields import Leaf, choice_of
 
 # ---- Catalogs: records by name, in the order used by documents and advice.
 #
@@ -74,34 +75,6 @@ class Catalog(Mapping[str, R]):
 # directions are made from these records.  `sim.model.schema.sections` makes them.
 
 
-class Kind(Enum):
-    """The kind of an option's value.  Comments give the type or unit in the model."""
-
-    DURATION = auto()  # ns
-    INTERVAL = auto()  # ns; 0: off
-    BUFFER_TIMEOUT = auto()  # ns; -1: never
-    WARM_UP = auto()  # ns, or auto
-    SIZE = auto()  # bytes
-    BYTE_RATE = auto()  # bytes per second; None: unlimited
-    RECORD_RATE = auto()  # records or requests per second; None: unlimited
-    SHARE = auto()  # Fraction, written in percent
-    PERCENT = auto()  # a whole number of them
-    NUMBER = auto()  # Fraction
-    COUNT = auto()  # records
-    NATURAL = auto()  # 0 or more
-    POSITIVE = auto()  # 1 or more
-    PARALLELISM = auto()
-    SWITCH = auto()  # bool, written true or false
-    ON_OFF = auto()  # bool, written on, off, true or false
-    WORD = auto()  # one of the words of its type, or of a catalog
-    VERSION = auto()  # of Flink or a connector
-    DURATION_LAW = auto()  # Distribution of ns
-    SIZE_LAW = auto()  # Distribution of bytes
-    PART = auto()  # a mapping: a section of its own, with the options of the dataclass of its type
-    SWITCHED = auto()  # on, off, or such a mapping; None: off
-    OWN = auto()  # the section says how it is written, the builder what is made of it
-
-
 _SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
 """Suffixes of field names for units, which keys of a scenario do not have."""
 
@@ -120,31 +93,31 @@ class Flink:
     default: str = ""  # Flink's default as Flink writes it, where the option has another one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """An option of a scenario."""
 
-    kind: Kind
     sentence: str
-    key: str  # in its section
-    field: str  # of the model
-    part: Any  # the dataclass whose options are written there; None: it is a value
-    default: Any  # of the model; MISSING: it has to be written
-    is_optional: bool  # whether the model may hold None
-    flink: tuple[Flink, ...]
-    choices: Callable[[], Iterable[str]]  # that may be written
-    zero_is_none: bool  # "0 s: never"
-    above_zero: bool
+    flink: tuple[Flink, ...] = ()
+    key: str = ""  # in its section; empty: the name of the field without its unit
+    choices: Callable[[], Iterable[str]] = tuple  # that may be written
+    zero_is_none: bool = False  # "0 s: never"
+    above_zero: bool = False
     # another key of its section, and the values with which alone it has an effect; none: any
-    needs: tuple[str, tuple[str, ...]] | None
-    excludes: tuple[str, ...]  # keys of a scenario that cannot stand beside it
-    usually: str  # the default in words, where it is no single value of the model
-    is_required: bool  # whether it has to be written
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it is written as a single value."""
-        return self.kind not in (Kind.PART, Kind.SWITCHED, Kind.OWN)
+    needs: tuple[str, tuple[str, ...]] | None = None
+    excludes: tuple[str, ...] = ()  # keys of a scenario that cannot stand beside it
+    usually: str = ""  # the default in words, where it is no single value of the model
+    is_required: bool = False  # whether it has to be written
+    is_switched: bool = False  # its part may be written as on or off, too; None: off
+    is_declared: bool = (
+        False  # its section says how it is written, whatever its type is, and the builder what is made of it
+    )
+    # of the field:
+    field: str = ""
+    leaf: Leaf | None = None  # how a value is written; None: it is no single value
+    part: Any = None  # the dataclass whose options are written there
+    default: Any = None  # of the model; MISSING: it has to be written
+    is_optional: bool = False  # whether the model may hold None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,63 +155,46 @@ def attribute_of(key: str) -> str:
 
 
 def option(
-    kind: Kind,
-    default: Any,
-    sentence: str,
-    *,
-    key: str = "",
-    flink: str | Flink | tuple[Flink, ...] = (),
-    choices: Callable[[], Iterable[str]] = tuple,
-    zero_is_none: bool = False,
-    above_zero: bool = False,
-    needs: tuple[str, tuple[str, ...]] | None = None,
-    excludes: tuple[str, ...] = (),
-    usually: str = "",
-    keyword: bool = False,
-    is_required: bool = False,
+    default: Any, sentence: str, *, flink: str | Flink | tuple[Flink, ...] = (), keyword: bool = False, **facts: Any
 ) -> Any:
-    """Return a dataclass field that is an option.  A `default` of MISSING makes it required; `keyword` makes it keyword-only."""
+    """Return a dataclass field that is an option, with further `facts` of `Option`.  Its type says how it is written.
+
+    A `default` of MISSING makes it required; `keyword` makes it keyword-only.
+    """
     keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
-    required = is_required or default is MISSING
-    record = Option(
-        kind,
-        sentence,
-        key,
-        "",
-        None,
-        MISSING,
-        False,
-        keys,
-        choices,
-        zero_is_none,
-        above_zero,
-        needs,
-        excludes,
-        usually,
-        required,
-    )
+    record = Option(sentence=sentence, flink=keys, **facts)
     return field(default=default, kw_only=keyword, metadata={Option: record})
 
 
 @cache
 def options_of(model: type) -> Mapping[str, Option]:
     """Return the options of a dataclass by key, in the order of its fields.  Cached, because sweeps need them often."""
-    hints = get_type_hints(model)
+    hints = get_type_hints(model, include_extras=True)
     found = [_of_field(at, at.metadata[Option], hints[at.name]) for at in fields(model) if Option in at.metadata]
     return MappingProxyType({record.key: record for record in found})
 
 
 def _of_field(at: Any, record: Option, hint: Any) -> Option:
     suffix = next((suffix for suffix in _SUFFIXES if at.name.endswith(suffix)), "")
-    choices = record.choices if tuple(record.choices()) else lambda: get_args(hint)
+    types = (hint, *get_args(hint))
+    leaf, part, choices = None, None, record.choices
+    if not record.is_declared:
+        leaf = next(
+            (leaf for kind in types for leaf in getattr(kind, "__metadata__", ()) if isinstance(leaf, Leaf)), None
+        )
+        part = next(filter(is_dataclass, types), None) if leaf is None else None
+        if get_origin(hint) is Literal and not tuple(choices()):
+            choices = partial(get_args, hint)
+        if tuple(choices()):
+            leaf = choice_of(choices)
     return replace(
         record,
         key=record.key or at.name.removesuffix(suffix).replace("_", "-"),
         field=at.name,
+        leaf=leaf,
+        part=part,
         default=at.default,
-        is_optional=type(None) in get_args(hint),
-        part=next(filter(is_dataclass, (hint, *get_args(hint))), None)
-        if record.kind in (Kind.PART, Kind.SWITCHED)
-        else None,
+        is_optional=type(None) in types,
+        is_required=record.is_required or at.default is MISSING,
         choices=choices,
     )

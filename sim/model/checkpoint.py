@@ -7,8 +7,9 @@ from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalog import At, Catalog, Flink, Kind, attribute_of, option
+from sim.model.catalog import At, Catalog, Flink, attribute_of, option
 from sim.model.cluster import OLDEST_PROFILE
+from sim.model.fields import Duration, Interval, Natural, Positive, Share, Switch
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
 
@@ -92,15 +93,13 @@ MIN_INTERVAL_NS = 1_000_000
 class CheckpointOptions:
     """The checkpoint options of one run."""
 
-    interval_ns: int | None = option(
-        Kind.INTERVAL,
+    interval_ns: Interval | None = option(
         MISSING,
         "Between two triggers; `off`: no periodic checkpoints.",
         zero_is_none=True,
         flink=f"{_E}.interval",
     )
-    interval_during_backlog_ns: int | None = option(  # 0: disabled during backlog; None: same as interval_ns
-        Kind.INTERVAL,
+    interval_during_backlog_ns: Interval | None = option(  # 0: disabled during backlog; None: same as interval_ns
         None,
         "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
         usually="the interval",
@@ -108,7 +107,6 @@ class CheckpointOptions:
         keyword=True,
     )
     barriers: Barriers = option(
-        Kind.OWN,
         Barriers(),
         "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
         usually="aligned",
@@ -117,54 +115,46 @@ class CheckpointOptions:
             Flink(ALIGNED_TIMEOUT, older={f"{_E}.alignment-timeout": "1.13"}, form="duration"),
             Flink(MODE, form="mode"),
         ),
+        is_declared=True,
     )
-    timeout_ns: int = option(
-        Kind.DURATION, 600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout"
+    timeout_ns: Duration = option(600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout")
+    min_pause_ns: Duration = option(
+        0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
     )
-    min_pause_ns: int = option(
-        Kind.DURATION, 0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
-    )
-    max_concurrent: int = option(
-        Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints"
-    )
-    tolerable_failed: int = option(
-        Kind.NATURAL,
+    max_concurrent: Positive = option(1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints")
+    tolerable_failed: Natural = option(
         0,
         "Failed checkpoints in a row that do not fail the job.",
         flink=f"{_E}.tolerable-failed-checkpoints",
     )
-    num_retained: int = option(
-        Kind.POSITIVE,
+    num_retained: Positive = option(
         1,
         "Completed checkpoints kept.",
         flink=Flink(f"{_E}.num-retained", {"state.checkpoints.num-retained": "1.19"}),
     )
-    subtasks_per_channel_state_file: int = option(
-        Kind.POSITIVE,
+    subtasks_per_channel_state_file: Positive = option(
         5,
         "Subtasks of a task manager whose in-flight data share a file.",
         usually="5; 1 with the profile 1.15",
         flink=f"{_E}.unaligned.max-subtasks-per-channel-state-file",
     )
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
-        Kind.WORD,
         "pre-barrier",
         "When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase.",
         keyword=True,
     )
     abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads
-        Kind.WORD, "survive", "What an abort does to asynchronous uploads; drop is known to be wrong.", keyword=True
+        "survive", "What an abort does to asynchronous uploads; drop is known to be wrong.", keyword=True
     )
-    upload_threads: int = option(Kind.POSITIVE, 1, "Threads of one task, for the files of its operator.", keyword=True)
+    upload_threads: Positive = option(1, "Threads of one task, for the files of its operator.", keyword=True)
     staging_bytes: int | None = option(  # per task manager; None: enough
-        Kind.OWN, None, "Local room for files that are not uploaded yet.", key="staging", usually="enough", keyword=True
+        None, "Local room for files that are not uploaded yet.", key="staging", usually="enough", keyword=True
     )
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
-    lost_notifications: Fraction = option(
-        Kind.SHARE, Fraction(0), "Share of the notifications of a completed checkpoint that never reach their task."
+    lost_notifications: Share = option(
+        Fraction(0), "Share of the notifications of a completed checkpoint that never reach their task."
     )
     finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = option(
-        Kind.WORD,
         "flink",
         "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.",
         flink=Flink(
@@ -173,20 +163,17 @@ class CheckpointOptions:
             form="finish",
         ),
     )
-    interruptible_timers: bool = option(
-        Kind.SWITCH,
+    interruptible_timers: Switch = option(
         False,
         "With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443).",
         flink=f"{_E}.unaligned.interruptible-timers.enabled",
     )
-    recover_output_on_downstream: bool = option(
-        Kind.SWITCH,
+    recover_output_on_downstream: Switch = option(
         False,
         "Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off.",
         flink=f"{_E}.unaligned.recover-output-on-downstream.enabled",
     )
-    during_recovery: bool = option(
-        Kind.SWITCH,
+    during_recovery: Switch = option(
         False,
         "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
         "It needs recover-output-on-downstream.",
@@ -194,7 +181,7 @@ class CheckpointOptions:
         flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),
     )
     forced_aligned: tuple[tuple[str, str], ...] = option(
-        Kind.OWN, (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
+        (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
     )
     state: StateOptions = StateOptions()
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from sim.model.catalog import At, Flink, Kind, option, options_of
+from sim.model.catalog import At, Flink, option, options_of
+from sim.model.fields import BufferTimeout, ByteRate, Duration, Leaf, Natural, Percent, Positive, Share, Size
 from sim.model.units import MS, format_duration
 
 # ---- Versions of Flink and of its connectors, in their order.
@@ -56,6 +57,14 @@ def version_span(text: str) -> Span:
     if len(numbers) > 2 and not branch_only and not vendor:
         return Span((*whole, 1), (*whole, 1, 0))
     return Span((*(*numbers[:2], 0, 0, 0)[:4], 1), _behind(numbers[:2]))
+
+
+def _version(value: object) -> str:
+    version_span(str(value))
+    return str(value)
+
+
+Version = Annotated[str, Leaf(_version, {"type": ["string", "number"], "examples": ["1.20.1", "1.20"]})]
 
 
 def spans_from(versions: Sequence[str]) -> list[Span]:
@@ -107,70 +116,59 @@ _DEBLOAT = f"{_MEMORY}.buffer-debloat"
 class Debloating:
     """taskmanager.network.memory.buffer-debloat.*"""
 
-    target_ns: int = option(
-        Kind.DURATION,
+    target_ns: Duration = option(
         1_000 * MS,
         "Time that the buffered data should take to be processed.",
         above_zero=True,
         flink=f"{_DEBLOAT}.target",
     )
-    period_ns: int = option(
-        Kind.DURATION, 200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period"
+    period_ns: Duration = option(200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period")
+    samples: Positive = option(20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
+    threshold_percent: Percent = option(
+        25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
     )
-    samples: int = option(Kind.POSITIVE, 20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
-    threshold_percent: int = option(
-        Kind.PERCENT, 25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
-    )
-    min_bytes: int = option(
-        Kind.SIZE, 256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size"
-    )
+    min_bytes: Size = option(256, "Smallest buffer.", above_zero=True, flink="taskmanager.memory.min-segment-size")
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkMemory:
     """Network buffers (taskmanager.network.memory.*).  Four of the keys became constants in 2.0 (FLINK-33750)."""
 
-    segment_bytes: int = option(
-        Kind.SIZE, 32768, "Size of a network buffer.", key="segment-size", flink="taskmanager.memory.segment-size"
+    segment_bytes: Size = option(
+        32768, "Size of a network buffer.", key="segment-size", flink="taskmanager.memory.segment-size"
     )
-    starting_segment_bytes: int = option(
-        Kind.SIZE,
+    starting_segment_bytes: Size = option(
         32768,
         "First buffer size with debloating on.",
         key="starting-segment-size",
         usually="1 KiB; the segment-size in 1.x",
         flink="taskmanager.memory.starting-segment-size",
     )
-    exclusive_per_channel: int = option(
-        Kind.NATURAL,
+    exclusive_per_channel: Natural = option(
         2,
         "Exclusive buffers of a channel of an input gate.",
         key="buffers-per-channel",
         flink=Flink(f"{_MEMORY}.buffers-per-channel", {"taskmanager.network.num-buffers-per-channel": ""}, last="1.20"),
     )
-    floating_per_gate: int = option(
-        Kind.POSITIVE,
+    floating_per_gate: Positive = option(
         8,
         "Buffers that the channels of a gate share.",
         key="floating-buffers-per-gate",
         flink=Flink(f"{_MEMORY}.floating-buffers-per-gate", last="1.20"),
     )
-    max_per_channel: int = option(
-        Kind.POSITIVE,
+    max_per_channel: Positive = option(
         10,
         "Buffers of one channel of an output, at most.",
         key="max-buffers-per-channel",
         flink=Flink(f"{_MEMORY}.max-buffers-per-channel", last="1.20"),
     )
-    overdraft: int = option(
-        Kind.NATURAL,
+    overdraft: Natural = option(
         20,
         "Buffers that a task may take beyond its pool to finish a record.",
         usually="20; 5 in 1.20, none in 1.15",
         flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
     )
-    buffer_timeout_ns: int = option(
-        Kind.BUFFER_TIMEOUT,
+    buffer_timeout_ns: BufferTimeout = option(
         100 * MS,
         "0 s: after each record; or `never`.",
         flink=(
@@ -179,11 +177,11 @@ class NetworkMemory:
         ),
     )
     debloat: Debloating | None = option(
-        Kind.SWITCHED,
         None,
         "on: buffers shrink to what is processed in the target time.",
         usually="off",
         flink=Flink(f"{_DEBLOAT}.enabled", form="boolean"),
+        is_switched=True,
     )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
 
@@ -239,41 +237,35 @@ class Cluster:
     """
 
     placement: Literal["isolated", "spread", "single"] = option(
-        Kind.WORD,
         "spread",
         "spread: slots are shared, as in Flink: subtask i of every vertex is in slot i; single: one task manager in all;\n"
         "isolated: a task manager per subtask, as if no vertex shared its slots.",
     )
-    slots: int | None = option(  # None: not written, one as in Flink
-        Kind.POSITIVE,
+    slots: Positive | None = option(  # None: not written, one as in Flink
         None,
         "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
         usually="1",
         flink="taskmanager.numberOfTaskSlots",
     )
-    latency_ns: int = option(Kind.DURATION, 0, "One way, between task managers.")
-    barrier_wake_up_ns: int = option(
-        Kind.DURATION,
+    latency_ns: Duration = option(0, "One way, between task managers.")
+    barrier_wake_up_ns: Duration = option(
         0,
         "The first barrier of a checkpoint has reached a task -> the task takes it; default: 0 s. Code that runs once is slow.",
         keyword=True,
     )
-    nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Outgoing, per task manager.")
-    cores: int | None = option(
-        Kind.POSITIVE,
+    nic_bytes_per_second: ByteRate | None = option(None, "Outgoing, per task manager.")
+    cores: Positive | None = option(
         None,
         "Each host has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core.",
         usually="nothing waits for a core",
     )
-    hosts: int | None = option(
-        Kind.POSITIVE,
+    hosts: Positive | None = option(
         None,
         "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
         usually="one per task manager",
         needs=("cores", ()),
     )
     tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
-        Kind.WORD,
         None,
         "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
         "side-by-side (the default): they have done so already.",
@@ -281,8 +273,7 @@ class Cluster:
         usually="side-by-side",
         choices=lambda: ("side-by-side", "idle-core"),
     )
-    on_core_share: Fraction = option(
-        Kind.SHARE,
+    on_core_share: Share = option(
         Fraction(1),
         "Share of their busy time in which tasks use a core; they sleep or wait for answers in the rest.  Default: 100 %.",
         key="on-core",
@@ -290,18 +281,16 @@ class Cluster:
         needs=("cores", ()),
     )
     profile: Profile = option(
-        Kind.WORD,
         "2.x",
         "Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues.",
     )
-    version: str = option(  # empty: neither it nor a profile is written
-        Kind.VERSION,
+    version: Version = option(  # empty: neither it nor a profile is written
         "",
         "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
         usually="the profile, if that is written",
         keyword=True,
     )
-    network: NetworkMemory = option(Kind.PART, NetworkMemory(), "Buffers between tasks.")
+    network: NetworkMemory = option(NetworkMemory(), "Buffers between tasks.")
 
     HINTS: ClassVar = {
         **dict.fromkeys(

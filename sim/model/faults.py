@@ -9,8 +9,9 @@ from math import exp, gamma, log, sqrt
 from statistics import NormalDist
 from typing import Literal
 
-from sim.model.catalog import At, Catalog, Flink, Kind, option
-from sim.model.job import Distribution
+from sim.model.catalog import At, Catalog, Flink, option
+from sim.model.fields import Duration, Natural, Number, Positive, Share, Switch
+from sim.model.job import Distribution, RandomDuration
 from sim.model.randomness import Stream, draw
 from sim.model.units import MS, SECOND, format_duration
 
@@ -171,14 +172,12 @@ class Restart:
     """
 
     strategy: str = option(
-        Kind.WORD,
         "exponential-delay",
         "Default: exponential-delay.",
         choices=lambda: RESTARTS,
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )
-    delay_ns: int = option(
-        Kind.DURATION,
+    delay_ns: Duration = option(
         SECOND,
         "fixed-delay, failure-rate.",
         needs=("strategy", ("fixed-delay", "failure-rate")),
@@ -187,8 +186,7 @@ class Restart:
             Flink("restart-strategy.failure-rate.delay", when="failure-rate"),
         ),
     )
-    attempts: int | None = option(
-        Kind.NATURAL,
+    attempts: Natural | None = option(
         None,
         "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
         needs=("strategy", ("fixed-delay", "exponential-delay")),
@@ -198,50 +196,43 @@ class Restart:
             Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts"),
         ),
     )
-    initial_ns: int = option(
-        Kind.DURATION,
+    initial_ns: Duration = option(
         SECOND,
         "exponential-delay: the first delay.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.initial-backoff",
     )
-    multiplier: Fraction = option(
-        Kind.NUMBER,
+    multiplier: Number = option(
         Fraction(3, 2),
         "exponential-delay: from one delay to the next.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.backoff-multiplier",
     )
-    max_ns: int = option(
-        Kind.DURATION,
+    max_ns: Duration = option(
         60 * SECOND,
         "exponential-delay: the longest delay.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.max-backoff",
     )
-    jitter: Fraction = option(
-        Kind.SHARE,
+    jitter: Share = option(
         Fraction(1, 10),
         "exponential-delay: of the delay, either way.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.jitter-factor",
     )
-    reset_ns: int = option(
-        Kind.DURATION,
+    reset_ns: Duration = option(
         3600 * SECOND,
         "exponential-delay: so long without a failure, and it begins anew.",
         needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.reset-backoff-threshold",
     )
-    rate: int = option(
-        Kind.POSITIVE,
+    rate: Positive = option(
         1,
         "failure-rate: failures tolerated ...",
         needs=("strategy", ("failure-rate",)),
         flink="restart-strategy.failure-rate.max-failures-per-interval",
     )
-    rate_interval_ns: int = option(
-        Kind.DURATION,
+    rate_interval_ns: Duration = option(
         60 * SECOND,
         "... within.",
         key="within",
@@ -250,99 +241,83 @@ class Restart:
         flink="restart-strategy.failure-rate.failure-rate-interval",
     )
     failover: Literal["region", "full"] = option(
-        Kind.WORD,
         "region",
         "What restarts: the failed regions, or the whole job.",
         flink=Flink("jobmanager.execution.failover-strategy", form="failover"),
     )
-    heartbeat_timeout_ns: int = option(
-        Kind.DURATION,
+    heartbeat_timeout_ns: Duration = option(
         50 * SECOND,
         "Silence after which a task manager counts as lost.",
         above_zero=True,
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
-    heartbeat_interval_ns: int = option(
-        Kind.DURATION,
+    heartbeat_interval_ns: Duration = option(
         10 * SECOND,
         "Between two heartbeats; at most the timeout.",
         above_zero=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
     )
-    heartbeat_failures: int | None = option(
-        Kind.NATURAL,
+    heartbeat_failures: Natural | None = option(
         2,
         "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
         zero_is_none=True,
         flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
     )
-    connection_reset_ns: int = option(
-        Kind.DURATION, 150 * MS, "A process is killed -> those who read from it report that."
-    )
+    connection_reset_ns: Duration = option(150 * MS, "A process is killed -> those who read from it report that.")
     provider: Literal["standalone", "kubernetes", "yarn"] = option(
-        Kind.WORD,
         "standalone",
         "Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats.",
     )
-    replacement: Distribution = option(
-        Kind.DURATION_LAW,
+    replacement: RandomDuration = option(
         Distribution(0),
         "A task manager is lost (kubernetes, yarn: Flink knows that it is) -> another one offers its slots; a time or a law of times;\n"
         "default: there are spare ones.",
     )
-    slot_check_ns: int = option(
-        Kind.DURATION, 50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"
+    slot_check_ns: Duration = option(
+        50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay"
     )
-    ask_timeout_ns: int = option(
-        Kind.DURATION,
+    ask_timeout_ns: Duration = option(
         10 * SECOND,
         "A machine is silent -> a deployment to it is given up.",
         flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
     )
-    fresh_start_ns: int = option(  # 0.8 to 1.7 s in recordings of ours, beside overheads: deploy
-        Kind.DURATION,
+    fresh_start_ns: Duration = option(  # 0.8 to 1.7 s in recordings of ours, beside overheads: deploy
         SECOND,
         "A task's first deployment on a process in place of a lost one -> it begins to restore; the process loads classes and libraries.",
     )
-    state_start_ns: int = option(
-        Kind.DURATION,
+    state_start_ns: Duration = option(
         0,
         "A restarted task with keyed state initializes -> it begins to read it: classes of the backend and of its serializers are loaded\n"
         "again; default: 0 s.",
         keyword=True,
     )
-    cancellation_timeout_ns: int = option(
-        Kind.DURATION,
+    cancellation_timeout_ns: Duration = option(
         180 * SECOND,
         "A task that does not stop takes its task manager down.",
         flink=Flink("task.cancellation.timeout", form="milliseconds"),
     )
-    warm_up_ns: int = option(
-        Kind.DURATION,
+    warm_up_ns: Duration = option(
         0,
         "For so long a task is slow that was restarted, or begins with run: cold-start: its code is not compiled, its caches are empty;\n"
         "default: it is not.",
     )
-    warm_up_factor: Fraction = option(
-        Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())
+    warm_up_factor: Number = option(
+        Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())
     )
     scheduler: Literal["default", "adaptive"] = option(
-        Kind.WORD,
         "default",
         "adaptive: the job restarts with the slots there are, and is rescaled when others come; spare slots are used by it.",
         flink=Flink("jobmanager.scheduler", form="scheduler"),
         keyword=True,
     )
-    reactive: bool = option(
-        Kind.SWITCH,
+    reactive: Switch = option(
         False,
         "adaptive: it starts with any slots at once, and waits for the first one without end.",
         needs=_ADAPTIVE,
         flink=Flink("scheduler-mode", form="reactive"),
         keyword=True,
     )
-    stabilization_ns: int = option(
-        Kind.DURATION,
+    stabilization_ns: Duration = option(
         10 * SECOND,
         "adaptive: after a failure it waits so long for more slots than there are.",
         needs=_ADAPTIVE,
@@ -352,8 +327,7 @@ class Restart:
             {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"},
         ),
     )
-    resource_wait_ns: int | None = option(
-        Kind.DURATION,
+    resource_wait_ns: Duration | None = option(
         300 * SECOND,
         "adaptive: without any slot for so long it fails; 0 s: never.",
         needs=_ADAPTIVE,
@@ -365,8 +339,7 @@ class Restart:
             form="wait",
         ),
     )
-    cooldown_ns: int = option(
-        Kind.DURATION,
+    cooldown_ns: Duration = option(
         30 * SECOND,
         "adaptive: it runs at least so long before it is rescaled.",
         needs=_ADAPTIVE,
@@ -375,8 +348,7 @@ class Restart:
             f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}
         ),
     )
-    rescale_stabilization_ns: int = option(
-        Kind.DURATION,
+    rescale_stabilization_ns: Duration = option(
         60 * SECOND,
         "adaptive: slots are back, but not all: so long it waits for the others.",
         needs=_ADAPTIVE,
@@ -385,8 +357,7 @@ class Restart:
             f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}
         ),
     )
-    rescale_delay_ns: int | None = option(
-        Kind.DURATION,
+    rescale_delay_ns: Duration | None = option(
         None,
         "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
         needs=_ADAPTIVE,

@@ -7,9 +7,10 @@ from dataclasses import MISSING, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from sim.model.catalog import At, Catalog, Kind, option
+from sim.model.catalog import At, Catalog, option
+from sim.model.fields import RANDOM_DURATION, Count, Duration, Number, Parallelism, Positive, Share, Size, Switch
 from sim.model.sinks import SINKS, Commit, Flush, recognised
 from sim.model.state import State
 from sim.model.units import MS, format_duration
@@ -137,6 +138,10 @@ class Distribution:
     terms: int = 1
 
 
+RandomDuration = Annotated[Distribution, RANDOM_DURATION]
+"""ns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """From `start_ns` on, `per_second` records are due each second and subtask (0: none)."""
@@ -154,17 +159,15 @@ class Rate:
 class Watermark:
     """The watermarks of a source."""
 
-    interval_ns: int = option(
-        Kind.DURATION,
+    interval_ns: Duration = option(
         200_000_000,
         "Between two watermarks of a subtask; default: 200 ms.",
         flink="pipeline.auto-watermark-interval",
     )
-    lateness_ns: int = option(  # bounded out-of-orderness
-        Kind.DURATION, 0, "How far they stay behind the latest record; default: 0."
+    lateness_ns: Duration = option(  # bounded out-of-orderness
+        0, "How far they stay behind the latest record; default: 0."
     )
-    idle_timeout_ns: int | None = option(
-        Kind.DURATION,
+    idle_timeout_ns: Duration | None = option(
         None,
         "A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).\n"
         "Default: 0 s, never.",
@@ -173,7 +176,7 @@ class Watermark:
         flink="table.exec.source.idle-timeout",
     )
     alignment: bool = option(
-        Kind.OWN, False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
+        False, "Watermark alignment (FLIP-182) is accepted and not simulated: only known defects look at it."
     )
 
     def completed(self, at: At) -> Watermark:
@@ -210,46 +213,40 @@ class Source:
     """A source reads a log.  Records that are due and not yet emitted wait there, and the source catches up on them."""
 
     rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
-    total: int | None = option(
-        Kind.OWN, None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask"
-    )
-    silent: int = option(
-        Kind.COUNT,
+    total: int | None = option(None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask")
+    silent: Count = option(
         0,
         "Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0.",
         keyword=True,
     )
     waits: Literal["mailbox", "poll", "lock"] = option(
-        Kind.WORD,
         "mailbox",
         "mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.\n"
         "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.",
         keyword=True,
     )
-    watermark: Watermark = option(Kind.PART, Watermark(), "Watermarks that the source emits.")
-    backlog: Backlog | None = option(Kind.OWN, None, "A backlog that the source reads first.")  # None: it reports none
+    watermark: Watermark = option(Watermark(), "Watermarks that the source emits.")
+    backlog: Backlog | None = option(
+        None, "A backlog that the source reads first.", is_declared=True
+    )  # None: it reports none
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """An operator's own part of a snapshot, beside its keyed state.  Each piece of work is paid with `probability`."""
 
-    pre_barrier_ns: int = option(
-        Kind.DURATION, 0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier)."
-    )
-    sync_ns: int = option(Kind.DURATION, 0, "Task thread, after the barrier (snapshotState).")
-    async_ns: int = option(Kind.DURATION, 0, "Asynchronous phase.")
-    probability: Fraction = option(
-        Kind.SHARE,
+    pre_barrier_ns: Duration = option(0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier).")
+    sync_ns: Duration = option(0, "Task thread, after the barrier (snapshotState).")
+    async_ns: Duration = option(0, "Asynchronous phase.")
+    probability: Share = option(
         Fraction(1),
         "Each snapshot of a subtask pays the three above with this probability; default: 100 %.",
     )
-    operator_state_bytes: int = option(  # after the keyed state; 0 = no such file
-        Kind.SIZE, 0, "Per subtask, written as a file of its own."
+    operator_state_bytes: Size = option(  # after the keyed state; 0 = no such file
+        0, "Per subtask, written as a file of its own."
     )
     # OperatorSnapshotFinalizer, one operator of a chain after the other, in the order of a hash map
-    after_in_flight: bool = option(
-        Kind.SWITCH,
+    after_in_flight: Switch = option(
         False,
         "State is written when the in-flight data of its task manager is: a chain whose last operator happens to be finalized first.",
         keyword=True,
@@ -260,8 +257,7 @@ class Snapshot:
 class UnionState:
     """Union list state: its size is `snapshot: {operator-state: ...}`, and each subtask restores that of all (getUnionListState)."""
 
-    clears: bool = option(
-        Kind.SWITCH,
+    clears: Switch = option(
         True,
         "true: a restored subtask keeps its own elements and drops the others.  false: it snapshots the whole union again, so that the\n"
         "state is multiplied by the parallelism at each restart (apache/paimon#1732).",
@@ -297,9 +293,8 @@ class AsyncIO:
     Requests under way are operator state: a restore makes them again.
     """
 
-    latency: Distribution = option(Kind.DURATION_LAW, MISSING, "Request -> answer.")
-    capacity: int = option(
-        Kind.POSITIVE,
+    latency: RandomDuration = option(MISSING, "Request -> answer.")
+    capacity: Positive = option(
         100,
         "Requests under way per subtask; with so many, the task waits.  Answers leave in order (orderedWait).  Default: 100, as in Flink.",
     )
@@ -320,27 +315,25 @@ class Window:
 
     size_ns: int
     time: Literal["processing", "event"] = option(
-        Kind.WORD, "processing", "Whose time ends a window: the clock's, or that of the records, by watermarks."
+        "processing", "Whose time ends a window: the clock's, or that of the records, by watermarks."
     )
-    fire_ns: int = option(Kind.DURATION, 0, "Time of the task thread for each record that leaves; default: none.")
-    phase_ns: int = option(  # a window ends here, and every `step_ns` before and after
-        Kind.DURATION, 0, "When the first window ends, if not at a multiple of its size (sliding: of `every`)."
+    fire_ns: Duration = option(0, "Time of the task thread for each record that leaves; default: none.")
+    phase_ns: Duration = option(  # a window ends here, and every `step_ns` before and after
+        0, "When the first window ends, if not at a multiple of its size (sliding: of `every`)."
     )
-    record_bytes: int = option(Kind.SIZE, 0, "Keyed state per record held; default: none.", key="state-per-record")
+    record_bytes: Size = option(0, "Keyed state per record held; default: none.", key="state-per-record")
     api: Literal["sql", "datastream"] = option(
-        Kind.WORD,
         "sql",
         "Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.\n"
         "Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows.",
     )
-    flush_ns: int = option(
-        Kind.DURATION,
+    flush_ns: Duration = option(
         0,
         "Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.\n"
         "Default: none.",
         keyword=True,
     )
-    every_ns: int = option(Kind.DURATION, 0, "sliding only: from one end to the next one.", usually="the size")
+    every_ns: Duration = option(0, "sliding only: from one end to the next one.", usually="the size")
     hold_ns: int = 0
     early: bool = False  # what is held leaves before each barrier, too
 
@@ -374,16 +367,14 @@ class Vertex:
 
     name: str
     joined: bool = option(
-        Kind.OWN,
         False,
         "How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join).",
         key="combine",
         usually="union",
         keyword=True,
     )
-    parallelism: int = option(Kind.PARALLELISM, 1, "Subtasks.", flink="parallelism.default")
-    max_parallelism: int = option(
-        Kind.PARALLELISM,
+    parallelism: Parallelism = option(1, "Subtasks.", flink="parallelism.default")
+    max_parallelism: Parallelism = option(
         128,
         "Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;\n"
         "where the parallelism does not divide them, some own one group more than others.",
@@ -392,43 +383,40 @@ class Vertex:
     )
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    service: Distribution = option(
-        Kind.DURATION_LAW, Distribution(1000), "Time per record (sources: per emitted record).", keyword=True
-    )
+    service: RandomDuration = option(Distribution(1000), "Time per record (sources: per emitted record).", keyword=True)
     service_factors: tuple[tuple[int, Fraction], ...] = option(
-        Kind.OWN,
         (),
         "Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.\n"
         "After a rescale the subtask of the same number has it.",
         key="service-factor",
         keyword=True,
     )
-    fan_out: Fraction = option(
-        Kind.NUMBER, Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True
+    fan_out: Number = option(Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True)
+    async_io: AsyncIO | None = option(None, "Requests under way beside the task thread.", keyword=True)
+    window: Window | None = option(
+        None, "Records are held and fired at the end of a window.", keyword=True, is_declared=True
     )
-    async_io: AsyncIO | None = option(Kind.PART, None, "Requests under way beside the task thread.", keyword=True)
-    window: Window | None = option(Kind.OWN, None, "Records are held and fired at the end of a window.", keyword=True)
-    state: State | None = option(Kind.OWN, None, "Keyed state of the vertex.", keyword=True)
+    state: State | None = option(None, "Keyed state of the vertex.", keyword=True, is_declared=True)
     union_state: UnionState | None = option(
-        Kind.SWITCHED,
         None,
         "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
         "checkpoint completes while some of its tasks have finished and others have not.",
         usually="false",
         keyword=True,
+        is_switched=True,
     )
-    snapshot: Snapshot = option(Kind.PART, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
-    flush: Flush | None = option(Kind.PART, None, "Files that the operator writes for a snapshot.", keyword=True)
+    snapshot: Snapshot = option(Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
+    flush: Flush | None = option(None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
-        Kind.OWN, None, "two-phase, as-connector, or its details.", usually="none", keyword=True
+        None, "two-phase, as-connector, or its details.", usually="none", keyword=True, is_declared=True
     )
     connector: str = option(
-        Kind.OWN,
         "",
         "What it writes to, or a source reads: commit begins with its options, and advice asks it whether barriers may overtake data.\n"
         "{name: hudi, version: 1.1.0} says the version, by which known defects are judged.",
         choices=lambda: (*SINKS, *SOURCES),
         keyword=True,
+        is_declared=True,
     )
     connector_version: str = ""
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only

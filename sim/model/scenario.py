@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from sim.model.catalog import At, Kind, option
+from sim.model.catalog import At, option
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.faults import Fault, Rescale, Restart
+from sim.model.fields import DURATION, Duration, Natural, Positive, quantity
 from sim.model.job import Job
 from sim.model.randomness import Residuals
 from sim.model.storage import ClaimMode, Directories, Storage
-from sim.model.units import format_duration
+from sim.model.units import UnitError, format_duration, parse_duration
 
 # ---- Requests to a running job: savepoints, and stop with savepoint.
 
@@ -42,15 +43,14 @@ MAX_JOBS = 1000
 class Instances:
     """The job instances of a run, which share its duration."""
 
-    count: int = option(Kind.POSITIVE, 1, "Jobs, one after the other.")
+    count: Positive = option(1, "Jobs, one after the other.")
     claim: ClaimMode = option(  # execution.state-recovery.claim-mode
-        Kind.WORD, "no-claim", "Who owns the snapshot a job starts from (FLIP-193)."
+        "no-claim", "Who owns the snapshot a job starts from (FLIP-193)."
     )
     start_from: Literal["checkpoint", "savepoint"] = option(
-        Kind.WORD, "checkpoint", "The latest retained checkpoint, or the latest savepoint (see actions).", key="from"
+        "checkpoint", "The latest retained checkpoint, or the latest savepoint (see actions).", key="from"
     )
     copied: Literal["nothing", "own", "job", "root"] = option(
-        Kind.WORD,
         "nothing",
         "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
     )
@@ -64,6 +64,21 @@ class Instances:
 # ---- The scenario of one run: a job on a cluster with one checkpoint strategy, the argument of `simulate`.
 
 AUTO_WARM_UP = -1
+
+
+def _warm_up(value: object) -> int:
+    if value == "auto":
+        return AUTO_WARM_UP
+    try:
+        return parse_duration(value)
+    except UnitError:
+        raise ValueError(f"'{value}' is not a warm-up: write '30 s', or auto") from None
+
+
+WarmUp = Annotated[int, quantity(_warm_up, DURATION, "30 s", or_else=("auto",), write=format_duration)]
+"""ns, or AUTO_WARM_UP."""
+
+
 """A warm-up whose end is determined from the results."""
 
 
@@ -76,25 +91,25 @@ class Overheads:
     sim/model/schema/environments/flink-2-loopback.yaml.
     """
 
-    trigger_ns: int = option(Kind.DURATION, 3_000_000, "Trigger timestamp -> trigger call executed by a source.")
-    acknowledge_ns: int = option(
-        Kind.DURATION, 3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator."
+    trigger_ns: Duration = option(3_000_000, "Trigger timestamp -> trigger call executed by a source.")
+    acknowledge_ns: Duration = option(
+        3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator."
     )
-    complete_ns: int = option(
-        Kind.DURATION, 6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata."
+    complete_ns: Duration = option(
+        6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata."
     )
-    notify_ns: int = option(Kind.DURATION, 500_000, "Coordinator -> task.")
+    notify_ns: Duration = option(500_000, "Coordinator -> task.")
     # beside the min-pause
-    first_trigger_ns: int = option(Kind.DURATION, 21_000_000, "All tasks running -> first trigger, in Flink 2.x.")
-    close_ns: int = option(Kind.DURATION, 9_500_000, "A task's last wait is over -> its outputs are closed.")
-    fail_ns: int = option(Kind.DURATION, 20_000_000, "A task's exception -> the job counts as RESTARTING.")
+    first_trigger_ns: Duration = option(21_000_000, "All tasks running -> first trigger, in Flink 2.x.")
+    close_ns: Duration = option(9_500_000, "A task's last wait is over -> its outputs are closed.")
+    fail_ns: Duration = option(20_000_000, "A task's exception -> the job counts as RESTARTING.")
     # tasks are cancelled by then
-    restart_ns: int = option(Kind.DURATION, 34_000_000, "Restart delay over -> deployment begins.")
-    deploy_ns: int = option(Kind.DURATION, 99_000_000, "Deployment begins -> a task begins to initialize.")
-    file_ns: int = option(Kind.DURATION, 1_000_000, "A file of flat storage, beside its file-latency and its bytes.")
-    start_ns: int = option(Kind.DURATION, 1_100_000_000, "Submission -> all tasks run.")  # where it was not measured
-    flusher_ns: int = option(  # OutputFlusher sleeps, then works
-        Kind.DURATION, 500_000, "A flush of a task's outputs -> the next, beside the buffer timeout."
+    restart_ns: Duration = option(34_000_000, "Restart delay over -> deployment begins.")
+    deploy_ns: Duration = option(99_000_000, "Deployment begins -> a task begins to initialize.")
+    file_ns: Duration = option(1_000_000, "A file of flat storage, beside its file-latency and its bytes.")
+    start_ns: Duration = option(1_100_000_000, "Submission -> all tasks run.")  # where it was not measured
+    flusher_ns: Duration = option(  # OutputFlusher sleeps, then works
+        500_000, "A flush of a task's outputs -> the next, beside the buffer timeout."
     )
 
 
@@ -102,23 +117,20 @@ class Overheads:
 class Run:
     """The length of a run, what is left out of it, its seed and its replications."""
 
-    duration_ns: int = option(Kind.DURATION, MISSING, "Simulated time.")
-    warmup_ns: int = option(  # or AUTO_WARM_UP
-        Kind.WARM_UP,
+    duration_ns: Duration = option(MISSING, "Simulated time.")
+    warmup_ns: WarmUp = option(  # or AUTO_WARM_UP
         0,
         "Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule).",
     )
-    cold_start_ns: int = option(
-        Kind.DURATION,
+    cold_start_ns: Duration = option(
         0,
         "The job has just been submitted: after so long its tasks run, and are slow at first (restart: warm-up); what is due meanwhile\n"
         "waits in the log.  Default: 0 s, the run shows a job that has been running for long.",
         keyword=True,
     )
-    seed: int = option(Kind.NATURAL, 1, "The seed of all random numbers; a list is an axis.")
-    replications: int = option(Kind.POSITIVE, 1, "Runs of each combination, with seeds of their own.")
+    seed: Natural = option(1, "The seed of all random numbers; a list is an axis.")
+    replications: Positive = option(1, "Runs of each combination, with seeds of their own.")
     until: Literal["duration", "caught-up"] = option(
-        Kind.WORD,
         "duration",
         "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
     )

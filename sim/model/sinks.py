@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.catalog import At, Catalog, Kind, option
+from sim.model.catalog import At, Catalog, option
+from sim.model.fields import Count, Duration, Natural, Positive, Share, Size
 
 # ---- Sinks: one record each, with its behaviour at a checkpoint.  Each fact has its source.
 #
@@ -242,9 +243,9 @@ MAX_FILES = 10_000
 class Flush:
     """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
 
-    bytes: int = option(Kind.SIZE, 0, "Bytes of one subtask and snapshot, all files together.")
-    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the bytes read since the last flush.")
-    files: int = option(Kind.POSITIVE, 1, "Files that hold it.")
+    bytes: Size = option(0, "Bytes of one subtask and snapshot, all files together.")
+    share: Share = option(Fraction(0), "Share of the bytes read since the last flush.")
+    files: Positive = option(1, "Files that hold it.")
 
     HINTS: ClassVar = {"size": "did you mean bytes?", "threads": "upload-threads stands in checkpoint:"}
 
@@ -264,47 +265,41 @@ class Commit:
     """
 
     committer: Literal["chained", "global"] = option(
-        Kind.WORD, "chained", "chained: each writer has its own, in its task; global: one subtask behind all writers."
+        "chained", "chained: each writer has its own, in its task; global: one subtask behind all writers."
     )
-    time_ns: int = option(Kind.DURATION, 0, "On the committer's task thread, per commit.")
-    transaction_timeout_ns: int | None = option(
-        Kind.DURATION,
+    time_ns: Duration = option(0, "On the committer's task thread, per commit.")
+    transaction_timeout_ns: Duration | None = option(
         None,
         "The external system forgets a transaction that is open longer: its records are lost.",
         usually="never",
     )
     exchange: Literal["aligned", "as-job", "aligns-job"] = option(
-        Kind.WORD,
         "aligned",
         "To a global committer: aligned = its barriers never overtake (FLINK-36287), as-job = they overtake committables as they do "
         "data (Flink before), aligns-job = no barrier of the whole job overtakes (FLINK-37870).",
         needs=("committer", ("global",)),
     )
     late: Literal["commits", "replaces"] = option(
-        Kind.WORD,
         "commits",
         "A committable behind its own barrier: commits = it is committed on its own (CommitterOperator), "
         "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
         needs=("committer", ("global",)),
     )
-    retries: int = option(
-        Kind.NATURAL,
+    retries: Natural = option(
         0,
         "Further attempts at a commit that fails (faults: commit).\n"
         "With Flink 1.x there is one each second, without limit unless gives-up is drop.",
         usually="as the connector has it, else 0",
     )
     gives_up: Literal["restart", "drop"] = option(
-        Kind.WORD,
         "restart",
         "What follows on the last failed attempt: the job restarts and commits again, or the records are lost.",
         usually="as the connector has it, else restart",
     )
-    holds_back: int = option(
-        Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window."
+    holds_back: Count = option(
+        0, "Records per input channel it keeps in its state until finish(), e.g. an open window."
     )
     emits: Literal["at-once", "on-commit"] = option(
-        Kind.WORD,
         "at-once",
         "When records go on downstream: as they are served (the default), or all of an epoch when they are committed.",
     )

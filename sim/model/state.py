@@ -6,7 +6,8 @@ from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from sim.model.catalog import At, Catalog, Flink, Kind, option
+from sim.model.catalog import At, Catalog, Flink, option
+from sim.model.fields import ByteRate, Duration, Natural, Positive, Share, Size, Switch
 from sim.model.units import MS, SECOND
 
 # ---- The state backends: one record each, with the facts that other packages need.
@@ -106,15 +107,13 @@ def _dstl(name: str) -> Flink:
 class Lsm:
     """A log-structured merge tree with the defaults of RocksDB (Options: write_buffer_size, level0_file_num_compaction_trigger ...)."""
 
-    memtable_bytes: int = option(
-        Kind.SIZE,
+    memtable_bytes: Size = option(
         64 * _MIB,
         "A full one becomes a file of level 0.",
         above_zero=True,
         flink="state.backend.rocksdb.writebuffer.size",
     )
-    managed_bytes: int | None = option(  # None: the memtable is the only limit
-        Kind.SIZE,
+    managed_bytes: Size | None = option(  # None: the memtable is the only limit
         None,
         "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.",
         key="managed-memory",
@@ -122,47 +121,41 @@ class Lsm:
         usually="the memtable is the only limit",
         flink="state.backend.rocksdb.memory.fixed-per-slot",
     )
-    level0_files: int = option(Kind.POSITIVE, 4, "So many start a compaction.")
-    base_bytes: int = option(
-        Kind.SIZE,
+    level0_files: Positive = option(4, "So many start a compaction.")
+    base_bytes: Size = option(
         256 * _MIB,
         "Level 1 is compacted when it is larger.",
         above_zero=True,
         flink="state.backend.rocksdb.compaction.level.max-size-level-base",
     )
-    multiplier: int = option(Kind.POSITIVE, 10, "From the size of one level to that of the next.")
-    table_bytes: int = option(
-        Kind.SIZE,
+    multiplier: Positive = option(10, "From the size of one level to that of the next.")
+    table_bytes: Size = option(
         64 * _MIB,
         "Size of one file below level 0.",
         above_zero=True,
         flink="state.backend.rocksdb.compaction.level.target-file-size-base",
     )
-    flush_bytes_per_second: int = option(Kind.BYTE_RATE, 200_000_000, "Memtable to local disk, on the task thread.")
-    compaction_bytes_per_second: int = option(Kind.BYTE_RATE, 100_000_000, "Merged by the background thread.")
+    flush_bytes_per_second: ByteRate = option(200_000_000, "Memtable to local disk, on the task thread.")
+    compaction_bytes_per_second: ByteRate = option(100_000_000, "Merged by the background thread.")
     compaction_thread: Literal["subtask", "task-manager"] = option(
-        Kind.WORD,
         "subtask",
         "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.",
         keyword=True,
     )
-    freeze_ns: int = option(
-        Kind.DURATION,
+    freeze_ns: Duration = option(
         ROCKSDB_FREEZE.likely,
         "Synchronous part of a snapshot beside flush and links: files are forced to disk.",
         keyword=True,
     )
-    upload_ns: int = option(
-        Kind.DURATION,
+    upload_ns: Duration = option(
         ROCKSDB_UPLOAD.likely,
         "Asynchronous part beside its files: threads are started, the folder is listed and removed.",
         keyword=True,
     )
-    link_ns: int = option(Kind.DURATION, 100_000, "Hard link of one file, on the task thread.")
+    link_ns: Duration = option(100_000, "Hard link of one file, on the task thread.")
     HINTS: ClassVar = {"write-buffer": "did you mean memtable?", "level0": "did you mean level0-files?"}
 
-    wait: Fraction = option(
-        Kind.SHARE,
+    wait: Share = option(
         Fraction(0),
         "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).",
         keyword=True,
@@ -193,8 +186,7 @@ class Changelog:
     (TaskExecutorStateChangelogStoragesManager).
     """
 
-    materialize_ns: int = option(
-        Kind.DURATION,
+    materialize_ns: Duration = option(
         600 * SECOND,
         "Between two snapshots of the backend, which truncate the log.",
         above_zero=True,
@@ -203,43 +195,37 @@ class Changelog:
             {"state.backend.changelog.periodic-materialize.interval": ""},
         ),
     )
-    preemptive_bytes: int = option(
-        Kind.SIZE,
+    preemptive_bytes: Size = option(
         5 * _MIB,
         "So much log is uploaded without being asked.",
         key="threshold",
         above_zero=True,
         flink=_dstl("preemptive-persist-threshold"),
     )
-    batch_delay_ns: int = option(
-        Kind.DURATION,
+    batch_delay_ns: Duration = option(
         10_000_000,
         "Waited for more, of all subtasks of the task manager, before an upload.",
         flink=_dstl("batch.persist-delay"),
     )
-    batch_bytes: int = option(
-        Kind.SIZE,
+    batch_bytes: Size = option(
         10 * _MIB,
         "So much is not waited with.",
         key="batch-size",
         flink=_dstl("batch.persist-size-threshold"),
     )
-    upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
-    upload_timeout_ns: int | None = option(
-        Kind.DURATION,
+    upload_threads: Positive = option(5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
+    upload_timeout_ns: Duration | None = option(
         SECOND,
         "Then another attempt begins beside the one that hangs; 0 s: it has all the time.",
         zero_is_none=True,
         flink=_dstl("upload.timeout"),
     )
-    upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
-    reports_materialized: bool = option(
-        Kind.SWITCH,
+    upload_attempts: Positive = option(3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
+    reports_materialized: Switch = option(
         False,
         "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
     )
     storage: Literal["filesystem", "memory"] = option(
-        Kind.WORD,
         "filesystem",
         "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
         keyword=True,
@@ -247,16 +233,14 @@ class Changelog:
             "state.changelog.storage", {"state.backend.changelog.storage": ""}, form="changelog", default="memory"
         ),
     )
-    copy_ns: int = option(  # the costs are measured: docs/protocols.md, "The changelog"
-        Kind.DURATION,
+    copy_ns: Duration = option(  # the costs are measured: docs/protocols.md, "The changelog"
         3_000,
         "memory only: to copy one change, on the task thread.",
         key="change-copy",
         keyword=True,
         needs=("storage", ("memory",)),
     )
-    ship_ns: int = option(
-        Kind.DURATION,
+    ship_ns: Duration = option(
         3_000,
         "memory only: to send one change with the acknowledgement, and to read it.",
         key="change-send",
@@ -274,21 +258,18 @@ class Ttl:
     """The time to live of keys (StateTtlConfig).  Expired keys leave when an access or a compaction meets them."""
 
     after_ns: int = option(
-        Kind.OWN,
         MISSING,
         "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.",
         key="ttl",
         usually="never",
         flink=Flink("table.exec.state.ttl", form="duration"),  # of the operators of a SQL job
     )
-    checks: int = option(  # five when it reads state, five when it writes (cleanupIncrementally)
-        Kind.NATURAL,
+    checks: Natural = option(  # five when it reads state, five when it writes (cleanupIncrementally)
         10,
         "hashmap only: entries looked at per record, of which expired ones leave; default 10: five when state is read, five when written.",
         key="ttl-checks",
     )
-    filters_snapshots: bool = option(
-        Kind.SWITCH,
+    filters_snapshots: Switch = option(
         False,
         "hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false.",
         key="ttl-filter",
@@ -299,42 +280,36 @@ class Ttl:
 class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
-    bytes: int = option(Kind.SIZE, MISSING, "The sum over all subtasks.", key="size")
+    bytes: Size = option(MISSING, "The sum over all subtasks.", key="size")
     backend: str = option(
-        Kind.WORD,
         "hashmap",
         "Where state lives: on the heap or in RocksDB.",
         choices=lambda: BACKENDS,
         flink=Flink("state.backend.type", {"state.backend": "1.16"}, form="backend"),
     )
-    update_share: Fraction = option(
-        Kind.SHARE,
+    update_share: Share = option(
         Fraction(0),
         "Share of the records that rewrite an entry; with a limit, of those that meet a key that is there.",
         key="update",
     )
-    value_bytes: int = option(Kind.SIZE, 1000, "Size of the entry rewritten.")
-    lsm: Lsm = option(Kind.PART, Lsm(), "rocksdb only.")
+    value_bytes: Size = option(1000, "Size of the entry rewritten.")
+    lsm: Lsm = option(Lsm(), "rocksdb only.")
     changelog: Changelog | None = option(
-        Kind.SWITCHED,
         None,
         "on: changes are logged and uploaded as they happen.",
         usually="off",
         flink=Flink("state.changelog.enabled", {"state.backend.changelog.enabled": ""}, form="boolean"),
+        is_switched=True,
     )
-    sync_ns: int = option(
-        Kind.DURATION, 0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze"
+    sync_ns: Duration = option(0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
+    serialize_bytes_per_second: ByteRate | None = option(
+        None, "hashmap only: processor's part of writing it, per subtask."
     )
-    serialize_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None, "hashmap only: processor's part of writing it, per subtask."
-    )
-    growth_bytes: int = option(
-        Kind.SIZE,
+    growth_bytes: Size = option(
         0,
         "Every record served adds so much in new keys, on average; default: records rewrite entries that are there.",
     )
-    limit_bytes: int | None = option(
-        Kind.SIZE,
+    limit_bytes: Size | None = option(
         None,
         "What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.\n"
         "Default, and 0 B: new keys never cease to come.",
@@ -405,37 +380,32 @@ class State:
 class StateOptions:
     """The options of state, the same for the whole job."""
 
-    incremental: bool = option(
-        Kind.SWITCH,
+    incremental: Switch = option(
         False,
         "rocksdb: write only the files that are not stored yet.",
         flink=Flink("execution.checkpointing.incremental", {"state.backend.incremental": "1.19"}),
     )
-    transfer_threads: int = option(
-        Kind.POSITIVE,
+    transfer_threads: Positive = option(
         4,
         "Per subtask, for the files of rocksdb.",
         flink="state.backend.rocksdb.checkpoint.transfer.thread.num",
     )
-    savepoint_bytes_per_second: int | None = option(  # entries sorted and serialised per slot
-        Kind.BYTE_RATE,
+    savepoint_bytes_per_second: ByteRate | None = option(  # entries sorted and serialised per slot
         30_000_000,
         "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
         key="savepoint-rate",
         keyword=True,
     )
-    savepoint_cpu: Fraction = option(
-        Kind.SHARE, Fraction(0), "Share of its processor that a subtask loses while it writes one.", keyword=True
+    savepoint_cpu: Share = option(
+        Fraction(0), "Share of its processor that a subtask loses while it writes one.", keyword=True
     )
-    savepoints_keep_base: bool = option(
-        Kind.SWITCH,
+    savepoints_keep_base: Switch = option(
         True,
         "false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949).",
         key="savepoint-keeps-base",
         keyword=True,
     )
-    local_recovery: bool = option(
-        Kind.SWITCH,
+    local_recovery: Switch = option(
         False,
         "A second copy on the task manager's disk, restored from there.",
         flink=(
@@ -444,8 +414,8 @@ class StateOptions:
             Flink("state.backend.local-recovery", last="1.19"),  # counts for both
         ),
     )
-    load_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None, "Entries deserialised per subtask, beside reading the files.", key="restore-rate"
+    load_bytes_per_second: ByteRate | None = option(
+        None, "Entries deserialised per subtask, beside reading the files.", key="restore-rate"
     )
 
     def completed(self, at: At) -> StateOptions:

@@ -9,8 +9,9 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import ClassVar, Literal, NamedTuple
 
-from sim.model.catalog import At, Catalog, Flink, Kind, option, options_of
-from sim.model.job import Distribution
+from sim.model.catalog import At, Catalog, Flink, option, options_of
+from sim.model.fields import ByteRate, Duration, Number, OnOff, Positive, RequestRate, Share, Size
+from sim.model.job import Distribution, RandomDuration
 from sim.model.units import MS, SECOND, format_duration
 
 # ---- Options of checkpoint storage.
@@ -26,11 +27,10 @@ _MERGING = "execution.checkpointing.file-merging"
 class Retry:
     """How long a client of storage insists (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
 
-    attempts: int = option(Kind.POSITIVE, 8, "The first one included.")
-    backoff_ns: int = option(Kind.DURATION, 500 * MS, "Before the second attempt; doubles.")
-    most_backoff_ns: int = option(Kind.DURATION, 30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
-    timeout_ns: int | None = option(
-        Kind.DURATION,
+    attempts: Positive = option(8, "The first one included.")
+    backoff_ns: Duration = option(500 * MS, "Before the second attempt; doubles.")
+    most_backoff_ns: Duration = option(30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
+    timeout_ns: Duration | None = option(
         None,
         "Longest attempt at a request, block or part; default: it waits for ever.",
         usually="it waits for ever",
@@ -59,22 +59,17 @@ class SlowPlaces:
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
     """
 
-    share: Fraction = option(
-        Kind.SHARE, Fraction(0), "Share of the time that each is slow; 100 %: always.", is_required=True
-    )
-    factor: int = option(
-        Kind.POSITIVE,
+    share: Share = option(Fraction(0), "Share of the time that each is slow; 100 %: always.", is_required=True)
+    factor: Positive = option(
         1,
         "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too.",
         is_required=True,
     )
-    lasts: Distribution = option(  # healthy episodes are exponential
-        Kind.DURATION_LAW,
+    lasts: RandomDuration = option(  # healthy episodes are exponential
         Distribution(1800 * SECOND, "exponential"),
         "An episode; a duration alone is the mean of an exponential one.",
     )
-    first: int | None = option(
-        Kind.POSITIVE,
+    first: Positive | None = option(
         None,
         "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.",
         usually="any",
@@ -94,25 +89,23 @@ class SlowPlaces:
 class Dfs:
     """A distributed file system of the HDFS family: files are blocks, a block is written through a pipeline of replicas."""
 
-    nodes: int = option(Kind.POSITIVE, MISSING, "Data nodes.")
-    bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, 120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth"
+    nodes: Positive = option(MISSING, "Data nodes.")
+    bytes_per_second: ByteRate | None = option(
+        120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth"
     )
-    nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of each node, in and out apart.")
-    stream_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of one open file.", key="stream-bandwidth")
-    replication: int = option(Kind.POSITIVE, 3, "Copies of a block.")  # dfs.replication
-    block_bytes: int = option(Kind.SIZE, 128 * _MIB, "Size of a block.", above_zero=True)  # dfs.blocksize
-    latency: Distribution = option(  # of create, block, close, delete
-        Kind.DURATION_LAW, Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
+    nic_bytes_per_second: ByteRate | None = option(None, "Rate of each node, in and out apart.")
+    stream_bytes_per_second: ByteRate | None = option(None, "Rate of one open file.", key="stream-bandwidth")
+    replication: Positive = option(3, "Copies of a block.")  # dfs.replication
+    block_bytes: Size = option(128 * _MIB, "Size of a block.", above_zero=True)  # dfs.blocksize
+    latency: RandomDuration = option(  # of create, block, close, delete
+        Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
     )
-    requests_per_second: int | None = option(
-        Kind.RECORD_RATE, None, "Served by the metadata server, one after the other."
-    )
+    requests_per_second: RequestRate | None = option(None, "Served by the metadata server, one after the other.")
     service: Literal["constant", "exponential"] = option(
-        Kind.WORD, "exponential", "How long a request keeps the metadata server: always the same, or exponential."
+        "exponential", "How long a request keeps the metadata server: always the same, or exponential."
     )
-    local_first: bool = option(Kind.ON_OFF, False, "A node on each task manager's machine gets the first replica.")
-    slow: SlowPlaces | None = option(Kind.PART, None, "Some nodes are slow, for a while.")
+    local_first: OnOff = option(False, "A node on each task manager's machine gets the first replica.")
+    slow: SlowPlaces | None = option(None, "Some nodes are slow, for a while.")
 
     def completed(self, at: At) -> Dfs:
         if self.replication > self.nodes and at.written("replication") is not None:
@@ -126,49 +119,45 @@ class Dfs:
 class ObjectStore:
     """S3 and its kin: no append, no rename, an object is there when it is closed, large ones are sent in parts."""
 
-    bytes_per_second: int | None = option(Kind.BYTE_RATE, 80_000_000, "Rate of one request.", key="bandwidth")
-    latency: Distribution = option(  # median 40 ms, p99 500 ms
-        Kind.DURATION_LAW, Distribution(72 * MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
+    bytes_per_second: ByteRate | None = option(80_000_000, "Rate of one request.", key="bandwidth")
+    latency: RandomDuration = option(  # median 40 ms, p99 500 ms
+        Distribution(72 * MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
     )
-    part_bytes: int = option(
-        Kind.SIZE,
+    part_bytes: Size = option(
         5 * _MIB,
         "Files larger than this go in parts (s3.upload.min.part.size).",
         key="part",
         above_zero=True,
         flink="s3.upload.min.part.size",
     )
-    parallel_parts: int = option(
-        Kind.POSITIVE,
+    parallel_parts: Positive = option(
         4,
         "Parts of one file at once (s3.upload.max.concurrent.uploads).",
         flink="s3.upload.max.concurrent.uploads",
     )
-    requests_per_second: int | None = option(  # 503 Slow Down; S3: about 3500 writes
-        Kind.RECORD_RATE, None, "Per prefix; more are turned away and retried."
+    requests_per_second: RequestRate | None = option(  # 503 Slow Down; S3: about 3500 writes
+        None, "Per prefix; more are turned away and retried."
     )
     client: Literal["hadoop", "presto"] = option(  # HEAD and LIST, or HEAD
-        Kind.WORD,
         "hadoop",
         "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).",
         keyword=True,
     )
-    prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
-    slow: SlowPlaces | None = option(Kind.PART, None, "Some prefixes are slow, for a while.")
+    prefixes: Positive = option(1, "Files are spread over so many (s3.entropy.key).")
+    slow: SlowPlaces | None = option(None, "Some prefixes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
     """The local disk of each task manager."""
 
-    bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
-    space_bytes: int | None = option(
-        Kind.SIZE,
+    bytes_per_second: ByteRate | None = option(None, "Shared by all that read and write.", key="bandwidth")
+    space_bytes: Size | None = option(
         None,
         "Room for files that sinks stage, which fail without it, and for local copies of heap state, which are left out then.\n"
         "RocksDB's own files and links are not counted.",
     )
-    slow: SlowPlaces | None = option(Kind.PART, None, "The disks of some task managers are slow, for a while.")
+    slow: SlowPlaces | None = option(None, "The disks of some task managers are slow, for a while.")
 
     def completed(self, at: At) -> Disk:
         if self.slow is not None and at.written("bandwidth") is None:
@@ -180,23 +169,21 @@ class Disk:
 class FileMerging:
     """Several small files of one checkpoint share a physical one (FLIP-306, execution.checkpointing.file-merging.*)."""
 
-    max_file_bytes: int = option(
-        Kind.SIZE,
+    max_file_bytes: Size = option(
         32 * _MIB,
         "A physical file is not longer.",
         key="max-file-size",
         above_zero=True,
         flink=f"{_MERGING}.max-file-size",
     )
-    across: bool = option(
-        Kind.ON_OFF,
+    across: OnOff = option(
         False,
         "Files of several checkpoints share a physical one.",
         key="across-checkpoints",
         flink=f"{_MERGING}.across-checkpoint-boundary",
     )
-    max_space_amplification: Fraction = option(
-        Kind.NUMBER, Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification"
+    max_space_amplification: Number = option(
+        Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification"
     )
 
 
@@ -208,22 +195,19 @@ NOT_FLAT = ("storage.dfs", "storage.object-store")
 class Storage:
     """Checkpoint storage.  Flat: every open file is one stream, nothing is shared."""
 
-    bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT
+    bytes_per_second: ByteRate | None = option(None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT)
+    read_bytes_per_second: ByteRate | None = option(
+        None, "Reading, per open file.", key="read-bandwidth", excludes=NOT_FLAT, keyword=True
     )
-    read_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE, None, "Reading, per open file.", key="read-bandwidth", excludes=NOT_FLAT, keyword=True
-    )
-    close_ns: int = option(Kind.DURATION, 0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
+    close_ns: Duration = option(0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
     slow_probability: float = option(
-        Kind.OWN, 0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
+        0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
     )
     slow_factor: int = 1  # ... bandwidth divided, latency multiplied
-    metadata_ns: int = option(  # beside what the kind of storage adds
-        Kind.DURATION, 0, "Latency of the _metadata file the coordinator writes.", key="metadata-latency", keyword=True
+    metadata_ns: Duration = option(  # beside what the kind of storage adds
+        0, "Latency of the _metadata file the coordinator writes.", key="metadata-latency", keyword=True
     )
-    inline_threshold_bytes: int = option(
-        Kind.SIZE,
+    inline_threshold_bytes: Size = option(
         20 * 1024,
         "Smaller state travels in the acknowledgement, no file.",
         keyword=True,
@@ -232,38 +216,33 @@ class Storage:
             {"state.storage.fs.memory-threshold": "1.19", "state.backend.fs.memory-threshold": ""},
         ),
     )
-    nic_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE,
+    nic_bytes_per_second: ByteRate | None = option(
         None,
         "Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage.",
         keyword=True,
     )
     dfs: Dfs | None = option(
-        Kind.PART,
         None,
         "A distributed file system instead of flat storage.",
         excludes=("storage.object-store",),
         keyword=True,
     )
     object_store: ObjectStore | None = option(
-        Kind.PART,
         None,
         "An object store instead of flat storage.",
         excludes=("storage.dfs", "storage.file-merging"),
         keyword=True,
     )
-    in_flight_bytes_per_second: int | None = option(
-        Kind.BYTE_RATE,
+    in_flight_bytes_per_second: ByteRate | None = option(
         None,
         "In-flight data: one thread writes that of a group of subtasks, buffer by buffer, and no faster than so.  Default: as other files.",
         key="in-flight-bandwidth",
         usually="as other files",
         keyword=True,
     )
-    disk: Disk = option(Kind.PART, Disk(), "The local disk of a task manager.", keyword=True)
-    retry: Retry = option(Kind.PART, Retry(), "How long a client insists.", keyword=True)
+    disk: Disk = option(Disk(), "The local disk of a task manager.", keyword=True)
+    retry: Retry = option(Retry(), "How long a client insists.", keyword=True)
     merging: FileMerging | None = option(
-        Kind.SWITCHED,
         None,
         "Small files of a checkpoint share a physical one.",
         key="file-merging",
@@ -271,6 +250,7 @@ class Storage:
         keyword=True,
         excludes=("storage.object-store",),
         flink=Flink(f"{_MERGING}.enabled", form="boolean"),
+        is_switched=True,
     )
     other: object | None = None  # options of a kind that has no field here
 
@@ -413,16 +393,13 @@ relative; relative-to-job: relative inside the job's directory, absolute outside
 class Directories:
     """The layout of a checkpoint storage, the same for all jobs that share it."""
 
-    paths: PathPolicy = option(
-        Kind.WORD, "absolute", "absolute: Flink's way, relative only inside a snapshot's own directory."
-    )
+    paths: PathPolicy = option("absolute", "absolute: Flink's way, relative only inside a snapshot's own directory.")
     root: str = "/checkpoints"  # execution.checkpointing.dir
     savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
-    entropy: bool = option(  # of state files
-        Kind.ON_OFF, False, "A random component at the front of each path (s3.entropy.key).", keyword=True
+    entropy: OnOff = option(  # of state files
+        False, "A random component at the front of each path (s3.entropy.key).", keyword=True
     )
-    create_subdir: bool = option(
-        Kind.ON_OFF,
+    create_subdir: OnOff = option(
         True,
         "false: all jobs share one directory.",
         flink=Flink("execution.checkpointing.create-subdir", {"state.checkpoints.create-subdir": "1.19"}),

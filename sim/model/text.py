@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 # ---- Untrusted text (names of jobs, keys of files, answers of servers) for printing.
 #
@@ -67,6 +68,12 @@ def listed(names: Collection[str]) -> str:
     """Join names as ``a, b and c``."""
     *first, last = names or ("",)
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a guess such as `` (did you mean 'timeout'?)``, or an empty text."""
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 # ---- Addresses of servers.  Their text never contains credentials, because messages, commands and pages are shared.

@@ -12,19 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sim.model.schema.fields import AxisValues
-from sim.model.schema.text import (
-    DocumentPath,
-    Mapping,
-    Mark,
-    Reading,
-    compose,
-    copied,
-    did_you_mean,
-    dotted,
-    remembered,
-    value_at,
-)
+from sim.model.schema.sections import AxisValues
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, compose, copied, dotted, remembered, value_at
+from sim.model.text import did_you_mean
 
 # ---- Sweep axes: lists where one value is expected.  Axes are independent; their product is the study.
 

@@ -11,12 +11,12 @@ from sim.model import cluster, scenario
 from sim.model import storage as model_storage
 from sim.model.catalog import At
 from sim.model.checkpoint import MIN_INTERVAL_NS
+from sim.model.fields import Condition, Duration, Natural, Positive, choice
 from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart
-from sim.model.schema.fields import Axis, Condition, Duration, Natural, Positive, choice
 from sim.model.schema.history import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
-from sim.model.schema.sections import READ_ONCE, OneOf, OnlyWith, Options, Section, Texts, built
+from sim.model.schema.sections import READ_ONCE, Axis, OneOf, OnlyWith, Options, Section, Texts, built
 from sim.model.schema.storage import Storage
 from sim.model.schema.text import Reading, remembered
 from sim.model.state import BACKENDS, Lsm

@@ -29,9 +29,9 @@ from sim.model.faults import (
 )
 from sim.model.faults import Fault as FaultsFault
 from sim.model.faults import Rescale as FaultsRescale
-from sim.model.schema.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
-from sim.model.schema.sections import MAP_OR_TEXT, OneOf, OnlyWith, Options, Section, Texts
-from sim.model.schema.text import DocumentPath, Reading, did_you_mean
+from sim.model.fields import Duration, Leaf, Number, Parallelism, Positive, Switch, choice
+from sim.model.schema.sections import MAP_OR_TEXT, Axis, OneOf, OnlyWith, Options, Section, Texts
+from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
@@ -40,6 +40,7 @@ from sim.model.schema.trace import (
     parse_time,
     require_columns,
 )
+from sim.model.text import did_you_mean
 from sim.model.units import SECOND, UnitError, parse_number
 
 if TYPE_CHECKING:
@@ -171,9 +172,9 @@ class Fault(Section):
     """Service times are multiplied by this."""
     lasts: Duration | None = None
     """How long it goes on."""
-    silent: Annotated[str, choice("true", "false")] | None = None
+    silent: Switch | None = None
     """task-manager: it is missed when its heartbeats time out; default: its process is killed, and its peers notice at once."""
-    orderly: Annotated[str, choice("true", "false")] | None = None
+    orderly: Switch | None = None
     """task-manager: it ends in an orderly way (SIGTERM), and JobMaster and ResourceManager are told; default: false."""
     at: Duration | None = None
     """When; of a trace: when the first one happens."""
@@ -183,7 +184,7 @@ class Fault(Section):
     """CSV or Parquet file of times, relative to the scenario."""
     column: str | None = None
     """Column of the trace: times (seconds or ISO 8601), counted from the earliest one."""
-    between: Annotated[str, choice("true", "false")] | None = None
+    between: Switch | None = None
     """The column holds the times from one fault to the next; default: false."""
     unit: Duration | None = None
     """Unit of the numbers in the column; default: 1 s."""
@@ -229,7 +230,7 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count
     from so long after the earliest one, and there may be none.  Times between faults count from the start.
     """
-    file, unit_ns, between = folder / (fault.trace or ""), fault.unit, fault.between == "true"
+    file, unit_ns, between = folder / (fault.trace or ""), fault.unit, bool(fault.between)
     where = tuple((fault.where or {}).items())
     rows = _selected(file, file_signature(file), fault.column or "", fault.lasts_column, where, unit_ns, between)
     begin_ns, earliest_ns = Fraction(fault.at or 0), Fraction(0) if between else rows[0][0]
@@ -380,7 +381,7 @@ def _check_details(given: Fault, what: str, here: DocumentPath, reading: Reading
         reading.wrong((*here, "unit"), "is 0: all faults would come at once")
     if what == "slow" and given.factor is None:
         reading.wrong(here, "say how slow: factor")
-    if given.silent == given.orderly == "true":
+    if given.silent and given.orderly:
         reading.wrong((*here, "orderly"), "is written beside silent: one that ends in an orderly way says so")
 
 
@@ -412,7 +413,7 @@ def _target(
         )
         return None
     number = None if host is None or host < 0 else host
-    lost = TaskManagerLost(number, given.silent == "true", given.orderly == "true")
+    lost = TaskManagerLost(number, bool(given.silent), bool(given.orderly))
     return lost if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
 
 

@@ -32,8 +32,9 @@ from sim.model.schema.flink_keys import (
     modelled_keys,
     similar_key,
 )
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copied, did_you_mean, dotted, value_at
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copied, dotted, value_at
 from sim.model.state import BACKENDS, backend_named
+from sim.model.text import did_you_mean
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."

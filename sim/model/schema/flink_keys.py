@@ -13,22 +13,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
-from sim.model.catalog import Flink, Kind, Option
+from sim.model.catalog import Flink, Option
 from sim.model.schema.document import Document
 from sim.model.schema.sections import REBUILDS, SectionKey, keys_of
-
-_FORMS = {
-    Kind.DURATION: "duration",
-    Kind.INTERVAL: "interval",
-    Kind.SIZE: "size",
-    Kind.PERCENT: "percent",
-    Kind.NUMBER: "number",
-    Kind.SHARE: "share",
-    Kind.SWITCH: "boolean",
-    Kind.ON_OFF: "boolean",
-    **dict.fromkeys((Kind.POSITIVE, Kind.NATURAL, Kind.COUNT, Kind.PARALLELISM), "integer"),
-}
-"""How Flink writes what a kind of option is, where its key does not say another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +30,7 @@ class FlinkKey:
 
     @property
     def form(self) -> str:
-        return self.flink.form or _FORMS[self.record.kind]
+        return self.flink.form or ("" if self.record.leaf is None else self.record.leaf.flink)
 
 
 def modelled_keys() -> dict[str, FlinkKey]:
@@ -71,7 +58,7 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
     in_optional_section = inside is not None and inside.default is None
     return (
         len(record.flink) == 1
-        and record.is_value
+        and record.leaf is not None
         and record.key not in ("strategy", "slots")
         and not ("VERTEX" in path or in_optional_section)
     )

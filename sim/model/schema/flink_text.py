@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.model.catalog import Flink, Kind, options_of
+from sim.model.catalog import Flink, options_of
 from sim.model.checkpoint import DEADLINE, UNALIGNED
+from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import key_of
 from sim.model.schema.flink_keys import (
@@ -23,7 +24,7 @@ from sim.model.schema.flink_keys import (
     modelled_keys,
 )
 from sim.model.schema.study import loads
-from sim.model.units import format_byte_rate, format_duration, format_number, format_share, format_size
+from sim.model.units import format_duration, format_number, format_size
 
 # ---- Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
 #
@@ -77,8 +78,7 @@ class OptionValue(NamedTuple):
             return int(UNLIMITED)
         if value is None and record.zero_is_none:
             value = 0
-        write = _WRITTEN.get(record.kind)
-        return value if write is None or value is None else write(value)
+        return value if value is None or isinstance(value, bool) or record.leaf is None else record.leaf.write(value)
 
 
 def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
@@ -158,7 +158,7 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
     record = key.record
     if holder is not None and not _has_effect(key, holder):
         return None
-    if record.kind is Kind.BUFFER_TIMEOUT:
+    if record.leaf is BUFFER_TIMEOUT:
         return _switch(value >= 0) if key.form == "boolean" else _duration(value) if value >= 0 else None
     if key.form == "boolean":
         return _switch(value is not None and value is not False)
@@ -198,17 +198,6 @@ def _duration(ns: int) -> str:
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
 
 
-_WRITTEN: dict[Kind, Callable[[Any], Any]] = {
-    Kind.DURATION: format_duration,
-    Kind.INTERVAL: format_duration,
-    Kind.SIZE: format_size,
-    Kind.SHARE: format_share,
-    Kind.NUMBER: float,
-    Kind.BUFFER_TIMEOUT: lambda ns: "never" if ns < 0 else format_duration(ns),
-    Kind.PERCENT: lambda percent: f"{percent} %",
-    Kind.BYTE_RATE: format_byte_rate,
-}
-"""Kind -> the text of a scenario; other kinds are written as they are."""
 _WRITERS: dict[str, Callable[[Any], str | None]] = {
     "duration": _duration,
     "interval": _duration,

@@ -13,11 +13,12 @@ from sim.model import randomness
 from sim.model.backtest import Backtest as BacktestBacktest
 from sim.model.backtest import ComparedQuantity, ObservedFailures, Quantiles
 from sim.model.backtest import OtherSettings as BacktestOtherSettings
+from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
-from sim.model.schema.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.schema.sections import Section
-from sim.model.schema.text import Reading, did_you_mean
+from sim.model.schema.text import Reading
+from sim.model.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

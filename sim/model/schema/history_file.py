@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import Field, create_model
 
 from sim.model.backtest import MAX_KEPT_DURATIONS
+from sim.model.fields import Natural, Number, choice
 from sim.model.files import replace_file, replace_text
 from sim.model.quantities import Kind, of_history, quantities
-from sim.model.schema.fields import Natural, Number, choice
 from sim.model.schema.sections import Section
 from sim.model.schema.text import Mapping as Document
 from sim.model.schema.text import Mark, Reading, ScenarioError, compose, read_beside

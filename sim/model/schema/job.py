@@ -10,10 +10,8 @@ from pydantic import BaseModel, Discriminator, Field, Tag, create_model
 from sim.model import job, sinks, state
 from sim.model.catalog import At
 from sim.model.checkpoint import BARRIERS, CheckpointOptions
-from sim.model.job import SHIPPING, SOURCES
-from sim.model.job import Window as JobWindow
-from sim.model.schema.fields import (
-    Axis,
+from sim.model.cluster import Version
+from sim.model.fields import (
     Count,
     Duration,
     EdgeName,
@@ -22,13 +20,15 @@ from sim.model.schema.fields import (
     Share,
     Size,
     Switch,
-    Version,
     Weight,
     choice,
     choice_of,
 )
+from sim.model.job import SHIPPING, SOURCES
+from sim.model.job import Window as JobWindow
 from sim.model.schema.sections import (
     MAP_OR_TEXT,
+    Axis,
     DurationField,
     OneOf,
     OnlyWith,

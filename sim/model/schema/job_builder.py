@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.model.catalog import At, attribute_of
+from sim.model.fields import either
 from sim.model.job import (
     SHIPPING,
     SOURCES,
@@ -27,7 +28,6 @@ from sim.model.job import (
     redistribute_shares,
 )
 from sim.model.schema import job as doc
-from sim.model.schema.fields import either
 from sim.model.schema.job import build_window, upstream_of
 from sim.model.schema.sections import Law, built, law
 from sim.model.schema.text import DocumentPath, Reading, remembered

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import MISSING, dataclass
 from functools import lru_cache
 from typing import Any
 
-from sim.model.catalog import ADDITIONS, Kind, Option
+from sim.model.catalog import ADDITIONS, Option
+from sim.model.fields import BYTE_RATE, RECORD_RATE
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS
 from sim.model.schema.document import Document
 from sim.model.schema.sections import REBUILDS, Section, SectionKey, keys_of
-from sim.model.schema.text import did_you_mean
-from sim.model.text import PrintableError
-from sim.model.units import format_duration, format_share, format_size
+from sim.model.text import PrintableError, did_you_mean
+from sim.model.units import format_duration
 
 # ---- The JSON Schema of scenario files, and of others like them, generated from their classes and committed beside them.
 
@@ -230,16 +230,15 @@ def default_of(record: Option) -> str:
     value = record.default
     if record.usually:
         return record.usually
-    if (record.kind is Kind.BYTE_RATE and value is None) or record.kind is Kind.RECORD_RATE:
+    if (record.leaf is BYTE_RATE and value is None) or record.leaf is RECORD_RATE:
         return "unlimited"
-    if value is MISSING or value is None or not record.is_value:
+    if value is MISSING or value is None or record.leaf is None:
         return ""
     if isinstance(value, Distribution):
-        mean = format_duration(value.mean) if record.kind is Kind.DURATION_LAW else format_size(value.mean)
+        mean = format_duration(value.mean)
         spread = f", cv {value.cv:g}" if value.kind != "constant" and DISTRIBUTIONS[value.kind].most_cv else ""
         return mean if value.kind == "constant" else f"{value.kind}, mean {mean}{spread}"
-    text = _TEXTS.get(record.kind)
-    return text(value) if text is not None else str(value)
+    return str(record.leaf.write(value))
 
 
 _DEFAULT_IN_SENTENCE = (
@@ -247,13 +246,3 @@ _DEFAULT_IN_SENTENCE = (
     re.compile(r"(?P<default>[\w-]+)(?:, the default\b| \((?:the )?default\))"),
 )
 """``...; default: the vertex's``, in the sentence of a key."""
-_TEXTS: dict[Kind, Callable[[Any], str]] = {
-    **dict.fromkeys((Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT, Kind.WARM_UP), format_duration),
-    Kind.SIZE: format_size,
-    Kind.BYTE_RATE: lambda value: f"{value / 1e6:g} MB/s",
-    Kind.SHARE: format_share,
-    Kind.PERCENT: "{} %".format,
-    Kind.NUMBER: lambda value: f"{float(value):g}",
-    Kind.SWITCH: lambda value: "true" if value else "false",
-    Kind.ON_OFF: lambda value: "on" if value else "off",
-}

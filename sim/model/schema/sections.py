@@ -15,6 +15,7 @@ from types import new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -30,13 +31,12 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from sim.model.catalog import At, Kind, Option, attribute_of, options_of
+from sim.model.catalog import At, Option, attribute_of, options_of
+from sim.model.fields import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
-from sim.model.schema import fields
-from sim.model.schema.fields import Axis, Duration, Number, Size, choice_of
-from sim.model.schema.text import DocumentPath, Mapping, Reading, did_you_mean
-from sim.model.text import listed
+from sim.model.schema.text import DocumentPath, Mapping, Reading
+from sim.model.text import did_you_mean, listed
 
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
 
@@ -275,6 +275,36 @@ def below(section: type[Section]) -> Iterator[type[Section]]:
         yield from below(found)
 
 
+# ---- Sweep axes.
+
+
+class AxisValues(list[Any]):
+    """The values of one axis."""
+
+
+def _one_or_axis(value: object) -> str:
+    """Return whether a list is an axis, not a schedule of rates (`{at: ..., rate: ...}`)."""
+    schedule = isinstance(value, list) and value and all(isinstance(item, dict) and "at" in item for item in value)
+    return "axis" if isinstance(value, list) and not schedule else "one"
+
+
+def _distinct(values: list[Any]) -> AxisValues:
+    repeated = [i for i, value in enumerate(values) if value in values[:i]]
+    if repeated:
+        raise ValueError(f"value {repeated[0] + 1} of this axis repeats value {values.index(values[repeated[0]]) + 1}")
+    return AxisValues(values)
+
+
+if TYPE_CHECKING:
+    Axis = Annotated[T, "or a list of T"]  # a single value after `variants` has replaced axes
+else:
+    Axis = Annotated[
+        Annotated[T, Tag("one")] | Annotated[list[T], Field(min_length=1), AfterValidator(_distinct), Tag("axis")],
+        Discriminator(_one_or_axis),
+    ]
+"""One value, or a list of them: a sweep axis."""
+
+
 # ---- Distributions: a constant, or a named distribution with its mean.
 
 
@@ -369,28 +399,6 @@ def law(given: int | Law | None, default: Distribution, here: DocumentPath, read
 
 # ---- Sections whose keys are options of the model, and building the model from a section.
 
-_LEAVES: dict[Kind, Any] = {
-    Kind.DURATION: fields.Duration,
-    Kind.INTERVAL: fields.Interval,
-    Kind.BUFFER_TIMEOUT: fields.BufferTimeout,
-    Kind.WARM_UP: fields.WarmUp,
-    Kind.SIZE: fields.Size,
-    Kind.BYTE_RATE: fields.ByteRate,
-    Kind.RECORD_RATE: fields.RecordRate,
-    Kind.SHARE: fields.Share,
-    Kind.PERCENT: fields.Percent,
-    Kind.NUMBER: fields.Number,
-    Kind.COUNT: fields.Count,
-    Kind.NATURAL: fields.Natural,
-    Kind.POSITIVE: fields.Positive,
-    Kind.PARALLELISM: fields.Parallelism,
-    Kind.SWITCH: fields.Switch,
-    Kind.ON_OFF: fields.OnOff,
-    Kind.VERSION: fields.Version,
-    Kind.DURATION_LAW: DurationField,
-    Kind.SIZE_LAW: SizeField,
-}
-
 
 class Options(Section):
     """A mapping with a key for each option of dataclasses of the model: ``class Retry(Options, of=(storage.Retry,))``.
@@ -448,7 +456,7 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
         if (written := getattr(given, attribute)) is None:
             continue
         below = at.below(record.key)
-        if record.kind is not Kind.OWN and record.field not in others:
+        if not record.is_declared and record.field not in others:
             values[record.field] = _value(record, written, below)
         if record.needs is not None:
             other = attribute_of(record.needs[0])
@@ -464,7 +472,7 @@ def built_part(record: Option, written: Any, at: At) -> Any:
         return built(record.part, written, at)
     if isinstance(written, Section):
         return written.built(at)  # type: ignore[attr-defined]  # a form of its own
-    return record.part() if written in ("on", "true") else None
+    return record.part() if written is True else None
 
 
 def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: DocumentPath, reading: Reading) -> None:
@@ -482,19 +490,17 @@ def _value(record: Option, written: Any, at: At) -> Any:
     """Convert a value to that of the model."""
     if record.part is not None:
         return built_part(record, written, at)
-    if record.kind in (Kind.SWITCH, Kind.ON_OFF):
-        return written in ("on", "true")
-    if record.kind in (Kind.DURATION_LAW, Kind.SIZE_LAW):
+    if record.leaf is RANDOM_DURATION:
         return law(written, Distribution(0) if record.default is MISSING else record.default, at.here, at.reading)
-    if record.kind is Kind.RECORD_RATE:
+    if record.leaf is RECORD_RATE:
         if isinstance(written, Fraction) and written < 1:
             at.wrong("must be at least 1/s")
         return round(written) if isinstance(written, Fraction) else None
     if written == 0 and record.above_zero:
         at.wrong("must be more than 0")
-    if written == 0 and record.kind is Kind.BYTE_RATE and not record.is_optional:
+    if written == 0 and record.leaf is BYTE_RATE and not record.is_optional:
         at.wrong("cannot be unlimited: write a rate")
-    return None if written == 0 and (record.zero_is_none or record.kind is Kind.BYTE_RATE) else written
+    return None if written == 0 and (record.zero_is_none or record.leaf is BYTE_RATE) else written
 
 
 def annotation_of(record: Option, *, axes: bool = True) -> Any:
@@ -502,11 +508,11 @@ def annotation_of(record: Option, *, axes: bool = True) -> Any:
     one_or_axis: Any = Axis
     if record.part is not None:
         mapping = section_of(record.part)
-        if record.kind is Kind.PART:
+        if not record.is_switched:
             return mapping
-        leaf: Any = Annotated[Annotated[fields.OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
+        leaf: Any = Annotated[Annotated[OnOff, Tag("text")] | Annotated[mapping, Tag("map")], MAP_OR_TEXT]
     else:
-        leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
+        leaf = DurationField if record.leaf is RANDOM_DURATION else Annotated[Any, record.leaf]
     return one_or_axis[leaf] if axes else leaf
 
 

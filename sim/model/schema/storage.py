@@ -13,8 +13,8 @@ from pydantic import Discriminator, Field, Tag
 
 from sim.model import storage
 from sim.model.catalog import At, attribute_of, options_of
-from sim.model.schema.fields import Axis, Duration, Positive, Share
-from sim.model.schema.sections import FORMS, Options, Section, Texts, add_key, built, section_of
+from sim.model.fields import Duration, Positive, Share
+from sim.model.schema.sections import FORMS, Axis, Options, Section, Texts, add_key, built, section_of
 from sim.model.schema.text import Reading, remembered
 from sim.model.schema.trace import (
     TraceError,

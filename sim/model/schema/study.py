@@ -17,6 +17,7 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span
 from sim.model.cluster import Cluster as ClusterModel
 from sim.model.faults import Restart
+from sim.model.fields import Duration, Natural, choice
 from sim.model.job import Job
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.schema import document as doc
@@ -24,7 +25,6 @@ from sim.model.schema.axes import Axis, apply, find_axes, variants
 from sim.model.schema.document import Cluster, build_actions, build_instances
 from sim.model.schema.faults import Restart as RestartSection
 from sim.model.schema.faults import build_faults, build_rescale, parallelisms
-from sim.model.schema.fields import Duration, Natural, choice
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_file import IS_CONFIGURATION, is_configuration
 from sim.model.schema.history import build_backtest, build_residuals
@@ -40,7 +40,6 @@ from sim.model.schema.text import (
     ScenarioError,
     compose,
     compose_document,
-    did_you_mean,
     first_comment,
     read_text,
     remembered,
@@ -49,6 +48,7 @@ from sim.model.schema.trace import file_signature
 from sim.model.schema.validation import check, validate, validate_as
 from sim.model.state import StateOptions
 from sim.model.storage import Directories
+from sim.model.text import did_you_mean
 
 # ---- Environment files: constants that are not part of Flink's configuration, for example the time to deploy a task.
 #

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -16,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLWarning
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from sim.model.text import PrintableError, one_line, printable
+from sim.model.text import PrintableError, did_you_mean, one_line, printable
 
 # ---- Errors and warnings with positions.
 
@@ -149,12 +148,6 @@ def dotted(path: DocumentPath) -> str:
     """Return a path as text: ``("job", "a", "input", 0)`` -> ``job.a.input[0]``."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a guess such as `` (did you mean 'timeout'?)``, or an empty text."""
-    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 # ---- YAML text -> plain mappings, lists and scalars, with the position of every key.

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeVar
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
 from sim.model.schema.job import Trace
-from sim.model.schema.text import did_you_mean
 from sim.model.series.monitoring import (
     RECIPE,
     TIME,
@@ -44,7 +43,7 @@ from sim.model.series.tables import (
     metric_of,
     taken_as,
 )
-from sim.model.text import PrintableError
+from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 
 MAX_BYTES = 200 * 10**6

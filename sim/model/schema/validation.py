@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from sim.model.fields import Number
 from sim.model.quantities import S3_STANDARD, Prices
 from sim.model.schema.document import Document, check_sizes
-from sim.model.schema.fields import Number
 from sim.model.schema.sections import Section, Texts
 from sim.model.schema.text import DocumentPath, Mapping, Reading, compose, example_of, read_text
 from sim.model.state import BACKENDS
@@ -59,11 +59,11 @@ def _uses_cores(document: Document) -> bool:
     return serialized or bool(document.actions or document.rescale or document.instances)
 
 
-def _lacks_changes(state: State | None, incremental: str | None) -> bool:
+def _lacks_changes(state: State | None, incremental: bool | None) -> bool:
     """Return whether incremental checkpoints would be empty, because the file does not say how state changes."""
     if state is None or state.backend is None or not BACKENDS[state.backend].keeps_files:
         return False
-    return incremental == "true" and _is_never_updated(state)
+    return bool(incremental) and _is_never_updated(state)
 
 
 def _is_never_updated(state: State) -> bool:

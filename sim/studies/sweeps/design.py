@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from sim.model.schema.fields import Duration, Number, Positive, choice
+from sim.model.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError
 

@@ -22,13 +22,13 @@ from sim.model.schema.text import (
     Reading,
     ScenarioError,
     compose,
-    did_you_mean,
     first_comment,
     read_text,
 )
 from sim.model.schema.trace import RateSeries, TraceError, columns_and_rows, series_of
 from sim.model.schema.validation import validate_as
 from sim.model.series.tables import rate_of
+from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_number
 from sim.results.csv_files import unescaped
 from sim.results.sweep_answers import Limit, MeasureError, limit

@@ -9,7 +9,6 @@ from sim.advice import settings
 from sim.advice.constraints import CONSTRAINTS, DEFAULT, window_phases
 from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, Bench
-from sim.model.catalog import Kind
 from sim.model.schema.flink_keys import modelled_keys
 from sim.model.schema.flink_text import option_values
 from sim.model.schema.study import loads
@@ -140,9 +139,7 @@ def binding_value(path):
         return BINDS[path]
     bound = option.default if own.value == DEFAULT else own.value
     value = bound * 100 if own.bound == "at most" else 1
-    return {Kind.DURATION: f"{value} ns", Kind.BUFFER_TIMEOUT: f"{value} ns", Kind.SIZE: f"{value} B"}.get(
-        option.kind, value
-    )
+    return option.leaf.write(value)
 
 
 class Bound(MadeUp):

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sim.model.catalog import Kind
+from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.schema.flink_keys import current_names, has_key, listed_keys, modelled_keys
 from sim.model.schema.flink_text import flink_key, flink_lines
 from sim.model.schema.study import loads
@@ -57,25 +57,18 @@ def drawn(path):
     if path in OWN:
         return OWN[path]
     chance = Random(path)
-    if record.kind is Kind.WORD:
-        return list(record.choices())
-    if record.kind in (Kind.SWITCH, Kind.ON_OFF):
+    if words := list(record.choices()):
+        return words
+    if record.leaf.flink == "boolean":
         return ["true", "false"]
     number = [chance.randrange(2, 90), chance.randrange(90, 400)]
-    forms = {
-        Kind.DURATION: "{} s",
-        Kind.INTERVAL: "{} ms",
-        Kind.BUFFER_TIMEOUT: "{} ms",
-        Kind.SIZE: "{} KiB",
-        Kind.PERCENT: "{} %",
-        Kind.SHARE: "{} %",
-        Kind.NUMBER: "{}",
-    }
-    extra = {Kind.INTERVAL: ["off"], Kind.BUFFER_TIMEOUT: ["never", "0 s"]}.get(record.kind, [])
-    return [
-        forms.get(record.kind, "{}").format(min(amount, 99) if record.kind in (Kind.PERCENT, Kind.SHARE) else amount)
-        for amount in number
-    ] + extra
+    if record.leaf is BUFFER_TIMEOUT:
+        return [f"{amount} ms" for amount in number] + ["never", "0 s"]
+    form, extra = record.leaf.flink, ["off"] if record.leaf.flink == "interval" else []
+    if form in ("percent", "share"):
+        return [f"{min(amount, 99)} %" for amount in number]
+    unit = {"duration": " s", "interval": " ms", "size": " KiB"}.get(form, "")
+    return [f"{amount}{unit}" for amount in number] + extra
 
 
 def companions(path):

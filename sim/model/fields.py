@@ -1,7 +1,7 @@
-"""Types of the leaves of a scenario document: quantities with units, whole numbers, choices, and the sweep axis.
+"""Types of the values of options: quantities with units, whole numbers, choices.
 
-Every leaf parses itself (`sim.model.units`) and carries its JSON Schema; a list of leaves where one is expected is a
-sweep axis.
+A type is described once.  Dataclasses of the model annotate their options with it, sections of scenario files their keys:
+`Leaf` parses what is written, and knows its JSON Schema, its form in Flink's configuration, and how it is written again.
 """
 
 from __future__ import annotations
@@ -9,42 +9,53 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-
-from pydantic import AfterValidator, Discriminator, Field, Tag
-from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sim.model import units
-from sim.model.cluster import version_span
 from sim.model.quantities import parse_condition
-from sim.model.scenario import AUTO_WARM_UP
-from sim.model.schema.text import did_you_mean
+from sim.model.text import did_you_mean
+from sim.model.units import format_byte_rate, format_duration, format_share, format_size
+
+if TYPE_CHECKING:
+    from pydantic_core.core_schema import CoreSchema
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 
-class AxisValues(list[Any]):
-    """The values of one axis."""
-
-
 class Leaf:
-    """Annotation of a leaf: its parser, and its JSON Schema."""
+    """Annotation of a value: how it is parsed, its JSON Schema, and how it is written."""
 
-    def __init__(self, parse: Callable[[object], Any], schema: dict[str, Any] | Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        parse: Callable[[object], Any],
+        schema: dict[str, Any] | Callable[[], dict[str, Any]],
+        *,
+        flink: str = "",
+        write: Callable[[Any], Any] = str,
+    ) -> None:
+        """`flink`: form in Flink's configuration, a key of `_READERS` in `sim.model.schema.flink_block`."""
         self.parse = parse
         self.schema = schema
+        self.flink = flink
+        self.write = write
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        from pydantic_core.core_schema import no_info_plain_validator_function
+
         return no_info_plain_validator_function(self.parse)
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
         return dict(self.schema() if callable(self.schema) else self.schema)
 
 
-def quantity(parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = ()) -> Leaf:
-    """Return the annotation of a number with a unit, or one of a few words."""
+def quantity(
+    parse: Callable[[object], Any], pattern: str, *examples: str, or_else: tuple[str, ...] = (), **how: Any
+) -> Leaf:
+    """Return the annotation of a number with a unit, or one of a few words; `how`: of `Leaf`."""
     choices = "".join(f"|{word}" for word in or_else)
-    return Leaf(parse, {"type": "string", "pattern": f"^({pattern}{choices})$", "examples": [*examples, *or_else]})
+    return Leaf(
+        parse, {"type": "string", "pattern": f"^({pattern}{choices})$", "examples": [*examples, *or_else]}, **how
+    )
 
 
 def choice(*choices: str) -> Leaf:
@@ -80,6 +91,17 @@ def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], d
     return Leaf(check, schema)
 
 
+def _switch(*choices: str) -> Leaf:
+    """Return the annotation of a boolean, which is written as the first of two words or of four."""
+    word = choice(*choices)
+    return Leaf(
+        lambda value: word.parse(value) in ("on", "true"),
+        word.schema,
+        flink="boolean",
+        write=lambda on: choices[0] if on else choices[1],
+    )
+
+
 def integer(least: int, most: int = 2**31 - 1) -> Leaf:
     """Return the annotation of a whole number in a range."""
 
@@ -92,7 +114,7 @@ def integer(least: int, most: int = 2**31 - 1) -> Leaf:
             raise ValueError(f"{value} is out of range: expected {least} to {most}")
         return value
 
-    return Leaf(check, {"type": "integer", "minimum": least})
+    return Leaf(check, {"type": "integer", "minimum": least}, flink="integer", write=int)
 
 
 def _interval(value: object) -> int:
@@ -127,15 +149,6 @@ def _percent(value: object) -> int:
     return int(percent)
 
 
-def _warm_up(value: object) -> int:
-    if value == "auto":
-        return AUTO_WARM_UP
-    try:
-        return units.parse_duration(value)
-    except units.UnitError:
-        raise ValueError(f"'{value}' is not a warm-up: write '30 s', or auto") from None
-
-
 def _edge(value: object) -> tuple[str, str]:
     ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
     if len(ends) != 2 or not all(ends):
@@ -156,9 +169,8 @@ def _condition(value: object) -> str:
     return str(condition)
 
 
-def _version(value: object) -> str:
-    version_span(str(value))
-    return str(value)
+def _written_number(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)
 
 
 def either(choices: Sequence[str]) -> str:
@@ -166,37 +178,57 @@ def either(choices: Sequence[str]) -> str:
     return ", ".join(choices[:-1]) + " or " + choices[-1] if len(choices) > 1 else choices[0]
 
 
-_TIME, _SIZE = "(ns|us|ms|s|min|h|d)", "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
+DURATION, _SIZE = f"{_DECIMAL} ?(ns|us|ms|s|min|h|d)", "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
 
-Duration = Annotated[int, quantity(units.parse_duration, f"{_DECIMAL} ?{_TIME}", "30 s", "100 ms")]
+BUFFER_TIMEOUT = quantity(
+    _buffer_timeout,
+    DURATION,
+    "100 ms",
+    or_else=("never",),
+    write=lambda ns: "never" if ns < 0 else format_duration(ns),
+)
+BYTE_RATE = quantity(
+    _byte_rate,
+    f"{_DECIMAL} ?({_SIZE}|bit|kbit|Mbit|Gbit) ?/ ?s",
+    "200 MB/s",
+    "10 Gbit/s",
+    or_else=("unlimited",),
+    write=format_byte_rate,
+)
+RECORD_RATE = quantity(_record_rate, f"{_DECIMAL} ?[kMG]? ?/ ?(s|min|h)", "20k/s", "500/s", or_else=("unlimited",))
+
+
+Duration = Annotated[
+    int, quantity(units.parse_duration, DURATION, "30 s", "100 ms", flink="duration", write=format_duration)
+]
 """ns."""
-Interval = Annotated[int, quantity(_interval, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("off", "none"))]
+Interval = Annotated[
+    int, quantity(_interval, DURATION, "30 s", or_else=("off", "none"), flink="interval", write=format_duration)
+]
 """ns; 0: no periodic checkpoints."""
-BufferTimeout = Annotated[int, quantity(_buffer_timeout, f"{_DECIMAL} ?{_TIME}", "100 ms", or_else=("never",))]
+BufferTimeout = Annotated[int, BUFFER_TIMEOUT]
 """ns; 0: after each record, -1: never."""
-Size = Annotated[int, quantity(units.parse_size, f"{_DECIMAL} ?{_SIZE}", "32 KiB", "400 B")]
+Size = Annotated[
+    int, quantity(units.parse_size, f"{_DECIMAL} ?{_SIZE}", "32 KiB", "400 B", flink="size", write=format_size)
+]
 """Bytes."""
-ByteRate = Annotated[
-    int,
-    quantity(
-        _byte_rate, f"{_DECIMAL} ?({_SIZE}|bit|kbit|Mbit|Gbit) ?/ ?s", "200 MB/s", "10 Gbit/s", or_else=("unlimited",)
-    ),
-]
+ByteRate = Annotated[int, BYTE_RATE]
 """Bytes per second; 0: unlimited."""
-RecordRate = Annotated[
-    Fraction | Literal["unlimited"],
-    quantity(_record_rate, f"{_DECIMAL} ?[kMG]? ?/ ?(s|min|h)", "20k/s", "500/s", or_else=("unlimited",)),
-]
+RecordRate = Annotated[Fraction | Literal["unlimited"], RECORD_RATE]
 """Records per second."""
-WarmUp = Annotated[int, quantity(_warm_up, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("auto",))]
-"""ns, or AUTO_WARM_UP."""
-Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %")]
-Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %")]
+RequestRate = Annotated[int, RECORD_RATE]
+"""Requests per second, a whole number."""
+RANDOM_DURATION = Leaf(units.parse_duration, {})
+"""Annotation of a distribution of durations, for which sections have a field of their own."""
+Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %", flink="share", write=format_share)]
+Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %", flink="percent", write="{} %".format)]
 Number = Annotated[
     Fraction,
     Leaf(
         units.parse_number,
         {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL}(/[0-9]+)?$"}]},
+        flink="number",
+        write=_written_number,
     ),
 ]
 Count = Annotated[
@@ -204,6 +236,8 @@ Count = Annotated[
     Leaf(
         units.parse_count,
         {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": f"^{_DECIMAL} ?[kMG]?$"}]},
+        flink="integer",
+        write=int,
     ),
 ]
 """Records."""
@@ -218,34 +252,9 @@ Natural = Annotated[int, integer(0)]
 Positive = Annotated[int, integer(1)]
 Parallelism = Annotated[int, integer(1, 32768)]
 """Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
-Switch = Annotated[str, choice("true", "false")]
-OnOff = Annotated[str, choice("on", "off", "true", "false")]
+Switch = Annotated[bool, _switch("true", "false")]
+OnOff = Annotated[bool, _switch("on", "off", "true", "false")]
 EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
-Version = Annotated[str, Leaf(_version, {"type": ["string", "number"], "examples": ["1.20.1", "1.20"]})]
 Condition = Annotated[
     str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})
 ]
-
-
-def _one_or_axis(value: object) -> str:
-    """Return whether a list is an axis, not a schedule of rates (`{at: ..., rate: ...}`)."""
-    schedule = isinstance(value, list) and value and all(isinstance(item, dict) and "at" in item for item in value)
-    return "axis" if isinstance(value, list) and not schedule else "one"
-
-
-def _distinct(values: list[Any]) -> AxisValues:
-    repeated = [i for i, value in enumerate(values) if value in values[:i]]
-    if repeated:
-        raise ValueError(f"value {repeated[0] + 1} of this axis repeats value {values.index(values[repeated[0]]) + 1}")
-    return AxisValues(values)
-
-
-T = TypeVar("T")
-if TYPE_CHECKING:
-    Axis = Annotated[T, "or a list of T"]  # a single value after `variants` has replaced axes
-else:
-    Axis = Annotated[
-        Annotated[T, Tag("one")] | Annotated[list[T], Field(min_length=1), AfterValidator(_distinct), Tag("axis")],
-        Discriminator(_one_or_axis),
-    ]
-"""One value, or a list of them: a sweep axis."""
