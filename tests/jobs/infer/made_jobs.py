@@ -1,10 +1,15 @@
 """Made jobs whose truth is known: vertices, histories of checkpoints, and answers about them, without any JSON."""
 
+import math
 from types import SimpleNamespace
 
 from sim.jobs.infer.draft import Draft
+from sim.jobs.infer.edges import edge_flows
+from sim.jobs.infer.flows import Flow, Flows
+from sim.jobs.infer.service_times import infer_work
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.jobs.source.rest_answers import CheckpointConfig, JobConfig, VertexDetails
+from sim.jobs.source.rest_job import RestInput, RestVertex
 
 MB = 10**6
 
@@ -31,6 +36,34 @@ class MadeJob:
 
     def readers(self, name):
         return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
+
+
+def vertex(name, *upstreams, ship="HASH", parallelism=1):
+    return RestVertex(name, name, (name,), parallelism, 128, tuple(RestInput(upstream, ship) for upstream in upstreams))
+
+
+def own(read=0.0, written=0.0, busy=0.0, idle=0.0, pressed=0.0, size=100.0):
+    """A subtask over 100 s: records per second, shares of its time, bytes of a record."""
+    times = (100_000.0 * share for share in (busy, idle, pressed))
+    return Flow(100_000.0, 100 * read, 100 * written, 100 * read * size, 100 * written * size, *times)
+
+
+def flowed(*subtasks):
+    return Flows(tuple(subtasks), "made counters", 0, 100_000)
+
+
+def flow(read=math.nan, written=math.nan, size=100.0):
+    """The only subtask of a vertex."""
+    return flowed(own(read, written, size=size))
+
+
+def worked(vertices, flows, **answers):
+    """What the importer writes about vertices."""
+    job, draft = MadeJob(vertices, **answers), Draft()
+    carried = edge_flows(job, flows)
+    for row in vertices:
+        infer_work(draft, row, carried)
+    return draft
 
 
 def subtask(

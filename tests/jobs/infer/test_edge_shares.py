@@ -4,7 +4,7 @@ import pytest
 
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.test_edges_counted import drafted, vertex
+from tests.jobs.infer.made_jobs import vertex, worked
 
 SECONDS = 100
 
@@ -26,7 +26,7 @@ def flow(*read, written=()):
 def weights(ships, into, *writers):
     """Input -> weights, and what is unknown about them."""
     vertices = [*(vertex(f"in{i}", parallelism=len(own.subtasks)) for i, own in enumerate(writers)), reader(*ships)]
-    draft = drafted(vertices, {f"in{i}": own for i, own in enumerate(writers)} | {"join": into})
+    draft = worked(vertices, {f"in{i}": own for i, own in enumerate(writers)} | {"join": into})
     inputs = draft.document["job"]["join"]["input"]
     found = {name: row.get("weights", {}).get("counted") for name, row in inputs.items() if isinstance(row, dict)}
     return found, [question for question in draft.unknown if "keys" in question]

@@ -1,22 +1,16 @@
 """Numbers of an inferred scenario whose truth is known, because their counters are made from it here."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import find_unbalanced
 from sim.jobs.infer.options import infer_checkpoint
 from sim.jobs.infer.windows import phase_concentration_p_value
-from sim.jobs.source.rest_answers import CheckpointConfig
-from tests.jobs.infer.test_edges_counted import Job, flow, vertex
+from tests.jobs.infer.made_jobs import MadeJob
 
 
 def configured(**config):
     draft = Draft()
-    infer_checkpoint(
-        draft, SimpleNamespace(checkpoint_config=CheckpointConfig(**config), snapshot=SimpleNamespace(source="saved"))
-    )
+    infer_checkpoint(draft, MadeJob([], config=config))
     return draft.document["checkpoint"]
 
 
@@ -38,21 +32,16 @@ def configured(**config):
         ({"interval": 30_000, "tolerable_failed_checkpoints": 0}, {"interval": "30 s", "tolerable-failed": 0}),
         ({"interval": 30_000, "tolerable_failed_checkpoints": -1}, {"interval": "30 s", "tolerable-failed": 0}),
         ({"interval": 30_000, "checkpoints_after_tasks_finish": False}, {"interval": "30 s", "finish": "off"}),
+        ({"interval": 30_000, "mode": "at_least_once"}, {"interval": "30 s", "barriers": "at-least-once"}),
+        (
+            {"interval": 30_000, "unaligned_checkpoints": True, "aligned_checkpoint_timeout": 500},
+            {"interval": "30 s", "barriers": {"aligned-timeout": "500 ms"}},
+        ),
     ],
 )
 def test_checkpoints_are_configured_as_the_job_says(config, expected):
     """What is not said, and what means never, is left to the defaults."""
     assert {"barriers": "aligned"} | expected == configured(**config)
-
-
-def test_a_writer_whose_readers_read_less_is_blamed_and_not_its_reader():
-    """'join' reads all that 'a' writes and nothing of 'b': less than both write for it, and as much as 'a' does."""
-    vertices = [vertex("a"), vertex("b"), vertex("join", "a", "b")]
-    found = list(
-        find_unbalanced(Job(vertices), {"a": flow(written=1000.0), "b": flow(written=400.0), "join": flow(1000.0)})
-    )
-
-    assert [edge.phrase for edge in found] == ["'join' reads 1,000 records/s and its inputs write 1,400/s for it alone"]
 
 
 def test_durations_that_gather_at_a_turn_are_told_from_those_that_do_not():

@@ -4,9 +4,7 @@ import pytest
 
 from sim.jobs.infer.cores import infer_cores
 from sim.jobs.source.rest_answers import TaskManagerInfo, VertexDetails
-from tests.jobs.infer.made_jobs import MadeJob, drafted
-from tests.jobs.infer.test_edges_counted import vertex
-from tests.jobs.infer.test_made_work import flowed, own
+from tests.jobs.infer.made_jobs import MadeJob, drafted, flowed, own, vertex
 
 
 def on_cores(*shares, cores=2, managers=None, hosts=1, used=None):

@@ -6,7 +6,6 @@ from sim.advice.horizon import horizon
 from sim.jobs.evidence.backtest import backtest
 from sim.jobs.infer.log import infer_log
 from sim.jobs.reading import recorded_job
-from sim.jobs.source.job_log import LogCheckpoint
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from tests.jobs.infer.made_jobs import comment_of
@@ -34,15 +33,6 @@ def test_the_interval_is_measured_asked_for_or_assumed():
     )
     assert comment_of(paused, "checkpoint.min-pause") == "median pause after a checkpoint, 4 gaps between triggers"
     assert few.document["checkpoint"]["interval"] == "1 min"
-
-
-def expired(*durations_ms):
-    log = logged(*grid(10_000, 200))
-    for number, ms in enumerate(durations_ms, 10):
-        log.checkpoints[number] = LogCheckpoint(
-            number, 10_000 * number, 10_000 * number, status="FAILED", duration_ms=ms, reason="expired"
-        )
-    return infer_log(log)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import pytest
 from sim.jobs.infer.options import _parse_restart_strategy, infer_checkpoint, infer_cluster
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import JobConfig
-from tests.jobs.infer.made_jobs import MadeJob, comment_of, drafted
-from tests.jobs.infer.test_edges_counted import vertex
+from tests.jobs.infer.made_jobs import MadeJob, comment_of, drafted, vertex
 
 STRATEGY = "restart-strategy"
 
@@ -61,10 +60,41 @@ def test_the_profile_is_that_of_the_version(version, profile):
     assert f"Flink {version} in /config" == comment_of(draft, "cluster.profile")
 
 
-def test_options_count_as_inferred():
-    few, several = cluster(), cluster({"execution.buffer-timeout.interval": "5 ms", "scheduler-mode": "reactive"})
+def test_options_of_the_cluster_are_kept_if_they_mean_something():
+    """Verbatim; details without their switch say nothing, constants of 2.x neither, and they count as inferred."""
+    kept = {
+        "taskmanager.memory.segment-size": "8kb",
+        "taskmanager.network.memory.buffer-debloat.enabled": "true",
+        "taskmanager.network.memory.buffer-debloat.target": "2 s",
+        "heartbeat.rpc-failure-threshold": "-1",
+        "restart-strategy.type": "exponential-delay",
+    }
+    left_out = {
+        "taskmanager.network.memory.floating-buffers-per-gate": "16",
+        "execution.checkpointing.file-merging.max-file-size": "1mb",
+        "rest.port": "8081",
+        "s3.secret-key": "******",
+        "state.backend.incremental": "true",
+    }
+    none, several = cluster(), cluster(kept | left_out | {"scheduler-mode": "reactive"})
+    switch = {"taskmanager.network.memory.buffer-debloat.enabled": True, "jobmanager.scheduler": "adaptive"}
 
-    assert several.inferred - few.inferred == 3
+    assert several.document["flink"] == kept | switch | {"scheduler-mode": "reactive"}
+    assert several.inferred - none.inferred == 7
+
+
+def test_the_restart_strategy_of_the_job_replaces_that_of_the_cluster():
+    options = {"restart-strategy.type": "exponential-delay", "restart-strategy.exponential-delay.max-backoff": "9 s"}
+    of_the_job = cluster(options, strategy="Restart with fixed delay (PT1M30.5S). #3 restart attempts.")
+    older = cluster(options, "1.15.4", "Restart deactivated.")
+
+    assert of_the_job.document["flink"] == {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "90500 ms",
+    }
+    assert older.document["flink"] == {"restart-strategy": "none"}
+    assert cluster(options, strategy="Cluster level default restart strategy").document["flink"] == options
 
 
 @pytest.mark.parametrize(

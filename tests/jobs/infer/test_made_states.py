@@ -4,9 +4,11 @@ import math
 
 import pytest
 
+from sim.advice.questions import unknowns
 from sim.jobs.infer.state import backend_of, infer_state
-from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, comment_of, drafted, subtask
-from tests.jobs.infer.test_edges_counted import flow, vertex
+from sim.model.schema.writer import write
+from sim.model.units import parse_size
+from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, comment_of, drafted, flow, subtask, vertex
 
 VERTICES = [vertex("src"), vertex("count", "src", parallelism=2)]
 RATE = 100.0  # records/s
@@ -101,11 +103,37 @@ def test_growth_needs_a_line_that_rises_by_a_tenth_and_records_that_make_it(size
     assert grows == ("growth" in state(inferred(sizes, read=read)))
 
 
+def levels(count=18, noise=1000):
+    """A megabyte more with each checkpoint, of which nothing is left over from the tenth on; half of it in each subtask."""
+    return [[MB * min(number - 1, 10) // 2 + noise * (number % 2) for number in range(2, 2 + count)]] * 2
+
+
 @pytest.mark.parametrize(
-    ("option", "ttl", "is_open"),
-    [("2 h", "2 h", False), ("0 ms", None, False), ("often", None, True), (None, None, True)],
+    ("sizes", "option", "ttl", "is_open"),
+    [
+        (rises(6, 10 * MB), "2 h", "2 h", False),
+        (rises(6, 10 * MB), "0 ms", None, False),
+        (rises(6, 10 * MB), "often", None, True),
+        (rises(6, 10 * MB), None, None, True),
+        (levels(), "7200000", "2 h", False),
+        (levels(), "0 ms", "50 s", True),
+        (levels(noise=0), "2 h", None, False),
+    ],
 )
-def test_the_time_to_live_is_that_of_the_configuration(option, ttl, is_open):
-    draft = inferred(rises(6, 10 * MB), options={"table.exec.state.ttl": option} if option else {})
+def test_the_time_to_live_is_that_of_the_configuration(sizes, option, ttl, is_open):
+    """It counts, unless sizes are the same to the byte; 0 is never, which leaves a question where they level off."""
+    draft = inferred(sizes, options={"table.exec.state.ttl": option} if option else {})
 
     assert (ttl, is_open) == (state(draft).get("ttl"), any("expire" in question for question in draft.unknown))
+
+
+def test_state_that_levels_off_with_some_noise_asks_why():
+    """As many keys leave as come after 50 s, or values differ: both can be tried."""
+    draft = inferred(levels())
+
+    assert parse_size(state(draft)["size"]) == parse_size(state(draft)["limit"]) == pytest.approx(10 * MB, rel=0.01)
+    assert state(draft)["ttl"] == "50 s"
+    question = "Has it reached its full number of keys, or do keys expire (StateTtlConfig)?"
+    assert f"count: {question}" in draft.unknown
+    text = write({"version": 1} | draft.document, "?", draft.comments)
+    assert [row.question for row in unknowns(text) if row.path[-1] == "limit"] == [question]

@@ -8,8 +8,7 @@ from sim.jobs.infer.storage import (
     inline_bytes,
 )
 from sim.jobs.source.rest_answers import VertexDetails
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask
-from tests.jobs.infer.test_edges_counted import vertex
+from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask, vertex
 
 VERTICES = [vertex("src"), vertex("count", "src", parallelism=2), vertex("sink", "count", parallelism=2)]
 LATENCY_MS, PER_MS = 30, 100_000  # 100 MB/s

@@ -6,12 +6,9 @@ from sim.jobs.infer import windows as room
 from sim.jobs.infer.cores import infer_async_io
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
-from sim.jobs.infer.scenario import infer_residuals
 from sim.jobs.infer.windows import infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, subtask
-from tests.jobs.infer.test_edges_counted import flow, vertex
-from tests.jobs.infer.test_made_work import flowed, own
+from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, flowed, own, subtask, vertex
 
 TUMBLING = "Window(TumblingEventTimeWindows(7000), EventTimeTrigger, Top)"
 
@@ -37,11 +34,11 @@ def test_a_plan_tells_the_kind_and_sizes_of_a_window(description, found):
     assert found == (window and (window.kind, window.size_ns / 1e9, window.every_ns / 1e9, window.time))
 
 
-def windowed(description, inputs=True, sections=(), points=(), read=100.0, written=10.0):
+def windowed(description, inputs=True, sections=(), points=(), read=100.0, written=10.0, backend="hashmap"):
     """What is written of a vertex with this description."""
     upstream = (RestInput("src", "HASH"),) if inputs else ()
     rows = [vertex("src"), RestVertex("count", "count", ("count",), 1, 128, upstream, description)]
-    job = MadeJob(rows, points, {"interval": 4000, "state_backend": "hashmap"})
+    job = MadeJob(rows, points, {"interval": 4000, "state_backend": backend})
     draft = drafted(job)
     draft.document["job"]["count"] |= dict(sections)
     infer_windows(draft, job, {"src": flow(written=read), "count": flow(read, written)})
@@ -116,18 +113,6 @@ def test_a_long_synchronous_part_is_a_pause(sync_ms, expected):
     window = flow(1.0)
     inside = type(window)(window.subtasks, "", 10_010, 20_010)
     assert 3 * sync_ms == busy_in_snapshots_ms(job, CHAIN[2], inside)
-
-
-def residuals(took, count=10):
-    """``took(number)``: the asynchronous phase of the sink [ms]."""
-    points = [
-        checkpoint(k, sink=[subtask(0, 100_000, async_=took(k))], map=[subtask(0, 100_000)])
-        for k in range(2, 2 + count)
-    ]
-    job = MadeJob(CHAIN, points, {})
-    draft = drafted(job)
-    infer_residuals(draft, job)
-    return draft.document.get("residuals")
 
 
 def requesting(numbers, busy=0.5, chain=("Async",), description="", size=104.0):

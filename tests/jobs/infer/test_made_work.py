@@ -5,37 +5,10 @@ import math
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.edges import edge_flows
-from sim.jobs.infer.flows import Flow, Flows
-from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import fit_level
 from sim.jobs.infer.windows import infer_idleness
 from sim.jobs.source.rest_job import RestInput, RestVertex
-from tests.jobs.infer.made_jobs import MadeJob, comment_of
-from tests.jobs.infer.test_edges_counted import flow, vertex
-
-ELAPSED_MS = 100_000.0
-
-
-def own(read=0.0, written=0.0, busy=0.0, idle=0.0, pressed=0.0, size=100.0):
-    """A subtask over 100 s: records per second, shares of its time, bytes of a record."""
-    times = (ELAPSED_MS * share for share in (busy, idle, pressed))
-    return Flow(ELAPSED_MS, 100 * read, 100 * written, 100 * read * size, 100 * written * size, *times)
-
-
-def flowed(*subtasks):
-    return Flows(tuple(subtasks), "made counters", 0, 100_000)
-
-
-def worked(vertices, flows, **answers):
-    """What is written of all vertices."""
-    job = MadeJob(vertices, **answers)
-    draft = Draft()
-    carried = edge_flows(job, flows)
-    for row in vertices:
-        infer_work(draft, row, carried)
-    return draft
-
+from tests.jobs.infer.made_jobs import comment_of, flow, flowed, own, vertex, worked
 
 CHAIN = [vertex("src"), vertex("map", "src"), vertex("sink", "map")]
 
@@ -43,7 +16,10 @@ CHAIN = [vertex("src"), vertex("map", "src"), vertex("sink", "map")]
 def chain(src=None, of_map=None, sink=None, **answers):
     usual = {"src": own(written=50, idle=0.5), "map": own(50, 50, 0.1, 0.9), "sink": own(50, 0, 0.2, 0.8)}
     given = {"src": src, "map": of_map, "sink": sink}
-    flows = {name: flowed(given[name] or usual[name]) for name in usual}
+    flows = {
+        name: flowed(*(given[name] if isinstance(given[name], list) else [given[name] or usual[name]]))
+        for name in usual
+    }
     return worked(CHAIN, flows, **answers)
 
 
@@ -108,37 +84,65 @@ def test_a_silent_subtask_is_idle_where_windows_end_all_the_same(ends, time, tim
     assert draft.document["job"]["other"]["source"] == {}
 
 
-def joined(*ships, name="join", known=None, chain=("join",)):
-    """A vertex that two sources feed."""
-    sources = [vertex(f"in{i}") for i in range(len(ships))]
-    row = RestVertex(name, name, chain, 1, 128, tuple(RestInput(f"in{i}", ship) for i, ship in enumerate(ships)))
-    flows = {source.name: flow(written=100.0) for source in sources} | {name: flow(100.0 * len(ships), 1.0)}
-    return worked(
-        [*sources, row],
-        flows,
-        **({"series_by_vertex": {source.name: {} for source in sources} | {name: known}} if known else {}),
-    )
+TWO_WATERMARKS = {"join": {".currentInput2Watermark": [(0, [0.0])]}}
 
 
 @pytest.mark.parametrize(
-    ("ships", "chain_of", "combine", "question"),
+    ("ships", "name", "metrics", "combine", "question"),
     [
-        (("HASH", "HASH"), ("Interval Join",), "join", None),
-        (("HASH", "HASH"), ("co-flat-map",), "join", None),
-        (("HASH", "HASH"), ("enrich",), "join", "Are its inputs joined, or one stream?"),
-        (("REBALANCE", "HASH"), ("enrich",), "join", "Are its inputs joined, or one stream?"),
-        (("REBALANCE", "FORWARD"), ("enrich",), "union", "Are its inputs joined, or one stream?"),
-        (("HASH", "HASH", "HASH"), ("join",), "join", "Which of its edges are a union, one input of the join?"),
-        (("HASH",), ("join",), None, None),
+        (("HASH", "HASH"), "Interval Join", {}, "join", None),
+        (("HASH", "HASH"), "co-flat-map", {}, "join", None),
+        (("BROADCAST", "BROADCAST"), "Co-Process", {}, "join", None),
+        (("HASH", "HASH"), "enrich", TWO_WATERMARKS, "join", None),
+        (("HASH", "HASH"), "enrich", {}, "join", "Are its inputs joined, or one stream?"),
+        (("REBALANCE", "HASH"), "enrich", {}, "join", "Are its inputs joined, or one stream?"),
+        (("REBALANCE", "FORWARD"), "enrich", {}, "union", "Are its inputs joined, or one stream?"),
+        (("HASH", "HASH", "HASH"), "join", {}, "join", "Which of its edges are a union, one input of the join?"),
+        (("HASH",), "join", {}, None, None),
     ],
 )
-def test_inputs_are_joined_or_one_stream(ships, chain_of, combine, question):
-    draft = joined(*ships, chain=chain_of)
+def test_inputs_are_joined_or_one_stream(ships, name, metrics, combine, question):
+    """The plan does not tell; the name, or two watermarks, may."""
+    sources = [vertex(f"in{i}") for i in range(len(ships))]
+    inputs = tuple(RestInput(source.name, ship) for source, ship in zip(sources, ships, strict=True))
+    flows = {source.name: flow(written=100.0) for source in sources} | {"join": flow(100.0 * len(ships), 1.0)}
+    series = {vertex: {} for vertex in flows} | metrics
+    row = RestVertex("join", "join", (name,), 1, 128, inputs)
+    draft = worked([*sources, row], flows, series_by_vertex=series)
 
     assert combine == draft.document["job"]["join"].get("combine")
     assert ([f"join: {question}"] if question else []) == [
         text for text in draft.unknown if "inputs" in text or "union" in text
     ]
+
+
+def served(records, load, busy_ms=3.0):
+    """The factors of two subtasks that serve `records` per second, of whose time `load` is busy, sampled every 10 s."""
+    subtasks = [own(count, 0, share) for count, share in zip(records, load, strict=True)]
+    samples = {
+        "numRecordsIn": [(10_000 * k, [10.0 * k * count for count in records]) for k in range(11)],
+        "accumulateBusyTimeMs": [(10_000 * k, [10_000.0 * k * share for share in load]) for k in range(11)],
+    }
+    draft = chain(sink=subtasks, series_by_vertex={"src": {}, "map": {}, "sink": samples})
+    return draft.document["job"]["sink"], draft
+
+
+def test_full_subtasks_that_differ_have_factors():
+    """Of 2 and 3 ms: 2.4 ms, by records."""
+    sink, draft = served((500, 1000 / 3), (1.0, 1.0))
+
+    assert sink["service"] == "2.4 ms"
+    assert sink["service-factor"] == {"0": "0.833", "1": "1.25"}
+    assert "of subtask 1: 3 ms ±" in comment_of(draft, "job.sink.service-factor.1")
+
+
+def test_a_subtask_that_is_faster_although_it_waits_has_a_factor():
+    """The full one sets the service, and one that waits and is slower may only need longer because it waits."""
+    sink, draft = served((250, 1000 / 3), (0.5, 1.0))
+
+    assert (sink["service"], sink["service-factor"]) == ("3 ms", {"0": "0.667"})
+    assert "an upper bound, because it is busy only 50% of its time" in comment_of(draft, "job.sink.service-factor.0")
+    assert "service-factor" not in served((100, 1000 / 3), (0.5, 1.0))[0]
 
 
 def test_a_level_has_the_numbers_that_made_it():

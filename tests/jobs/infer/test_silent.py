@@ -1,4 +1,4 @@
-"""Source subtasks that emit nothing while others do are silent; when they are idle is a question, if windows wait for them."""
+"""Source subtasks that emit nothing while others do are silent."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.flows import Flow, Flows
-from sim.jobs.infer.windows import infer_idleness, infer_silent
+from sim.jobs.infer.windows import infer_silent
 
 
 def flow(*records):
@@ -32,14 +32,3 @@ def test_who_emits_nothing_while_others_do_is_silent(records, silent, emitting):
 
     assert silent == draft.document["job"]["src"].get("source", {}).get("silent")
     assert emitting == len(left.subtasks)
-
-
-@pytest.mark.parametrize(("fired", "timeout"), [(30, "1 s"), (0, "0 s")])
-def test_its_timeout_is_a_question_if_windows_wait_for_it(fired, timeout):
-    draft = Draft()
-    draft.put("job.src.source.silent", 1)
-    draft.put("job.win.window.time", "event")
-    infer_idleness(draft, {"src": flow(500, 0), "win": flow(fired)})
-
-    assert {"idle-timeout": timeout} == draft.document["job"]["src"]["source"]["watermark"]
-    assert "withIdleness" in draft.unknown[0]
