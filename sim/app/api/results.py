@@ -367,7 +367,6 @@ class Results(Guessed, Displayed, RunAgain):
             findings,
             tuple(notes),
             tuple(outcomes),
-            self.errors,
         )
         write_page(comparison_page(reported), Path(file))
         return Path(file)

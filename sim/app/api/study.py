@@ -265,12 +265,12 @@ def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: s
     return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
 
 
-def study_of(what: object, changes: Changes = ()) -> Study:
+def study_of(what: object) -> Study:
     """Return a study, or read it from a path.  TypeError: neither."""
     if isinstance(what, Study):
-        return what.with_(changes) if changes else what
+        return what
     if isinstance(what, (str, PathLike)):
-        return load(what, changes)
+        return load(what)
     raise TypeError(f"expected a study (sim.load) or the path of a scenario file, not {type(what).__name__}")
 
 

@@ -88,9 +88,9 @@ def _spark_settings(master: str | None, conf: Sequence[str] | None, jobs: int | 
     """Return the validated settings of --conf, or None if Spark is not used.  UserError: options that conflict."""
     if master in (None, "here"):
         if conf:
-            raise UserError(
-                f"--conf is for Spark: say {'another --master' if master else '--master as well'}", Code.USAGE
-            )
+            from sim.studies.traces.anywhere import must_be_spark
+
+            must_be_spark(master, conf)
         return None
     if jobs is not None:
         raise UserError("--jobs and --master exclude each other", Code.USAGE)

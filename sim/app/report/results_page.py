@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Bl
     yield Block("The strategies side by side", table=table)
     if (decides := assumptions_table(comparison.deciding)) is not None:
         yield Block(decides.title, table=decides._replace(title=""))
-    yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in results.errors.items())
+    yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in comparison.errors.items())
     for name, story in results.violations.items():
         yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
     yield from (Block("", outcome) for outcome in results.outcomes)
@@ -172,7 +172,6 @@ class ReportedResults:
     findings: tuple[str, ...] = ()  # remarks about the job
     notes: tuple[str, ...] = ()  # `RunOutcome.notes`
     outcomes: tuple[str, ...] = ()  # `RunOutcome.outcomes`
-    errors: dict[str, str] = field(default_factory=dict)  # strategy -> reason for a missing result
     made: str = ""  # version and date
 
 
@@ -200,6 +199,7 @@ def read_results(folder: Path) -> ReportedResults:
         comparison_of(found),
         question=kept.study.question,
         name=kept.study.name,
+        errors={str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()},
         deciding=deciding,
         prices=_prices(kept.summary),
     )
@@ -211,7 +211,6 @@ def read_results(folder: Path) -> ReportedResults:
     findings, notes, outcomes = (
         tuple(map(str, kept.summary.get(name, ()))) for name in ("findings", "notes", "outcomes")
     )
-    errors = {str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()}
     return ReportedResults(
         comparison,
         assumptions(kept.study, kept.text),
@@ -221,7 +220,6 @@ def read_results(folder: Path) -> ReportedResults:
         findings,
         notes,
         outcomes,
-        errors,
         provenance_text(kept.summary),
     )
 

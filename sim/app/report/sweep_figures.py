@@ -82,24 +82,21 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
     table = means(results, list(settings), list(columns[:2]))[:_MAX_SETTINGS].dropna(subset=list(columns[:2]))
     if len(columns) < 2 or len(table) < 2:
         return None
-    units = [unit_of_ticks(column, float(table[column].abs().max())) for column in columns[:2]]
+    scaled, axes = {}, {}
+    for column in columns[:2]:
+        ending, size = unit_of_ticks(column, float(table[column].abs().max()))
+        scaled[column] = table[column].to_numpy(float) / size
+        axes[column] = ChartAxis(in_words(column), ending, *_ends(scaled[column], scaled[column]))
     marks = [
         {
             "series": _label(index),
-            "x": row[columns[0]] / units[0][1],
-            "y": row[columns[1]] / units[1][1],
-            "text": f"{_label(index)}: {', '.join(f'{in_words(column)} {text(column, row[column])}' for column in columns[:2])}",
+            "x": x,
+            "y": y,
+            "text": f"{_label(index)}: {', '.join(f'{in_words(name)} {text(name, row[name])}' for name in scaled)}",
         }
-        for index, row in table.iterrows()
+        for (index, row), x, y in zip(table.iterrows(), *scaled.values(), strict=True)
     ]
-    ends = [
-        _ends(values := table[column].to_numpy(float) / unit[1], values)
-        for column, unit in zip(columns[:2], units, strict=True)
-    ]
-    x, y = (
-        ChartAxis(in_words(column), unit[0], *end) for column, unit, end in zip(columns[:2], units, ends, strict=True)
-    )
-    return chart(marks, [Panel("", x, y, height=220.0)])
+    return chart(marks, [Panel("", axes[columns[0]], axes[columns[1]], height=220.0)])
 
 
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:

@@ -20,6 +20,7 @@ from sim.app.verbs.common import (
     Stopped,
     Work,
     parsed,
+    positive_s,
     writable_folder,
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
@@ -33,7 +34,7 @@ from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change, read_flink_file
 from sim.model.schema.history_file import contradiction
 from sim.model.schema.validation import load_prices
-from sim.model.units import parse_duration, parse_share
+from sim.model.units import parse_share
 from sim.studies.run_folder import ADVICE
 
 if TYPE_CHECKING:
@@ -129,11 +130,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
     OptionError: invalid option value.  ScenarioError: mistakes in the scenario, or a job that advise does not support.
     """
     limits, failure, mtbf_ms = _limits(given), _failure(given["failure"]), _ms("mtbf", given["mtbf"])
-    within_s, budget_s, ahead_ms = (
-        (_ms("within", given["within"]) or 0.0) / 1e3,
-        (_ms("budget", given["budget"]) or 0.0) / 1e3,
-        _ms("horizon", given["horizon"]) or 0.0,
-    )
+    within_s, budget_s, ahead_s = (positive_s(name, given[name]) for name in ("within", "budget", "horizon"))
     job = job_of(source, listener) if isinstance(source, Path) else source
     job = replace(job, changes=(*job.changes, *lines_of(given["changes"])))
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
@@ -159,7 +156,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
                 changes,
                 given["load"],
                 recovery_ms=limits.recovery_ms,
-                ahead_ns=round(ahead_ms * 1e6),
+                ahead_ns=round(ahead_s * 1e9),
                 failure=failure,
             )
             bench.prices, bench.conf = prices, deployed
@@ -240,8 +237,4 @@ def _failure(name: str) -> Failure:
 
 def _ms(option: str, text: str | None) -> float | None:
     """Return a duration in ms, or None if the option is not given.  OptionError: not a positive duration."""
-    if text is None:
-        return None
-    if (found := parsed(option, text, parse_duration) / 1e6) <= 0:
-        raise OptionError(option, f"expected more than 0 s, not '{text}'")
-    return found
+    return None if text is None else 1e3 * positive_s(option, text)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sim.model.files import replace_file
 from sim.model.text import one_line, printable
-from sim.model.units import UnitError
+from sim.model.units import UnitError, parse_duration
 from sim.studies.progress import Watch, no_watch
 
 if TYPE_CHECKING:
@@ -89,6 +89,14 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
         return parse(text)
     except UnitError as error:
         raise OptionError(option, error) from None
+
+
+def positive_s(option: str, text: str) -> float:
+    """Return a duration in s.  OptionError: not a duration, or 0."""
+    seconds = parsed(option, text, parse_duration) / 1e9
+    if seconds <= 0:
+        raise OptionError(option, f"expected more than 0 s, not '{text}'")
+    return seconds
 
 
 def writable_folder(path: Path) -> Path:

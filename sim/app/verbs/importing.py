@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parsed
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parsed, positive_s
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
@@ -110,9 +110,7 @@ class JobPlace:
         from sim.jobs.source.fetching import fetch
 
         sample_s = parsed("sample", sample, parse_duration) / 1e9
-        total_s = None if self.deadline is None else parsed("deadline", self.deadline, parse_duration) / 1e9
-        if total_s is not None and total_s <= 0:
-            raise OptionError("deadline", "expected more than 0 s")
+        total_s = None if self.deadline is None else positive_s("deadline", self.deadline)
         if save is not None:
             _create_empty_folder(save)  # fail before metrics are sampled
         address = self.sources[0]

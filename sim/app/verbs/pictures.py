@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
@@ -35,7 +34,6 @@ from sim.studies.run_folder import FolderError, runs_of
 from sim.studies.sweeps.sweep_file import define
 
 if TYPE_CHECKING:
-    from sim.explain.timeline import Timeline
     from sim.jobs.reading import RecordingSource
     from sim.studies.run_folder import Runs
 
@@ -96,15 +94,9 @@ def write_timeline(
         raise OptionError("begin", f"{begin}: {error}") from None
     close_up = watched(name, scenario, given["engine"], listener, samples.attach)
     drawn = timeline(close_up.instances, samples, given["limit"])
-    return _written(file, document(name, scenario, samples, drawn), name, [own for own, _ in others], drawn, listener)
-
-
-def _written(
-    file: Path, text: str, name: str, others: Sequence[str], drawn: Timeline, listener: Listener
-) -> WrittenTimeline:
-    replace_text(file, text)
+    replace_text(file, document(name, scenario, samples, drawn))
     cut = format_duration(drawn.end_ns // MS * MS)
-    written = WrittenTimeline(file, name, tuple(others), len(drawn.events), drawn.left_out, cut)
+    written = WrittenTimeline(file, name, tuple(dict(others)), len(drawn.events), drawn.left_out, cut)
     listener.result(written)
     return written
 

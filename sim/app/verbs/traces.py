@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, positive_s, writable_folder
 from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptions, path_of, with_all_options
 from sim.model.units import parse_duration
 from sim.results.csv_files import write_csv
@@ -102,9 +102,7 @@ def _choices(given: ReadTracesOptions) -> Choices:
     """
     unit, per = given["time_unit"], given["per"]
     unit_s = None if unit is None else parsed("time_unit", f"1 {unit}", parse_duration) / 1e9
-    per_s = None if per is None else parsed("per", per, parse_duration) / 1e9
-    if per_s is not None and per_s <= 0:
-        raise OptionError("per", "expected more than 0 s")
+    per_s = None if per is None else positive_s("per", per)
     return Choices(given["format"], given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
 
 
@@ -161,9 +159,7 @@ def trace_windows(
     must_be_spark(master, conf)
     if cut not in CUTS:
         raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")
-    length_s = parsed("length", given["length"], parse_duration) / 1e9
-    if length_s <= 0:
-        raise OptionError("length", "expected more than 0 s")
+    length_s = positive_s("length", given["length"])
     if not Path(tables, "rates").is_dir() and "://" not in tables:
         raise FolderError(f"{tables}: has no tables of traces: run `ckptsim traces read` first")
     if file is not None:

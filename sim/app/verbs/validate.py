@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -18,11 +19,6 @@ from sim.model.quantities import QUANTITIES
 from sim.model.schema.study import load_environment
 from sim.results.formats import json_ready
 from sim.studies.local import cores, run_each
-from sim.studies.progress import Watch, no_watch
-
-if TYPE_CHECKING:
-    from sim.model.scenario import Overheads
-
 
 # ---- Recordings: finding them, judging them in parallel, and giving them distinct names.
 
@@ -36,39 +32,16 @@ def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
     return [path for path in named if path.is_file()]
 
 
-def recordings_in(path: Path, warn: Callable[[str], object] = str) -> list[Path]:
-    """Return the recordings of a folder, or `path` itself if it is a file or a folder of saved REST responses."""
-    if not path.is_dir() or (path / "jobs").is_dir():
-        return [path]
-    return in_folder(path, warn)
-
-
-def judge_all(
-    paths: Sequence[Path],
-    *,
-    seeds: int,
-    jobs: int | None,
-    overheads: Overheads | None = None,
-    watch: Watch = no_watch,
-) -> list[Judgement]:
-    """Judge recordings in parallel processes.  Judgements are in the order of `paths`."""
-    work = partial(judge, seeds=seeds, overheads=overheads)
-    done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
-    return [done[i] for i in range(len(paths))]
-
-
 def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
     """Return judgements by unique name: the recording's, with its folder if that is ambiguous, or else its path."""
     names = [outcome.name for _, outcome in found]
-    paths = [path for path, _ in found]
-    foldered = [
-        f"{path.absolute().parent.name}/{name}" if names.count(name) > 1 else name
-        for path, name in zip(paths, names, strict=True)
-    ]
-    unique = [str(path) if foldered.count(name) > 1 else name for path, name in zip(paths, foldered, strict=True)]
+    foldered = [f"{path.absolute().parent.name}/{outcome.name}" for path, outcome in found]
+    for longer in (foldered, [str(path) for path, _ in found]):
+        counts = Counter(names)
+        names = [more if counts[name] > 1 else name for name, more in zip(names, longer, strict=True)]
     return {
         name: outcome._replace(table=None if outcome.table is None else outcome.table.assign(recording=name))
-        for name, (_, outcome) in zip(unique, found, strict=True)
+        for name, (_, outcome) in zip(names, found, strict=True)
     }
 
 
@@ -84,7 +57,6 @@ class Validation(Displayed):
 
     judged: Mapping[str, Judgement]  # by unique name of the recording
     skipped: tuple[str, ...]  # files that could not be judged, each with the reason
-    not_modelled: tuple[str, ...]  # a line per recording with features that the simulator lacks
     everything: bool = False  # totals include recordings with features that are not modelled
 
     @property
@@ -94,6 +66,15 @@ class Validation(Displayed):
         Columns: `observed_p50`, `predicted_p50` (also p10 and p90), `relative_error`, `covered`.
         """
         return _joined(self.judged)
+
+    @property
+    def not_modelled(self) -> tuple[str, ...]:
+        """Return a line per recording with features that the simulator lacks."""
+        return tuple(
+            f"{name}: not modelled: {'; '.join(outcome.not_modelled)}"
+            for name, outcome in self.judged.items()
+            if outcome.not_modelled
+        )
 
     @property
     def counted(self) -> dict[str, Judgement]:
@@ -134,15 +115,11 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
     overheads = None if environment is None else load_environment(environment)
     with listener.progress(Work("validate", len(paths), len(paths), "recordings")) as watch:
         try:
-            outcomes = judge_all(
-                paths,
-                seeds=given["seeds"],
-                jobs=given["jobs"],
-                overheads=overheads,
-                watch=watch,
-            )
+            work, jobs = partial(judge, seeds=given["seeds"], overheads=overheads), given["jobs"] or cores()
+            done = dict(run_each(work, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
         except KeyboardInterrupt:
             raise Stopped(_STOPPED) from None
+    outcomes = [done[i] for i in range(len(paths))]
     for path, outcome in zip(paths, outcomes, strict=True):
         if outcome.table is None:
             listener.message(f"skipped: {outcome.error}")
@@ -153,11 +130,6 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
     found = Validation(
         by_name(judged),
         tuple(outcome.error for outcome in outcomes if outcome.table is None),
-        tuple(
-            f"{path.name}: not modelled: {'; '.join(outcome.not_modelled)}"
-            for path, outcome in judged
-            if outcome.not_modelled
-        ),
         everything,
     )
     listener.result(found)
@@ -166,7 +138,13 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
 
 def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
     """Return the given recordings and those of the given folders.  RecordingError: there are none."""
-    paths = [file for place in places for file in recordings_in(place, listener.message)]
+    paths = [
+        file
+        for place in places
+        for file in (
+            in_folder(place, listener.message) if place.is_dir() and not (place / "jobs").is_dir() else [place]
+        )
+    ]
     if not paths:
         raise RecordingError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, places)) or 'nothing'}")
     return paths

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlsplit
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, positive_s, writable_folder
 from sim.app.verbs.importing import import_source
 from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
@@ -131,9 +131,7 @@ class _Request:
             raise OptionError("every", "expected 1 s or more: Flink updates its REST responses every few seconds")
         duration, limit = options["duration"], options["limit"]
         duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
-        limit_ms = None if limit is None else parsed("limit", limit, parse_duration) / 1e6
-        if limit_ms is not None and limit_ms <= 0:
-            raise OptionError("limit", "expected more than 0 s")
+        limit_ms = None if limit is None else 1e3 * positive_s("limit", limit)
         sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
         folder = path_of(options["folder"]) or Path("watched") / _name(url)
         return cls(url, options, folder, every_s, duration_s, sample_s, limit_ms)
@@ -158,15 +156,12 @@ def _listening(published: Published, listen: str) -> Iterator[str]:
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
         raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
-    try:
-        served = serve(published, host or "127.0.0.1", int(port))
-        address = served.__enter__()
-    except OSError as error:
-        raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
-    try:
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(serve(published, host or "127.0.0.1", int(port)))
+        except OSError as error:
+            raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
         yield address
-    finally:
-        served.__exit__(None, None, None)
 
 
 class _Session:
@@ -337,41 +332,37 @@ class _Session:
         for event in events:
             self.events.append(event)
             self.listener.result(event)
-        try:
+        with self._writing():
             self.memory.append_events([event.facts for event in events])
-        except OSError as error:
-            self._not_kept(error)
 
     def _keep(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
-        try:
-            self.memory.save(
-                now_ms, rows, look, {"command": self.request.command, "course": state_to_json(self.watcher.course)}
-            )
+        state = {"command": self.request.command, "course": state_to_json(self.watcher.course)}
+        with self._writing():
+            self.memory.save(now_ms, rows, look, state)
             self.is_full = False
-        except OSError as error:
-            self._not_kept(error)
 
-    def _not_kept(self, error: OSError) -> None:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         """Warn once that the folder cannot be written.  Unwritten rows stay in memory until the next poll."""
-        if not self.is_full:
-            self.listener.warning(
-                f"cannot write {error.filename or self.request.folder}: {error.strerror}; retrying at each poll"
-            )
-        self.is_full = True
+        try:
+            yield
+        except OSError as error:
+            if not self.is_full:
+                self.listener.warning(
+                    f"cannot write {error.filename or self.request.folder}: {error.strerror}; retrying at each poll"
+                )
+            self.is_full = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
         self.published.metrics = open_metrics_text(self.watcher, self.requests)
-        try:
-            replace_text(
-                path_of(self.request.options["metrics"]) or self.request.folder / METRICS, self.published.metrics
-            )
+        metrics = path_of(self.request.options["metrics"]) or self.request.folder / METRICS
+        with self._writing():
+            replace_text(metrics, self.published.metrics)
             if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
                 self.drawn_ms = now_ms
                 page = page_of(self.watcher, list(self.events), now_ms, self.request.command)
                 self.published.page = html(page)
                 replace_text(self.request.folder / PAGE, self.published.page)
-        except OSError as error:
-            self._not_kept(error)
 
 
 def _watched(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
