@@ -107,76 +107,8 @@ READ_BACK = "a restart reads what its checkpoint has stored: state, and in-fligh
 _FRAME = (*LIFE, Happening.JOB_RESTORED)
 
 
-class InFlight(NamedTuple):
-    """The stored in-flight data of one task."""
-
-    task: int
-    size_bytes: int
-    inlined_bytes: int  # of these, stored in the acknowledgement
-    file: int | None  # file with the rest, perhaps shared with other tasks
-
-
-def without_metadata(checkpoint: int, time_ns: int, formatter: JournalFormatter) -> Violation:
-    return _violation(METADATA_FIRST, checkpoint, time_ns, "it is complete, and its metadata is no file yet", formatter)
-
-
-def truncated_parts(
-    checkpoint: int, time_ns: int, what: str, named_bytes: int, there_bytes: int, formatter: JournalFormatter
-) -> Violation:
-    fact = f"it names {number_of(named_bytes, 'byte')} in {what}, which has {there_bytes}"
-    return _violation(IN_FULL, checkpoint, time_ns, fact, formatter)
-
-
-def state_missing_from_files(
-    checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: dict[int, int], formatter: JournalFormatter
-) -> Iterator[Violation]:
-    """Check that files contain all in-flight data, and report the first violation.  `sizes`: file -> bytes."""
-    named: dict[int, int] = {}
-    for part in parts:
-        left = part.size_bytes - part.inlined_bytes
-        if left > 0 and part.file is None:
-            fact = f"{number_of(left, 'byte')} in flight to {formatter.task(part.task)} are in no file"
-            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, formatter)
-            return
-        if part.file is not None:
-            named[part.file] = named.get(part.file, 0) + left
-    for file, size_bytes in named.items():
-        if sizes[file] < size_bytes:
-            fact = f"{number_of(size_bytes, 'byte')} were in flight, their file has {sizes[file]}"
-            yield _violation(IN_FLIGHT, checkpoint, time_ns, fact, formatter)
-            return
-
-
-def missing_base_file(
-    checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, formatter: JournalFormatter
-) -> Violation:
-    fact = f"{formatter.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
-    return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, formatter)
-
-
-def shared_files_in_savepoint(
-    checkpoint: int, time_ns: int, task: int, files: int, formatter: JournalFormatter
-) -> Violation:
-    fact = f"{formatter.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
-    return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, formatter)
-
-
-def unclaimed_files_used(
-    checkpoint: int, time_ns: int, files: int, doing: str, formatter: JournalFormatter
-) -> Violation:
-    """Return the violation of UNCLAIMED.  `doing`: "named" or "deleted"."""
-    fact = f"{number_of(files, 'file')} of the snapshot that the job began with, and did not claim, {'is' if files == 1 else 'are'} {doing}"
-    return _violation(UNCLAIMED, checkpoint, time_ns, fact, formatter)
-
-
-def restored_bytes_missing(
-    checkpoint: int, time_ns: int, what: str, stored_bytes: int, read_bytes: int, formatter: JournalFormatter
-) -> Violation:
-    fact = f"{number_of(read_bytes, 'byte')} of {what} {'is' if read_bytes == 1 else 'are'} read, {stored_bytes} were stored"
-    return _violation(READ_BACK, checkpoint, time_ns, fact, formatter)
-
-
-def _violation(law: str, checkpoint: int, time_ns: int, fact: str, formatter: JournalFormatter) -> Violation:
+def of_stored_checkpoint(law: str, checkpoint: int, time_ns: int, fact: str, formatter: JournalFormatter) -> Violation:
+    """Return the violation of one of these invariants, with the life of the checkpoint as its evidence."""
     story = formatter.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-8:])
 

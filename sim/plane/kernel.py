@@ -30,7 +30,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +71,7 @@ from sim.plane.interface import (
     places,
     require_closed,
 )
-from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task
+from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task, renewed_fields
 from sim.plane.spec import Layout, PlaneSpec
 from sim.plane.text import basics
 from sim.plane.text.basics import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
@@ -81,102 +81,6 @@ from sim.plane.text.loop import dispatch_operation
 #
 # A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at
 # the beginning, except those that last.  Then the kernel has the tasks stand at their positions.
-
-KEPT_BY_RESTART: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
-    Task: {
-        "state",
-        "held",
-        "joined",
-        "stride",
-        "offset",
-        "slow_num",
-        "slow_den",
-        "first_partition",
-        "last_partition",
-        "since",
-        "busy_ns",
-        "idle_ns",
-        "soft_ns",
-        "hard_ns",
-        "digest",
-        "first_gate",
-        "last_gate",
-        "buffers_in",
-        "line",
-        "source",
-        "total",
-        "lock_stride",
-        "lock_offset",
-        "lock_wins",
-        "service_table",
-        "service_n",
-        "first_segment",
-        "last_segment",
-        "earlier_in",
-        "earlier_out",
-        "earlier_records",
-        "earlier_served",
-        "lag",
-        "lag_capacity",
-        "lag_table",
-        "lag_n",
-        "lag_stride",
-        "lag_offset",
-        "lag_ring",
-        "firing_ns",
-        "fired_num",
-        "fired_den",
-        "yields",
-        "runs_ahead",
-    },
-    Partition: {
-        "pool",
-        "limit",
-        "first_channel",
-        "channels",
-        "task",
-        "ship",
-        "copies",
-        "turn",
-        "fan_num",
-        "fan_den",
-        "size_table",
-        "size_n",
-        "weights",
-        "weights_n",
-        "stride",
-        "offset",
-        "buffers_out",
-    },
-    Gate: {
-        "task",
-        "place",
-        "input_end",
-        "first_channel",
-        "channels",
-        "service_table",
-        "service_n",
-        "size_table",
-        "size_n",
-        "settled",
-        "closed_bits",
-        "counts",
-        "count_words",
-    },
-    Channel: {
-        "stride",
-        "offset",
-        "local",
-        "writer",
-        "reader",
-        "partition",
-        "gate",
-        "place",
-        "digest",
-        "earlier_read",
-        "earlier_written",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +187,8 @@ def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
         (Gate, state.gates, where.gates),
         (Channel, state.channels, where.channels),
     ):
-        for field in fields(row):
-            if field.name not in KEPT_BY_RESTART[row]:
-                assign(rows, field.name, places, field.default)
+        for field in renewed_fields(row):
+            assign(rows, field.name, places, field.default)
     assign(state.tasks, "last_used", where.tasks, picked(state.tasks, "last_gate", where.tasks) - 1)
     assign(state.gates, "idle", where.gates, spec.floating)
     assign(state.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)

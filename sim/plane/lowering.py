@@ -91,6 +91,8 @@ COLD = frozenset(
         "release_input",
         "release_output",
         "report",
+        "report_safe",
+        "report_task",
         "report_written",
         "resume",
         "rounded",

@@ -45,8 +45,9 @@ A field has 64 bits.  Of channels and elements there are millions: their places,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Annotated, NamedTuple, get_args, get_type_hints
+from dataclasses import Field, dataclass, fields
+from functools import cache
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
@@ -54,6 +55,10 @@ Half = Annotated[int, np.int32]
 """Places of rows, and amounts below the number of elements."""
 Byte = Annotated[int, np.int8]
 """Switches and small codes."""
+Kept = Annotated[int, np.int64, "kept"]
+"""A field that a restart of its task leaves as it is: it never changes, or it lasts (P3)."""
+KeptHalf = Annotated[int, np.int32, "kept"]
+KeptByte = Annotated[int, np.int8, "kept"]
 
 
 @dataclass(slots=True)
@@ -77,9 +82,9 @@ class Channel:
     buffer_bytes: int = 0  # capacity of the next buffer (D4)
     opened_at: int = 0  # where the open buffer begins
     recovered: int = 0  # offset behind the input recovered at the start (P6)
-    partition: Half = 0
-    gate: Half = 0
-    reader: Half = 0  # task
+    partition: KeptHalf = 0
+    gate: KeptHalf = 0
+    reader: KeptHalf = 0  # task
     required: Half = 0
     ex_free: Half = 0
     fl_free: Half = 0
@@ -89,7 +94,7 @@ class Channel:
     flush: Byte = 0
     blocked: Byte = 0
     listed: Byte = 0  # SEND is on the work list
-    local: Byte = 0
+    local: KeptByte = 0
     # the receiver's side
     arrived: int = 0
     taken: int = 0
@@ -107,15 +112,15 @@ class Channel:
     waiting: Byte = 0  # stands in its gate's list of listeners, before `next_listener`
     held_back: Byte = 0
     # seldom touched
-    stride: int = 0  # the stream of record sizes
-    offset: int = 0
-    digest: int = 1
-    earlier_read: int = 0  # records of earlier attempts, beyond where the present one began (P8)
-    earlier_written: int = 0
+    stride: Kept = 0  # the stream of record sizes
+    offset: Kept = 0
+    digest: Kept = 1
+    earlier_read: Kept = 0  # records of earlier attempts, beyond where the present one began (P8)
+    earlier_written: Kept = 0
     mark: int = 0
     mark_at: int = 0
-    place: Half = 0  # among the channels of its gate
-    writer: Half = 0  # task
+    place: KeptHalf = 0  # among the channels of its gate
+    writer: KeptHalf = 0  # task
     next_listener: Half = -1
     owed_exclusive: Half = 0  # captures: recycled while pinned
     owed_floating: Half = 0
@@ -147,41 +152,41 @@ class Element:
 class Task:
     """A task and its thread."""
 
-    state: int = 0
+    state: Kept = 0
     serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
-    runs_ahead: int = 0  # it serves records ahead of their time where that is not seen
+    runs_ahead: Kept = 0  # it serves records ahead of their time where that is not seen
     ahead: int = 0  # records served so
     listed: int = 0  # TURN is on the work list
-    held: int = 0
+    held: Kept = 0
     interrupted: int = 0
     behind: int = 0  # an element comes before it is told of (T3)
     recovering: int = 0  # started anew, RECOVERED is not reported yet (P7)
     current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
-    joined: int = 0
+    joined: Kept = 0
     last_used: int = 0  # gate a joined task read last (T9)
     served: int = 0
-    stride: int = 0  # the stream of service times
-    offset: int = 0
-    slow_num: int = 1
-    slow_den: int = 1
-    first_partition: int = 0
-    last_partition: int = 0  # behind
-    since: int = 0  # time of the last change of state
-    busy_ns: int = 0
-    idle_ns: int = 0
-    soft_ns: int = 0
-    hard_ns: int = 0
-    digest: int = 1
-    first_gate: int = 0
-    last_gate: int = 0  # behind
-    buffers_in: int = 0
+    stride: Kept = 0  # the stream of service times
+    offset: Kept = 0
+    slow_num: Kept = 1
+    slow_den: Kept = 1
+    first_partition: Kept = 0
+    last_partition: Kept = 0  # behind
+    since: Kept = 0  # time of the last change of state
+    busy_ns: Kept = 0
+    idle_ns: Kept = 0
+    soft_ns: Kept = 0
+    hard_ns: Kept = 0
+    digest: Kept = 1
+    first_gate: Kept = 0
+    last_gate: Kept = 0  # behind
+    buffers_in: Kept = 0
     # the emission under way (O5)
     emitting: int = 0
     cursor: int = 0  # partition
     copies: int = 0  # still to come
     target: int = 0  # channel
     rest: int = 0  # bytes of the record still to be written to it
-    line: int = 0
+    line: Kept = 0
     pinning: int = 0  # the number something may be pinned for; 0: nothing is
     # lists
     gate_head: int = -1
@@ -193,36 +198,36 @@ class Task:
     # late outputs (L1-L9)
     late: int = 0  # records served whose outputs are not written, one in hand too
     in_hand: int = 0
-    lag: int = 0  # TIMED or UNTIMED; 0: outputs leave at once
-    lag_capacity: int = 0
-    lag_table: int = 0
-    lag_n: int = 0
-    lag_stride: int = 0
-    lag_offset: int = 0
-    lag_ring: int = 0  # in `words`: when the late records are ready, a ring of lag_capacity
+    lag: Kept = 0  # TIMED or UNTIMED; 0: outputs leave at once
+    lag_capacity: Kept = 0
+    lag_table: Kept = 0
+    lag_n: Kept = 0
+    lag_stride: Kept = 0
+    lag_offset: Kept = 0
+    lag_ring: Kept = 0  # in `words`: when the late records are ready, a ring of lag_capacity
     lag_first: int = 0  # ... and where the first of them stands in it
     lag_last: int = 0  # when the last one is ready
     released_until: int = 0
     waits_for_late: int = 0  # 1: takes nothing before (L6); 2: reports what was let go (L9)
-    firing_ns: int = 0  # of one output (L7); 0: none is fired
-    fired_num: int = 1  # outputs fired per record, as a ratio
-    fired_den: int = 1
-    yields: int = 0  # L8
+    firing_ns: Kept = 0  # of one output (L7); 0: none is fired
+    fired_num: Kept = 1  # outputs fired per record, as a ratio
+    fired_den: Kept = 1
+    yields: Kept = 0  # L8
     # a source
-    source: int = 0  # where it waits (W3)
+    source: Kept = 0  # where it waits (W3)
     passed_over: int = 0
-    lock_stride: int = 0
-    lock_offset: int = 0
-    lock_wins: int = 0
-    total: int = -1
+    lock_stride: Kept = 0
+    lock_offset: Kept = 0
+    lock_wins: Kept = 0
+    total: Kept = -1
     exhausted: int = 0  # reported
-    service_table: int = 0
-    service_n: int = 0
+    service_table: Kept = 0
+    service_n: Kept = 0
     due: int = 0  # of record `served`
     due_part: int = 0  # ... and the fraction beyond it, in 1 / num
     segment: int = 0  # rate segment in force, as a place in `words`
-    first_segment: int = 0
-    last_segment: int = 0
+    first_segment: Kept = 0
+    last_segment: Kept = 0
     # where it stood when it began to run ahead
     ahead_end: int = 0  # of the service under way
     ahead_since: int = 0  # of a source: its fields of these names
@@ -233,10 +238,10 @@ class Task:
     ahead_due_part: int = 0
     ahead_segment: int = 0
     # what earlier attempts add to the totals (P3)
-    earlier_in: int = 0  # bytes taken
-    earlier_out: int = 0  # bytes written
-    earlier_records: int = 0  # written
-    earlier_served: int = 0  # records (P8)
+    earlier_in: Kept = 0  # bytes taken
+    earlier_out: Kept = 0  # bytes written
+    earlier_records: Kept = 0  # written
+    earlier_served: Kept = 0  # records (P8)
 
 
 @dataclass(slots=True)
@@ -244,25 +249,25 @@ class Partition:
     """The partition of one output edge of a task, with its pool of segments."""
 
     used: int = 0
-    pool: int = 0  # O1: size
-    limit: int = 0  # ... and overdraft
+    pool: Kept = 0  # O1: size
+    limit: Kept = 0  # ... and overdraft
     full: int = 0  # channels at max_per_channel
-    first_channel: int = 0
-    channels: int = 0
-    task: int = 0
-    ship: int = 0
-    copies: int = 0  # ever made: m of O5
+    first_channel: Kept = 0
+    channels: Kept = 0
+    task: Kept = 0
+    ship: Kept = 0
+    copies: Kept = 0  # ever made: m of O5
     uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
-    turn: int = 0  # rebalance: the channel of the next copy, counted from the first
-    fan_num: int = 1
-    fan_den: int = 1
-    size_table: int = 0
-    size_n: int = 0
-    weights: int = 0
-    weights_n: int = 0
-    stride: int = 0  # the stream of routes
-    offset: int = 0
-    buffers_out: int = 0
+    turn: Kept = 0  # rebalance: the channel of the next copy, counted from the first
+    fan_num: Kept = 1
+    fan_den: Kept = 1
+    size_table: Kept = 0
+    size_n: Kept = 0
+    weights: Kept = 0
+    weights_n: Kept = 0
+    stride: Kept = 0  # the stream of routes
+    offset: Kept = 0
+    buffers_out: Kept = 0
     touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
     touched_to: int = 0
     recovered: int = 0  # segments in use at the start: they may exceed the limit (P6)
@@ -272,11 +277,11 @@ class Partition:
 class Gate:
     """The gate of one input edge of a task."""
 
-    task: int = 0
-    place: int = 0  # among the gates of its task
-    input_end: int = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
-    first_channel: int = 0  # in `words`: its channels by writer
-    channels: int = 0
+    task: Kept = 0
+    place: Kept = 0  # among the gates of its task
+    input_end: Kept = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
+    first_channel: Kept = 0  # in `words`: its channels by writer
+    channels: Kept = 0
     ready_head: int = -1
     ready_tail: int = -1
     listed: int = 0  # stands in its task's gate list, between these:
@@ -287,18 +292,18 @@ class Gate:
     idle: int = 0  # floating buffers
     listener_head: int = -1
     listener_tail: int = -1
-    service_table: int = 0
-    service_n: int = 0
-    size_table: int = 0
-    size_n: int = 0
+    service_table: Kept = 0
+    service_n: Kept = 0
+    size_table: Kept = 0
+    size_n: Kept = 0
     records_in: int = 0  # of all its channels
     announced: int = 0
-    settled: int = 0  # in `words`: by series
+    settled: Kept = 0  # in `words`: by series
     closed: int = 0  # channels
-    closed_bits: int = 0  # in `words`: which
+    closed_bits: Kept = 0  # in `words`: which
     open_counts: int = 0
-    counts: int = 0  # in `words`: COUNT_HEAD words and a bit per channel each, oldest first
-    count_words: int = 0
+    counts: Kept = 0  # in `words`: COUNT_HEAD words and a bit per channel each, oldest first
+    count_words: Kept = 0
     # debloating
     active: int = 0
     active_since: int = 0
@@ -395,3 +400,10 @@ def record_dtype(row: type) -> np.dtype[np.void]:
     return np.dtype(
         [(field.name, (get_args(hints[field.name]) or (int, np.int64))[1]) for field in fields(row)], align=True
     )
+
+
+@cache
+def renewed_fields(row: type) -> tuple[Field[Any], ...]:
+    """Return the fields of a row that a restart of its task sets to their defaults."""
+    hints = get_type_hints(row, include_extras=True)
+    return tuple(field for field in fields(row) if "kept" not in get_args(hints[field.name]))

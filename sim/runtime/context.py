@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.invariants.state import Stamp
+from sim.model.job import Vertex
 from sim.model.randomness import Part, drawn_ns
 from sim.model.scenario import Scenario
 from sim.model.storage import SnapshotType
@@ -23,7 +24,7 @@ from sim.plane.interface import (
     channels_in,
     channels_out,
 )
-from sim.plane.spec import Layout, PlaneSpec
+from sim.plane.spec import Layout, PlaneSpec, SourceSpec
 from sim.protocol.commit import Committable
 from sim.protocol.options import BarrierOptions
 from sim.results.journal import Happening, Journal
@@ -458,6 +459,19 @@ class Context:
     def begun_from(self) -> int:
         """Checkpoint that the instance starts from; 0: none."""
         return 0 if self.origin is None else self.origin.checkpoint
+
+    @property
+    def tasks(self) -> range:
+        """The numbers of all tasks."""
+        return range(len(self.layout.vertex))
+
+    def vertex(self, task: int) -> Vertex:
+        """Return the vertex of a task."""
+        return self.scenario.job.vertices[self.layout.vertex[task]]
+
+    def log(self, task: int) -> SourceSpec | None:
+        """Return the log that a source task reads, None for other tasks."""
+        return self.spec.vertices[self.layout.vertex[task]].log(self.layout.subtask[task])
 
     def gate_edge(self, task: int, gate: int) -> int:
         """Return the edge of a task's gate."""

@@ -227,8 +227,7 @@ class UsualBacklog:
 
     def in_log(self, task: int, now: int, emitted: int) -> int:
         """Records of a source that are due and not emitted."""
-        layout = self.context.layout
-        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
+        source = self.context.log(task)
         return 0 if source is None else max(0, due_records(source, now) - emitted)
 
     def waiting(self, sources: Sequence[int]) -> float | None:

@@ -45,8 +45,7 @@ class Contention:
         self.factor = 1.0
         self._shares = [0.0] * len(self.tasks)
         self._busy_ns, self._served = [0] * len(self.tasks), [0] * len(self.tasks)
-        vertices = context.scenario.job.vertices
-        self._works_ns = [vertices[context.layout.vertex[task]].work_ns for task in self.tasks]
+        self._works_ns = [context.vertex(task).work_ns for task in self.tasks]
         self._known_ns = 0  # what the averages are over
 
     def start(self) -> None:

@@ -273,7 +273,7 @@ COORDINATOR = (
         "protocol/checkpoint_requests.py",
         "        all_here = len(acknowledged) == len(self.plan.wait_for)\n",
         "        all_here = len(acknowledged) == max(1, len(self.plan.wait_for) - 1)\n",
-        f"{LAWS}coordinator.py::test_law_22_who_acknowledged_is_the_plan",
+        f"{LAWS}cut.py::test_laws_08_and_12_runs_violate_no_invariant",
     ),
     Rule(
         "a savepoint commits nothing, unless the job stops with it",

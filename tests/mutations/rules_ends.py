@@ -215,7 +215,7 @@ WATCHING = (
     ),
     Rule(
         "a barrier that was overtaken is not noted",
-        "plane/text/transfer.py",
+        "plane/text/channels.py",
         "series == MARKER_SERIES and number >= ch.mark:",
         "series == MARKER_SERIES and number > 0:",
         "tests/plane/test_rules_captures.py::test_R5_a_barrier_that_was_overtaken_is_not_noted[interpreted]",

@@ -11,7 +11,7 @@ OPERATORS = (
         "runtime/task/sink.py",
         "            yield self._uploads.change()\n",
         "            return\n            yield self._uploads.change()\n",
-        f"{LAWS}sinks.py::test_law_17_every_committed_file_exists_in_full",
+        f"{LAWS}sinks.py::test_laws_15_to_17_output_is_committed_once_and_in_full",
     ),
     Rule(
         "an acknowledgement waits for the uploads of aborted snapshots too",

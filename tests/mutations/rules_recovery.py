@@ -99,14 +99,14 @@ RECOVERY = (
     Rule(
         "a thread at work delays its cancellation",
         "runtime/jobmanager/recovery_host.py",
-        "stuck = {task for task in command.tasks if self.tasks[task].occupied}",
-        "stuck: set[int] = set()",
+        "if self.tasks[task].occupied or unreachable[task]}",
+        "if unreachable[task]}",
         f"{_HOST}a_thread_at_work_delays_its_cancellation",
     ),
     Rule(
         "a task that does not stop takes its task manager down",
         "runtime/jobmanager/recovery_host.py",
-        "for host in sorted({self.context.hosts[task] for task in stuck}):",
+        "for host in sorted({self.context.hosts[task] for task in stuck if self.tasks[task].occupied}):",
         "for host in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),

@@ -1,22 +1,20 @@
-"""The data plane as one source that is interpreted or compiled.
+"""The kernel of the data plane: one source, which is interpreted or compiled.
 
-`sim.plane` calls its door.  It knows rows and integers, and of the seam nothing but the numbers of its enumerations.
+`sim.plane.kernel` calls `dispatch_operation` (`loop`).  The kernel knows rows and integers; of `sim.plane.interface` it
+knows only the numbers of the enumerations.
 
-The language is Python restricted to what both do alike: one-dimensional sequences, rows by attribute, integers below
-2**63 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing is allocated,
-raised, closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` holds the text to it.
+The language is the part of Python that both engines execute alike: one-dimensional sequences, rows by attribute,
+integers below 2**63 and booleans, ``while`` / ``if`` / ``for .. in range``, calls of functions of this package.  Nothing
+is allocated, raised, closed over or kept in a module.  ``tests/plane/test_kernel_text.py`` checks this.
 
-Read in this order, each file knowing only those before it (letters are the rules of ``sim/plane/RULES.md``)::
+Read the modules in this order; each one imports only those before it (letters are the rules of ``sim/plane/RULES.md``)::
 
-    basics    constants, numbers out of streams (W2), digests (G1), the next event (E1), the work list (E2, E3, T12), buffers and markers
-    records   where one record goes, when it is due, how long its service takes (O5, W1, T11); records served ahead of their time
-    channels  what may be sent, what is ready (S1, R4); lines (S5, S6); segments, writing, emission, flush (O)
-    transfer  arrival, credits, recycling (R); from the queue to the wire (S)
-    counting  markers processed (M4)
-    late      outputs that wait (L)
-    task      recovered input, partitions requested (P6, P7), the turns of a task (T)
-    verbs     in-flight data, pins (C); markers (M); positions (P2, P8); threads stop, tasks stand at positions (P); sums (T12)
-    loop      flush, debloating (F, D), the loop (E3), the only way in (E4)
+    basics    constants, random numbers (W2), digests (G1), the next event (E1), the work list (E2, E3, T12), buffers and markers
+    channels  where a record goes, when it is due, its service time (O5, W1, T11); records served ahead of their time; output (O);
+              lines (S5, S6), sending (S), arrival, credits, recycling (R)
+    task      markers counted (M4), late outputs (L), recovered input (P6, P7), the turns of a task (T)
+    verbs     in-flight data, pins (C); markers (M); positions (P2, P8); halts and restarts (P); sums (T12)
+    loop      flush, debloating (F, D), the event loop (E3), the only entry point (E4)
 """
 
 # How one buffer travels.  The work list (TURN t, SEND c) and the event tree (`basics.py`) drive every step.
@@ -43,6 +41,6 @@ Read in this order, each file knowing only those before it (letters are the rule
 #
 # An event for each record was 30 of the 40 ns that a small record cost (commit 1ab2de38).  Records that
 # neither end a buffer nor fill one are therefore served ahead of their time in one step, and taken back if
-# another component looks at the task (`records.py`).  Nothing can be served ahead where each record fills a
+# another component looks at the task (`channels.py`).  Nothing can be served ahead where each record fills a
 # buffer, and where channels come from memory and flushes leave few records per buffer it gains nothing: there
 # `goes_far` says no (docs/performance.md).

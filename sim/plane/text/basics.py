@@ -264,6 +264,18 @@ def report(
     w.g.noted += 1
 
 
+def report_task(w: PlaneState, kind: int, t: int, number: int) -> None:
+    """A notice about a task as a whole.  `number`: of a marker, or -1."""
+    report(w, kind, t, -1, -1, number, -1, 0, 0)
+
+
+def report_safe(w: PlaneState, t: int) -> None:
+    """An interrupted task is between records (E4)."""
+    w.tasks[t].interrupted = 0
+    w.tasks[t].behind = 0
+    report_task(w, NOTE_SAFE, t, -1)
+
+
 def become(w: PlaneState, t: int, state: int) -> None:
     """Enter a state now."""
     enter(w, t, state, w.g.now)

@@ -1,30 +1,296 @@
-"""Output: what may be sent, messages on lines, segments, emission, flush."""
+"""Channels: where records go, segments, output, the wire, arrival and credits."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
+    ANNOUNCED,
+    BLOCKING,
     BROADCAST,
+    BUSY,
     CREDIT,
     DATA,
+    FARTHEST,
+    FETCHED,
+    FLOATING,
     HARD,
+    HASH,
     IDLE,
+    LOOSE,
+    MARKER_SERIES,
+    NEVER,
+    NOTE_ANNOUNCED,
+    NOTE_LEFT,
     OWNED,
+    POLL,
+    PRIORITY,
     READING,
+    REBALANCE,
+    RESCALE,
     RESIZE,
     RESUME,
+    SEGMENT,
     SOFT,
     append_element,
+    append_urgent,
     append_work,
     cancel,
+    draw,
+    enter,
+    fetch,
+    fold_channel,
     free_element,
     is_priority,
+    law,
     new_element,
     record_size,
     remove_after,
+    report,
+    report_task,
     schedule,
+    take_head,
     wake,
+    wake_between_records,
     wake_if,
 )
-from sim.plane.text.records import address, catch_up, copies_of
+
+# ---- One record of a task: where it goes, when it is due, how long its service takes (O5, W1, T11).
+
+
+def copies_of(w: PlaneState, p: int, served: int) -> int:
+    """floor((k+1) f) - floor(k f), k + 1 records served."""
+    part = w.partitions[p]
+    if part.fan_den == 1:
+        return part.fan_num
+    return served * part.fan_num // part.fan_den - (served - 1) * part.fan_num // part.fan_den
+
+
+def address(w: PlaneState, p: int) -> int:
+    """The channel of the next copy, which is made now."""
+    c = route(w, p)
+    count_copy(w, p)
+    return c
+
+
+def count_copy(w: PlaneState, p: int) -> None:
+    """One copy more is made."""
+    part = w.partitions[p]
+    part.copies += 1
+    if part.ship == REBALANCE or part.ship == RESCALE:
+        part.turn += 1
+        if part.turn == part.channels:
+            part.turn = 0
+
+
+def route(w: PlaneState, p: int) -> int:
+    """The channel of the next copy, the first one of a broadcast (O5)."""
+    return route_later(w, p, 0)
+
+
+def route_later(w: PlaneState, p: int, k: int) -> int:
+    """The same, when k copies more are made."""
+    part = w.partitions[p]
+    if part.ship == HASH:
+        u = draw(part.stride, part.offset, part.copies + k)
+        if part.weights_n == 0:
+            return part.first_channel + ((u * part.channels) >> 32)
+        return part.first_channel + w.words[part.weights + ((u * part.weights_n) >> 32)]
+    if part.ship == REBALANCE or part.ship == RESCALE:
+        return part.first_channel + (part.turn + k) % part.channels
+    return part.first_channel
+
+
+def fetch_targets(w: PlaneState, t: int, k: int) -> None:
+    """The channels that a record will be written to, k copies from now, of a job whose channels exceed the cache."""
+    task = w.tasks[t]
+    for p in range(task.first_partition, task.last_partition):
+        fetch(w, route_later(w, p, k))
+
+
+def next_due(w: PlaneState, t: int) -> None:
+    """When record `served` is due (W1), step by step without a division."""
+    task = w.tasks[t]
+    if task.segment == task.last_segment:
+        return
+    words = w.words
+    moved = False
+    while task.segment + SEGMENT < task.last_segment and words[task.segment + SEGMENT] <= task.served:
+        task.segment += SEGMENT
+        moved = True
+    if moved:
+        task.due = words[task.segment + 1]
+        task.due_part = 0
+    else:
+        task.due += words[task.segment + 3]
+        task.due_part += words[task.segment + 4]
+        if task.due_part >= words[task.segment + 2]:
+            task.due_part -= words[task.segment + 2]
+            task.due += 1
+
+
+def consume(w: PlaneState, c: int) -> None:
+    """The next record of a channel, which is taken as a whole, is the reader's."""
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    ch.consumed = ch.record_end
+    ch.records_in += 1
+    gate.records_in += 1
+    ch.record_end += record_size(w, c, gate.size_table, gate.size_n, ch.records_in)
+
+
+def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
+    """How long record `served` takes (T11)."""
+    task = w.tasks[t]
+    ns = law(w, table, n, task.stride, task.offset, task.served)
+    if task.slow_num != task.slow_den:
+        ns = ns * task.slow_num // task.slow_den
+    if ns < 1:
+        ns = 1
+    return ns
+
+
+# ---- Records that a task serves ahead of their time while no other component sees it.  They are taken back before a component looks.
+#
+# A record that lies inside the current buffer and fits inside the open one changes nothing that another task reads.  So
+# when a service begins, such records are served at once, one after the other, and the task's next event is the first
+# one that shows.  Who wants to see or stop the task before that event calls `catch_up`: then the task stands where it
+# does at this moment.
+
+
+def goes_far(w: PlaneState, t: int) -> bool:
+    """Whether it pays to run ahead: where channels come from memory, a few records wait for it less when each is served by itself."""
+    task = w.tasks[t]
+    if w.g.fetches == 0 or task.source > 0:
+        return True
+    if task.current < 0:
+        return False
+    ch = w.channels[task.current]
+    return ch.taken - ch.record_end > FETCHED * (ch.record_end - ch.consumed)
+
+
+def run_ahead(w: PlaneState, t: int, end: int) -> int:
+    """A service that ends at `end` has begun; returns when the task's next event is."""
+    task = w.tasks[t]
+    task.ahead_end = end
+    if task.source > 0:
+        task.ahead_since = task.since
+        task.ahead_busy = task.busy_ns
+        task.ahead_idle = task.idle_ns
+        task.ahead_digest = task.digest
+        task.ahead_due = task.due
+        task.ahead_due_part = task.due_part
+        task.ahead_segment = task.segment
+    return serve_unseen(w, t, end, NEVER)
+
+
+def catch_up(w: PlaneState, t: int) -> None:
+    """A task that is ahead goes back to the beginning of that, and on to this moment."""
+    task = w.tasks[t]
+    if task.ahead == 0:
+        return
+    while task.ahead > 0:
+        take_back(w, t)
+    if task.source > 0:
+        task.since = task.ahead_since
+        task.busy_ns = task.ahead_busy
+        task.idle_ns = task.ahead_idle
+        task.digest = task.ahead_digest
+        task.due = task.ahead_due
+        task.due_part = task.ahead_due_part
+        task.segment = task.ahead_segment
+        task.state = BUSY
+        task.serving = 1
+    schedule(w, t, serve_unseen(w, t, task.ahead_end, w.g.reached))
+    task.ahead = 0
+
+
+def catch_up_all(w: PlaneState) -> None:
+    for t in range(w.g.tasks):
+        catch_up(w, t)
+
+
+def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
+    """Serve on from a service that ends at `end`, up to the first event that shows or whose key is not below `bound`; returns its time."""
+    task = w.tasks[t]
+    while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
+        task.ahead += 1
+        task.served += 1
+        if w.g.fetches == 1:
+            fetch_targets(w, t, FETCHED)
+        if task.source > 0:
+            next_due(w, t)
+            if task.due > end:
+                if task.source != POLL:
+                    enter(w, t, IDLE, end)
+                    if not is_below(w, t, task.due, bound):
+                        task.serving = 0
+                        return task.due
+                    enter(w, t, BUSY, task.due)
+                end = task.due
+            end += service_ns(w, t, task.service_table, task.service_n)
+        else:
+            consume(w, task.current)
+            gate = w.gates[w.channels[task.current].gate]
+            end += service_ns(w, t, gate.service_table, gate.service_n)
+    return end
+
+
+def is_below(w: PlaneState, t: int, time: int, bound: int) -> bool:
+    """Whether the task's event at `time` comes before the key `bound`."""
+    return time < w.g.horizon and ((time << w.g.shift) | t) < bound
+
+
+def has_next(w: PlaneState, t: int) -> bool:
+    """Whether another record follows unseen: of a buffer that it does not end, of a source that is not exhausted."""
+    task = w.tasks[t]
+    if task.source > 0:
+        return task.served + 1 != task.total
+    if task.current < 0:
+        return False
+    ch = w.channels[task.current]
+    return ch.record_end < ch.taken
+
+
+def write_unseen(w: PlaneState, t: int) -> bool:
+    """Write the record in service if that fills no buffer and opens none; it makes one copy at most."""
+    task = w.tasks[t]
+    p = task.first_partition
+    if p == task.last_partition or copies_of(w, p, task.served + 1) == 0:
+        return True
+    c = route(w, p)
+    ch = w.channels[c]
+    end = ch.written + record_size(w, c, w.partitions[p].size_table, w.partitions[p].size_n, ch.records_out)
+    if end >= ch.full_at:
+        return False
+    ch.written = end
+    ch.records_out += 1
+    count_copy(w, p)
+    return True
+
+
+def take_back(w: PlaneState, t: int) -> None:
+    """The record served last is in service again."""
+    task = w.tasks[t]
+    if task.source == 0:
+        gone = w.channels[task.current]
+        gone.record_end = gone.consumed
+        gone.records_in -= 1
+        gate = w.gates[gone.gate]
+        gate.records_in -= 1
+        gone.consumed -= record_size(w, task.current, gate.size_table, gate.size_n, gone.records_in)
+    p = task.first_partition
+    if p < task.last_partition and copies_of(w, p, task.served) == 1:
+        part = w.partitions[p]
+        part.copies -= 1
+        if part.ship == REBALANCE or part.ship == RESCALE:
+            if part.turn == 0:
+                part.turn = part.channels
+            part.turn -= 1
+        c = route(w, p)
+        ch = w.channels[c]
+        ch.records_out -= 1
+        ch.written -= record_size(w, c, part.size_table, part.size_n, ch.records_out)
+    task.served -= 1
+    task.ahead -= 1
+
 
 # ---- What may be sent (S1) and what may be polled (R4): the two lists through which a channel asks for attention.
 
@@ -499,3 +765,282 @@ def go_on_writing(w: PlaneState, t: int) -> bool:
     if w.g.timeout == 0:
         flush_touched(w, t)
     return True
+
+
+# ---- The receiver's side of a channel: arrival, credits, recycling (R1-R5).
+
+
+def arrive(w: PlaneState, e: int) -> None:
+    """An element reaches the reader of a remote channel."""
+    element = w.elements[e]
+    c = element.channel
+    if element.kind == DATA:
+        ch = w.channels[c]
+        if w.g.digests == 1:
+            fold_channel(w, c, element.end, element.end - ch.arrived)
+        ch.arrived = element.end
+        if ch.fl_free > 0:
+            ch.fl_free -= 1
+            element.traits = 1
+        else:
+            ch.ex_free -= 1
+            element.traits = 0
+        ch.received_buffers += 1
+        append_received(w, c, e)
+    else:
+        deliver_marker(w, c, e)
+    require(w, c, element.backlog)
+
+
+def deliver_marker(w: PlaneState, c: int, e: int) -> None:
+    """R5, on any channel; an ordinary marker only comes here on a remote one."""
+    element = w.elements[e]
+    note_mark(w, c, element.kind, element.number)
+    ch = w.channels[c]
+    t = ch.reader
+    prioritised = element.kind == MARKER_SERIES and element.number == w.tasks[t].prioritised
+    if prioritised or (element.traits & PRIORITY) != 0:
+        catch_up(w, t)
+        append_urgent(w, t, e)
+        wake_between_records(w, t)
+    else:
+        gate = w.gates[ch.gate]
+        if (element.traits & ANNOUNCED) != 0 and element.number > gate.announced:
+            gate.announced = element.number
+            report(w, NOTE_ANNOUNCED, t, gate.place, -1, element.number, -1, 0, 0)
+        append_received(w, c, e)
+
+
+def note_mark(w: PlaneState, c: int, series: int, number: int) -> None:
+    """The marker is noted (R5); a capture that awaited it is complete on this channel (C2)."""
+    ch = w.channels[c]
+    if series == MARKER_SERIES and number >= ch.mark:
+        ch.mark = number
+        ch.mark_at = ch.arrived
+        if ch.capturing == number:
+            finish_capture(w, c)
+
+
+def finish_capture(w: PlaneState, c: int) -> None:
+    ch = w.channels[c]
+    ch.capturing = 0
+    ch.cap_in = ch.mark_at - ch.captured_from
+    ch.in_to = ch.mark_at
+
+
+def append_received(w: PlaneState, c: int, e: int) -> None:
+    """At the end of the receive queue (R4)."""
+    ch = w.channels[c]
+    w.elements[e].next = -1
+    if ch.first < 0:
+        ch.first = e
+    else:
+        w.elements[ch.last].next = e
+    ch.last = e
+    ch.received += 1
+    make_ready(w, c)
+
+
+def require(w: PlaneState, c: int, backlog: int) -> None:
+    """As many buffers as the sender's backlog asks for, or a place in the list of listeners (R2)."""
+    g = w.g
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    ch.required = backlog + g.exclusive
+    gained = 0
+    while ch.ex_free + ch.fl_free < ch.required and ch.waiting == 0:
+        if gate.idle > 0:
+            gate.idle -= 1
+            ch.fl_free += 1
+            gained += 1
+        else:
+            listen(w, c)
+    if gained > 0:
+        tell_sender(w, c, CREDIT, gained)
+
+
+def listen(w: PlaneState, c: int) -> None:
+    """At the end of the gate's listeners."""
+    ch = w.channels[c]
+    gate = w.gates[ch.gate]
+    ch.waiting = 1
+    ch.next_listener = -1
+    if gate.listener_head < 0:
+        gate.listener_head = c
+    else:
+        w.channels[gate.listener_tail].next_listener = c
+    gate.listener_tail = c
+
+
+def recycle_current(w: PlaneState, c: int) -> None:
+    """The reader is through with the channel's current buffer (T7, T8)."""
+    ch = w.channels[c]
+    how = ch.current
+    ch.current = 0
+    if ch.local == 1:
+        if (how & OWNED) != 0:
+            retire(w, c, ch.taken)
+    elif (how & LOOSE) != 0:  # recovered input (P6)
+        return
+    elif ch.taken <= ch.in_to and ch.in_from < ch.taken:  # pinned (C4); most often `in_from` is not read
+        if (how & FLOATING) != 0:
+            ch.owed_floating += 1
+        else:
+            ch.owed_exclusive += 1
+    elif (how & FLOATING) != 0:
+        recycle_floating(w, ch.gate)
+    else:
+        recycle_exclusive(w, c)
+
+
+def recycle_exclusive(w: PlaneState, c: int) -> None:
+    """R3."""
+    ch = w.channels[c]
+    ch.ex_free += 1
+    if ch.ex_free + ch.fl_free > ch.required and ch.fl_free > 0:
+        ch.fl_free -= 1
+        recycle_floating(w, ch.gate)
+    else:
+        tell_sender(w, c, CREDIT, 1)
+
+
+def recycle_floating(w: PlaneState, i: int) -> None:
+    """A floating buffer goes back to the gate: to the first listener that still needs it, or it is idle (R3)."""
+    gate = w.gates[i]
+    while gate.listener_head >= 0:
+        c = gate.listener_head
+        ch = w.channels[c]
+        gate.listener_head = ch.next_listener
+        if gate.listener_head < 0:
+            gate.listener_tail = -1
+        ch.waiting = 0
+        if ch.ex_free + ch.fl_free < ch.required:
+            ch.fl_free += 1
+            if ch.ex_free + ch.fl_free < ch.required:
+                listen(w, c)
+            tell_sender(w, c, CREDIT, 1)
+            return
+    gate.idle += 1
+
+
+# ---- From the sender's queue to the wire, or, on a local channel, to the reader's attention (S2-S5, S7).
+
+
+def send(w: PlaneState, c: int) -> None:
+    """SEND c."""
+    ch = w.channels[c]
+    ch.listed = 0
+    if not sendable(w, c):
+        return
+    if ch.local == 1:
+        send_local(w, c)
+        return
+    before = ch.sent
+    e = ch.head
+    if w.elements[e].kind == DATA:
+        ch.credit -= 1
+        e = send_data(w, c, e)
+    else:
+        send_marker(w, c, e)
+    w.elements[e].backlog = backlog(w, c)
+    transmit(w, e, ch.sent - before)
+    offer(w, c)
+
+
+def send_data(w: PlaneState, c: int, head: int) -> int:
+    """The head, or a slice of it while it is open, leaves the queue; returns what travels."""
+    ch = w.channels[c]
+    w.partitions[ch.partition].buffers_out += 1
+    e = head
+    before = ch.sent
+    if head == ch.tail and ch.full_at > 0:
+        e = new_element(w, c, DATA)
+        w.elements[e].end = ch.written
+        ch.sent = ch.written
+        ch.flush = 0
+    else:
+        take_head(w, c)
+        ch.buffers -= 1
+        ch.sent = w.elements[head].end
+        retire(w, c, ch.sent)
+    if w.g.digests == 1:
+        fold_channel(w, c, ch.sent, ch.sent - before)
+    return e
+
+
+def send_marker(w: PlaneState, c: int, e: int) -> None:
+    """A marker leaves the queue: a blocking one closes the door behind it, a watched one is missed."""
+    ch = w.channels[c]
+    take_head(w, c)
+    element = w.elements[e]
+    if (element.traits & BLOCKING) != 0:
+        ch.blocked = 1
+    if (element.traits & ANNOUNCED) != 0:
+        miss(w, ch.writer, element.number)
+
+
+def miss(w: PlaneState, t: int, number: int) -> None:
+    """One watched marker less; LEFT with the last of its number (S7)."""
+    task = w.tasks[t]
+    before = -1
+    e = task.watches
+    while e >= 0 and w.elements[e].number != number:
+        before = e
+        e = w.elements[e].next
+    if e < 0:
+        return
+    watch = w.elements[e]
+    watch.backlog -= 1
+    if watch.backlog == 0:
+        if before < 0:
+            task.watches = watch.next
+        else:
+            w.elements[before].next = watch.next
+        free_element(w, e)
+        w.g.markers -= 1
+        report_task(w, NOTE_LEFT, t, number)
+
+
+def backlog(w: PlaneState, c: int) -> int:
+    """S3: the data left behind, without an open buffer that is not to be flushed."""
+    ch = w.channels[c]
+    if ch.blocked == 1:
+        return 0
+    n = ch.buffers
+    if ch.full_at > 0 and ch.flush == 0:
+        n -= 1
+    return n
+
+
+def transmit(w: PlaneState, e: int, length: int) -> None:
+    """S5."""
+    g = w.g
+    if g.nic_num > 0:
+        i = w.tasks[w.channels[w.elements[e].channel].writer].line
+        line = w.lines[i]
+        if line.free_at < g.now:
+            line.free_at = g.now
+        line.free_at += (length * g.nic_den + g.nic_num - 1) // g.nic_num
+        put_on_line(w, i, e, line.free_at + g.latency)
+    elif g.latency > 0:
+        put_on_line(w, 1, e, g.now + g.latency)
+    else:
+        arrive(w, e)
+
+
+def forward_line_event(w: PlaneState, i: int) -> None:
+    arrive(w, take_off_line(w, i))
+
+
+def send_local(w: PlaneState, c: int) -> None:
+    """A priority marker is delivered; anything else waits for its reader (S4)."""
+    ch = w.channels[c]
+    e = ch.head
+    if is_priority(w, e):
+        send_marker(w, c, e)
+        deliver_marker(w, c, e)
+        if ch.ready == 1 and not pollable(w, c):
+            withdraw(w, c)
+        offer(w, c)
+    else:
+        make_ready(w, c)

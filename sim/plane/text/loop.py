@@ -45,11 +45,16 @@ from sim.plane.text.basics import (
     wake,
     wake_between_records,
 )
-from sim.plane.text.channels import flush, reverse_line_event, tell_sender
-from sim.plane.text.late import end_firing, release_late_outputs, report_written, wait_for_late
-from sim.plane.text.records import catch_up, catch_up_all
-from sim.plane.text.task import end_service, turn
-from sim.plane.text.transfer import forward_line_event, send
+from sim.plane.text.channels import (
+    catch_up,
+    catch_up_all,
+    flush,
+    forward_line_event,
+    reverse_line_event,
+    send,
+    tell_sender,
+)
+from sim.plane.text.task import end_firing, end_service, release_late_outputs, report_written, turn, wait_for_late
 from sim.plane.text.verbs import (
     bare_position,
     capture,

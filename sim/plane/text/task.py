@@ -1,47 +1,374 @@
-"""A task: recovered input, its turns."""
+"""Tasks: markers counted, outputs that wait, the turns of a thread."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
+    BITS,
+    BLOCKING,
     BUSY,
+    COUNT_HEAD,
+    COUNTS,
     DATA,
+    FINAL,
+    FIRING,
     FLOATING,
     HARD,
     IDLE,
     LOCK,
     LOOSE,
+    NOTE_ARRIVED,
     NOTE_EXHAUSTED,
+    NOTE_NONE_LATE,
     NOTE_RECOVERED,
-    NOTE_SAFE,
+    NOTE_WRITTEN,
+    ONE_BY_ONE,
     OWNED,
     POLL,
     READING,
     RESUME,
     SOFT,
+    TIMED,
     append_turn,
     become,
     draw,
     fold_channel,
     free_element,
+    free_marker,
+    law,
     report,
+    report_safe,
+    report_task,
     schedule,
     take_head,
+    wake_between_records,
 )
 from sim.plane.text.channels import (
     append_gate,
     append_ready,
     available,
+    catch_up,
+    consume,
     emit,
+    fetch_targets,
     flush_touched,
     go_on_writing,
+    goes_far,
+    next_due,
+    note_mark,
     pollable,
+    recycle_current,
     remove_gate,
     remove_ready,
+    resume_sender,
+    run_ahead,
+    send_marker,
+    service_ns,
     tell_sender,
 )
-from sim.plane.text.counting import process_marker
-from sim.plane.text.late import become_late, expect_late, go_on_waiting, write_late
-from sim.plane.text.records import catch_up, consume, fetch_targets, goes_far, next_due, run_ahead, service_ns
-from sim.plane.text.transfer import note_mark, recycle_current, send_marker
+
+# ---- Markers that a task has processed are counted per gate and number (M4).
+
+
+def process_marker(w: PlaneState, c: int, e: int) -> None:
+    """A marker of channel c has reached the task."""
+    element = w.elements[e]
+    series = element.kind
+    number = element.number
+    traits = element.traits
+    free_marker(w, e)
+    ch = w.channels[c]
+    if (traits & BLOCKING) != 0:
+        ch.held_back = 1
+    if number <= w.words[w.gates[ch.gate].settled + series]:
+        if (traits & BLOCKING) != 0:  # but not what an earlier marker holds back
+            resume_sender(w, c)
+        return
+    if (traits & FINAL) != 0:
+        close_channel(w, c)
+    count_marker(w, c, series, number)
+    if (traits & FINAL) != 0:
+        count_closed(w, c)
+
+
+def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
+    """The marker into the count of its number, a new one if need be; reported by itself in the upper series."""
+    words = w.words
+    gate = w.gates[w.channels[c].gate]
+    if series >= ONE_BY_ONE:
+        closed = 0
+        if gate.closed == gate.channels:
+            closed = 1
+        report(w, NOTE_ARRIVED, gate.task, gate.place, series, number, c, 1, closed)
+        return
+    first = 0
+    at = find_count(w, w.channels[c].gate, series, number)
+    if at < 0:
+        first = 1
+        at = open_count(w, w.channels[c].gate, series, number)
+    add_to_count(w, at, w.channels[c].place)
+    last = 0
+    if words[at + 2] == gate.channels:
+        last = 1
+        drop_count(w, w.channels[c].gate, at)
+    if first == 1 or last == 1:
+        report(w, NOTE_ARRIVED, gate.task, gate.place, series, number, c, first, last)
+
+
+def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
+    """Where in `words` the open count stands; -1: there is none."""
+    gate = w.gates[i]
+    for k in range(gate.open_counts):
+        at = gate.counts + k * gate.count_words
+        if w.words[at] == series and w.words[at + 1] == number:
+            return at
+    return -1
+
+
+def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
+    """A new count begins with the closed channels; the oldest makes room and is obsolete from now on."""
+    words = w.words
+    gate = w.gates[i]
+    if gate.open_counts == COUNTS:
+        words[gate.settled + words[gate.counts]] = words[gate.counts + 1]
+        drop_count(w, i, gate.counts)
+    at = gate.counts + gate.open_counts * gate.count_words
+    gate.open_counts += 1
+    words[at] = series
+    words[at + 1] = number
+    words[at + 2] = gate.closed
+    for k in range(gate.count_words - COUNT_HEAD):
+        words[at + COUNT_HEAD + k] = words[gate.closed_bits + k]
+    return at
+
+
+def drop_count(w: PlaneState, i: int, at: int) -> None:
+    """The younger ones move up."""
+    words = w.words
+    gate = w.gates[i]
+    gate.open_counts -= 1
+    end = gate.counts + gate.open_counts * gate.count_words
+    while at < end:
+        words[at] = words[at + gate.count_words]
+        at += 1
+
+
+def add_to_count(w: PlaneState, at: int, place: int) -> bool:
+    """A channel counts once; True if it had not been counted."""
+    i = at + COUNT_HEAD + place // BITS
+    bit = 1 << (place % BITS)
+    if (w.words[i] & bit) != 0:
+        return False
+    w.words[i] |= bit
+    w.words[at + 2] += 1
+    return True
+
+
+def close_channel(w: PlaneState, c: int) -> None:
+    """Nothing follows a FINAL marker: the channel counts for every later number."""
+    gate = w.gates[w.channels[c].gate]
+    place = w.channels[c].place
+    i = gate.closed_bits + place // BITS
+    bit = 1 << (place % BITS)
+    if (w.words[i] & bit) == 0:
+        w.words[i] |= bit
+        gate.closed += 1
+
+
+def count_closed(w: PlaneState, c: int) -> None:
+    """The closed channel into every open count; those it completes are reported, oldest first."""
+    words = w.words
+    i = w.channels[c].gate
+    gate = w.gates[i]
+    k = 0
+    while k < gate.open_counts:
+        at = gate.counts + k * gate.count_words
+        if add_to_count(w, at, w.channels[c].place) and words[at + 2] == gate.channels:
+            series = words[at]
+            number = words[at + 1]
+            drop_count(w, i, at)
+            report(w, NOTE_ARRIVED, gate.task, gate.place, series, number, c, 0, 1)
+        else:
+            k += 1
+
+
+def settle_gate(w: PlaneState, i: int, series: int, number: int) -> None:
+    """Numbers up to this one are obsolete on the gate (M5)."""
+    words = w.words
+    gate = w.gates[i]
+    words[gate.settled + series] = number
+    k = 0
+    while k < gate.open_counts:
+        at = gate.counts + k * gate.count_words
+        if words[at] == series and words[at + 1] <= number:
+            drop_count(w, i, at)
+        else:
+            k += 1
+
+
+# ---- Outputs that leave after the service of their record (L1-L9).
+
+
+def become_late(w: PlaneState, t: int) -> None:
+    """The record just served waits, in hand if there is no room (L1, L2)."""
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        if task.late == task.lag_capacity:
+            task.in_hand = 1
+        else:
+            set_ready(w, t, task.served - 1)
+    task.late += 1
+
+
+def set_ready(w: PlaneState, t: int, k: int) -> None:
+    """When record k, behind `late` others, is ready (L2)."""
+    task = w.tasks[t]
+    ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
+    if ready < task.lag_last:
+        ready = task.lag_last
+    task.lag_last = ready
+    i = task.lag_first + task.late
+    if i >= task.lag_capacity:
+        i -= task.lag_capacity
+    w.words[task.lag_ring + i] = ready
+
+
+def write_late(w: PlaneState, t: int) -> bool:
+    """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
+    task = w.tasks[t]
+    while True:
+        while task.in_hand > 0 and task.late - task.in_hand < task.lag_capacity:
+            in_hand = task.in_hand
+            task.late -= in_hand
+            set_ready(w, t, task.served - in_hand)
+            task.late += in_hand
+            task.in_hand = in_hand - 1
+        if task.late == 0 or not first_ready(w, t):
+            break
+        if task.yields == 1 and yields_now(w, t):
+            return False
+        if task.firing_ns > 0 and begin_firing(w, t):
+            return False
+        if task.lag == TIMED:
+            task.lag_first += 1
+            if task.lag_first == task.lag_capacity:
+                task.lag_first = 0
+        task.late -= 1
+        if not go_on_writing(w, t):
+            become(w, t, HARD)
+            return False
+    if task.in_hand > 0:
+        become(w, t, BUSY)
+        schedule(w, t, w.words[task.lag_ring + task.lag_first])
+        return False
+    return True
+
+
+def begin_firing(w: PlaneState, t: int) -> bool:
+    """L7: the thread works for the outputs of the first late record; False: it has none."""
+    task = w.tasks[t]
+    k = task.served - task.late
+    outputs = (k + 1) * task.fired_num // task.fired_den - k * task.fired_num // task.fired_den
+    if outputs == 0:
+        return False
+    ns = outputs * task.firing_ns
+    if task.slow_num != task.slow_den:
+        ns = ns * task.slow_num // task.slow_den
+    if ns < 1:
+        ns = 1
+    become(w, t, BUSY)
+    task.serving = FIRING
+    schedule(w, t, w.g.now + ns)
+    return True
+
+
+def end_firing(w: PlaneState, t: int) -> None:
+    """L7; the turn that follows is the caller's."""
+    task = w.tasks[t]
+    task.serving = 0
+    task.late -= 1
+    if not go_on_writing(w, t):
+        become(w, t, HARD)
+
+
+def yields_now(w: PlaneState, t: int) -> bool:
+    """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
+    task = w.tasks[t]
+    if task.interrupted == 1:
+        report_safe(w, t)
+    while w.g.noted == 0 and task.urgent_head >= 0 and (task.waits_for_late & 1) == 0:
+        e = task.urgent_head
+        task.urgent_head = w.elements[e].next
+        process_marker(w, w.elements[e].channel, e)
+    if w.g.noted > 0:
+        append_turn(w, t)
+        return True
+    return False
+
+
+def first_ready(w: PlaneState, t: int) -> bool:
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        return w.words[task.lag_ring + task.lag_first] <= w.g.now
+    return task.served - task.late < task.released_until
+
+
+def expect_late(w: PlaneState, t: int) -> None:
+    """L4."""
+    task = w.tasks[t]
+    if task.lag == TIMED and task.serving == 0 and (task.state == IDLE or task.state == SOFT):
+        schedule(w, t, w.words[task.lag_ring + task.lag_first])
+
+
+def release_late_outputs(w: PlaneState, t: int, until: int) -> None:
+    """L5."""
+    task = w.tasks[t]
+    if until > task.released_until:
+        task.released_until = until
+    wake_between_records(w, t)
+
+
+def wait_for_late(w: PlaneState, t: int) -> None:
+    """L6."""
+    task = w.tasks[t]
+    if (task.waits_for_late & 1) == 0:
+        task.waits_for_late += 1
+    wake_between_records(w, t)
+
+
+def report_written(w: PlaneState, t: int) -> None:
+    """L9."""
+    task = w.tasks[t]
+    if task.waits_for_late < 2:
+        task.waits_for_late += 2
+    wake_between_records(w, t)
+
+
+def go_on_waiting(w: PlaneState, t: int) -> None:
+    """What was let go is written (L9); mails and nothing else before the last late output is (L6)."""
+    task = w.tasks[t]
+    if task.waits_for_late >= 2:
+        task.waits_for_late -= 2
+        report_task(w, NOTE_WRITTEN, t, -1)
+    elif task.interrupted == 1:
+        report_safe(w, t)
+    elif task.late > 0:
+        become(w, t, IDLE)
+    else:
+        task.waits_for_late = 0
+        report_task(w, NOTE_NONE_LATE, t, -1)
+
+
+def be_late_again(w: PlaneState, t: int) -> None:
+    """L5: the task was started with late records."""
+    task = w.tasks[t]
+    if task.lag == TIMED:
+        n = task.late
+        task.late = 0
+        while task.late < n and task.late < task.lag_capacity:
+            set_ready(w, t, task.served - n + task.late)
+            task.late += 1
+        task.in_hand = n - task.late
+        task.late = n
+
 
 # ---- A task that was started anew reads its recovered input, then requests its partitions (P6, P7).
 
@@ -76,7 +403,7 @@ def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
         if w.gates[i].shut == 1:
             return False
     task.recovering = 0
-    report(w, NOTE_RECOVERED, t, -1, -1, -1, -1, 0, 0)
+    report_task(w, NOTE_RECOVERED, t, -1)
     return True
 
 
@@ -117,8 +444,7 @@ def run(w: PlaneState, t: int) -> None:
         if task.behind == 1:
             task.behind = 0
         elif task.interrupted == 1 and (task.passed_over == 0 or not has_due(w, t)):
-            task.interrupted = 0
-            report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
+            report_safe(w, t)
             return
         while task.urgent_head >= 0:
             e = task.urgent_head
@@ -147,7 +473,7 @@ def read_source(w: PlaneState, t: int) -> None:
     elif task.served == task.total:
         if task.exhausted == 0:
             task.exhausted = 1
-            report(w, NOTE_EXHAUSTED, t, -1, -1, -1, -1, 0, 0)
+            report_task(w, NOTE_EXHAUSTED, t, -1)
         else:
             become(w, t, IDLE)
     elif task.due <= w.g.now:

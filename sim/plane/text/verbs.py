@@ -33,24 +33,25 @@ from sim.plane.text.basics import (
     new_marker,
     record_size,
     remove_after,
-    report,
+    report_task,
     wake_between_records,
 )
 from sim.plane.text.channels import (
     append_ready,
     close,
     count_shared,
+    finish_capture,
     give_back,
     offer,
     pollable,
     put_on_line,
+    recycle_exclusive,
+    recycle_floating,
     resume_sender,
     touch,
     withdraw,
 )
-from sim.plane.text.counting import settle_gate
-from sim.plane.text.late import be_late_again
-from sim.plane.text.transfer import finish_capture, recycle_exclusive, recycle_floating
+from sim.plane.text.task import be_late_again, settle_gate
 
 # ---- In-flight data: what a capture counts and what it pins (C1-C5).
 
@@ -173,7 +174,7 @@ def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: 
         if sent > 0:
             watch(w, t, number, sent)
         else:
-            report(w, NOTE_LEFT, t, -1, -1, number, -1, 0, 0)
+            report_task(w, NOTE_LEFT, t, number)
     return captured
 
 

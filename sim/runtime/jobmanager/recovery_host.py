@@ -81,14 +81,17 @@ class RecoveryHost:
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
         """Let running tasks fail with an exception, which is reported to the JobManager."""
-        finished, failed_ns = self.job_end.finished, self.env.now
-        failing = [task for task in tasks if not self.tasks[task].stopped and task not in finished]
+        failed_ns, failing = self.env.now, self._running(tasks)
         if not failing:
             return
         for task in failing:
             self._note(Happening.TASK_FAILED, task=task, detail=reason)
         self.stop(failing)
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
+
+    def _running(self, tasks: Iterable[int]) -> list[int]:
+        """Return those of the tasks that have neither stopped nor finished."""
+        return [task for task in tasks if not self.tasks[task].stopped and task not in self.job_end.finished]
 
     def lose_host(self, number: int, how: TaskManagerLost) -> None:
         """Lose a task manager.  Its finished tasks are not restarted (Execution#fail), unless they are waiting for deployment."""
@@ -147,8 +150,7 @@ class RecoveryHost:
 
     def fail_job(self, reason: str, task: int | None) -> None:
         """Fail the job, or the task that declined, because of too many failed checkpoints."""
-        all_tasks = range(len(self.context.layout.vertex))
-        self.report(all_tasks if task is None else [task], "checkpoints", reason, self.env.now)
+        self.report(self.context.tasks if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """Report a failure to the recovery machine."""
@@ -178,11 +180,7 @@ class RecoveryHost:
     def _miss_heartbeat(self, absence: simpy.Event) -> None:
         """Fail all tasks because heartbeats of the JobMaster are missing (TaskExecutor#disconnectJobManagerConnection)."""
         if self.elected is absence:
-            running = [
-                task
-                for task in range(len(self.tasks))
-                if not self.tasks[task].stopped and task not in self.job_end.finished
-            ]
+            running = self._running(self.context.tasks)
             for task in running:
                 self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
             self.stop(running)

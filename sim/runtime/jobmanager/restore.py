@@ -154,11 +154,8 @@ class Restore:
 
     def _start_ns(self, task: int, part: TaskSnapshot, fresh: bool) -> int:
         """Return the time from the deployment of a task until it reads its part of the checkpoint."""
-        restart, vertex = (
-            self.context.scenario.restart,
-            self.context.scenario.job.vertices[self.context.layout.vertex[task]],
-        )
-        reads = part.checkpoint > 0 and vertex.state is not None
+        restart = self.context.scenario.restart
+        reads = part.checkpoint > 0 and self.context.vertex(task).state is not None
         return (restart.fresh_start_ns if fresh else 0) + (restart.state_start_ns if reads else 0)
 
     def _part(self, task: int) -> TaskSnapshot:
@@ -167,12 +164,11 @@ class Restore:
 
     def _union(self, task: int) -> tuple[StateSnapshot, ...]:
         """Return the union list state of all subtasks of the vertex (StateAssignmentOperation#reDistributePartitionableStates)."""
-        vertex = self.context.layout.vertex[task]
-        if self.context.scenario.job.vertices[vertex].union_state is None:
+        vertex = self.context.vertex(task)
+        if vertex.union_state is None:
             return ()
-        first = self.context.layout.first_task[vertex]
-        tasks = range(first, first + self.context.scenario.job.vertices[vertex].parallelism)
-        return self.cluster.contents.union_of(self.checkpoint, tasks)
+        first = self.context.layout.first_task[self.context.layout.vertex[task]]
+        return self.cluster.contents.union_of(self.checkpoint, range(first, first + vertex.parallelism))
 
     def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
         """Process: download output channel state, keyed and operator state, input channel state; then release the thread."""

@@ -79,17 +79,12 @@ class PaceMonitor(InvariantMonitor):
 
 def _histories(context: Context) -> Iterator[tuple[int, int]]:
     """(source task, records that it reads as a backlog)"""
-    vertices = context.scenario.job.vertices
-    for task, (vertex, subtask) in enumerate(zip(context.layout.vertex, context.layout.subtask, strict=True)):
-        source = vertices[vertex].source
-        if (
-            source is not None
-            and source.backlog is not None
-            and source.backlog.records
-            and subtask < vertices[vertex].emitting
-        ):
-            total = vertices[vertex].total(subtask)
-            yield task, source.backlog.records if total is None else min(source.backlog.records, total)
+    for task, subtask in enumerate(context.layout.subtask):
+        vertex = context.vertex(task)
+        backlog = None if vertex.source is None else vertex.source.backlog
+        if backlog is not None and backlog.records and subtask < vertex.emitting:
+            total = vertex.total(subtask)
+            yield task, backlog.records if total is None else min(backlog.records, total)
 
 
 # ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains.
@@ -188,7 +183,7 @@ class RestartMonitor(InvariantMonitor):
         if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
-        tasks = len(layout.vertex)
+        tasks = len(context.tasks)
         region_of = (
             [0] * tasks if options.restarts_all else recovery.pipelined_regions(tasks, layout.writer, layout.reader)
         )
@@ -215,7 +210,7 @@ class RestartMonitor(InvariantMonitor):
 
     def _served(self) -> list[int]:
         """Counts that no restart touches."""
-        return [self.context.plane.counted(task).served for task in range(len(self.context.layout.vertex))]
+        return [self.context.plane.counted(task).served for task in self.context.tasks]
 
     def _strategy(self) -> Allowance:
         options = self.context.scenario.restart

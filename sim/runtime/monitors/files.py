@@ -7,10 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from sim.invariants import state as invariants_state
 from sim.invariants.files import OwnedFile, broken_snapshots, garbage, longest_deletion_ns
-from sim.invariants.state import InFlight, RestoredState
-from sim.invariants.violation import Violation
+from sim.invariants.state import (
+    COMPLETE_BASE,
+    IN_FLIGHT,
+    IN_FULL,
+    METADATA_FIRST,
+    READ_BACK,
+    SELF_CONTAINED,
+    UNCLAIMED,
+    RestoredState,
+    of_stored_checkpoint,
+)
+from sim.invariants.violation import Violation, number_of
 from sim.model.faults import JobManagerDown, StorageOutage
 from sim.plane.interface import bytes_in_flight
 from sim.results.journal import Happening
@@ -18,6 +27,7 @@ from sim.results.tables import CheckpointStats
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 from sim.storage.ledger import FileId, StoredFile
+from sim.storage.state_files import Handle
 
 # ---- When files were being deleted: Flink triggers no checkpoint while it cleans up too many.
 
@@ -50,10 +60,9 @@ class FileMonitor(InvariantMonitor):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         for part in self.contents.checkpoints.get(checkpoint, {}).values():
-            for snapshot, _ in part.parts:
-                for handle in snapshot.all_handles:
-                    if handle.file is not None:
-                        self._last[handle.file] = checkpoint
+            for handle in _handles(part):
+                if handle.file is not None:
+                    self._last[handle.file] = checkpoint
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         yield from broken_snapshots(end.kept, self.now_ns)
@@ -148,7 +157,7 @@ class StoredStateMonitor(InvariantMonitor):
         found = Counter[int]()
         if not self.context.scenario.checkpoint.recover_output_on_downstream:
             for task, part in parts.items():
-                found[self.context.layout.vertex[task]] += _in_flight_bytes(part) - part.inlined_bytes
+                found[self.context.layout.vertex[task]] += bytes_in_flight(part.position) - part.inlined_bytes
         return found
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
@@ -156,9 +165,10 @@ class StoredStateMonitor(InvariantMonitor):
         if self._has_changelog(task):
             return
         files, stats = self.context.storage.files, self.context.stats
+        who = self.formatter.task(task)
         if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
-            self.report_once(
-                [invariants_state.shared_files_in_savepoint(checkpoint, self.now_ns, task, common, self.formatter)]
+            self._report(
+                SELF_CONTAINED, checkpoint, f"{who} has {number_of(common, 'file')} in it that checkpoints share"
             )
         for handle in snapshot.keyed.reused:
             if handle.file is None or handle.file < self._first_own:
@@ -166,10 +176,9 @@ class StoredStateMonitor(InvariantMonitor):
             name = files[FileId(handle.file)].name
             base = int(name[3]) if name[0] == "keyed" else -1
             if base in stats and stats[base].status != "COMPLETED":
-                found = invariants_state.missing_base_file(
-                    checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.formatter
-                )
-                self.report_once([found])
+                status = stats[base].status.lower().replace("_", " ")
+                fact = f"{who} refers to {handle.name} of checkpoint {base}, which is {status}"
+                self._report(COMPLETE_BASE, checkpoint, fact)
                 return
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -179,9 +188,11 @@ class StoredStateMonitor(InvariantMonitor):
             if part.checkpoint == checkpoint
         ]
         if not self._has_metadata(checkpoint):
-            self.report_once([invariants_state.without_metadata(checkpoint, self.now_ns, self.formatter)])
-        self.report_once(self._short_files(checkpoint, parts))
-        self.report_once(self._in_no_file(checkpoint, parts))
+            self._report(METADATA_FIRST, checkpoint, "it is complete, and its metadata is no file yet")
+        if (fact := self._truncated_file(part for _, part in parts)) is not None:
+            self._report(IN_FULL, checkpoint, fact)
+        if (fact := self._missing_in_flight(parts)) is not None:
+            self._report(IN_FLIGHT, checkpoint, fact)
         if (
             self._not_claimed
             and not self.context.stats[checkpoint].savepoint_format
@@ -191,13 +202,7 @@ class StoredStateMonitor(InvariantMonitor):
                 self._not_claimed
             )
             if named:
-                self.report_once(
-                    [
-                        invariants_state.unclaimed_files_used(
-                            checkpoint, self.now_ns, len(named), "named", self.formatter
-                        )
-                    ]
-                )
+                self._report(UNCLAIMED, checkpoint, _not_claimed(len(named), "named"))
         if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
             self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
 
@@ -217,34 +222,26 @@ class StoredStateMonitor(InvariantMonitor):
             row = self.context.journal.last(Happening.TASK_RESTORED)
             size_bytes = sum(piece.size_bytes for piece in own)
             if row.number < size_bytes:
-                what = f"the state of {self.formatter.task(task)}"
-                self.report_once(
-                    [
-                        invariants_state.restored_bytes_missing(
-                            checkpoint, self.now_ns, what, size_bytes, row.number, self.formatter
-                        )
-                    ]
-                )
+                fact = _too_few_read(row.number, f"the state of {self.formatter.task(task)}", size_bytes)
+                self._report(READ_BACK, checkpoint, fact)
         for reading in self._readings:
             reading.left.discard(task)
             if not reading.left and (read_bytes := self._read_bytes - reading.before_bytes) < reading.in_flight_bytes:
-                what, size_bytes = "in-flight data", reading.in_flight_bytes
-                self.report_once(
-                    [
-                        invariants_state.restored_bytes_missing(
-                            reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.formatter
-                        )
-                    ]
-                )
+                fact = _too_few_read(read_bytes, "in-flight data", reading.in_flight_bytes)
+                self._report(READ_BACK, reading.checkpoint, fact)
         self._readings = [reading for reading in self._readings if reading.left]
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         files = self.context.storage.files
         gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
         if gone:
-            yield invariants_state.unclaimed_files_used(
-                self.context.begun_from, self.now_ns, len(gone), "deleted", self.formatter
-            )
+            fact = _not_claimed(len(gone), "deleted")
+            yield of_stored_checkpoint(UNCLAIMED, self.context.begun_from, self.now_ns, fact, self.formatter)
+
+    def _report(self, law: str, checkpoint: int, fact: str) -> None:
+        """Report the first violation of each invariant."""
+        if self.is_first(law):
+            self.found.append(of_stored_checkpoint(law, checkpoint, self.now_ns, fact, self.formatter))
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
         """In-flight data that these tasks read in files; those of a vertex that is rescaled all that its former tasks stored."""
@@ -256,7 +253,7 @@ class StoredStateMonitor(InvariantMonitor):
             if tasks == vertices[vertex].parallelism and vertex in self._dealt_bytes
         }
         others = [part for task, part in parts.items() if plan.vertex[task] not in complete]
-        in_files = sum(_in_flight_bytes(part) - part.inlined_bytes for part in others)
+        in_files = sum(bytes_in_flight(part.position) - part.inlined_bytes for part in others)
         in_files -= self._cut_bytes([part for part in others if part.read_bytes is not None])
         return in_files + sum(self._dealt_bytes[vertex] for vertex in complete)
 
@@ -283,7 +280,7 @@ class StoredStateMonitor(InvariantMonitor):
 
     def _has_changelog(self, task: int) -> bool:
         """Flink does not support a changelog without a claim."""
-        state = self.context.scenario.job.vertices[self.context.layout.vertex[task]].state
+        state = self.context.vertex(task).state
         return state is not None and state.changelog is not None
 
     def _has_metadata(self, checkpoint: int) -> bool:
@@ -297,33 +294,44 @@ class StoredStateMonitor(InvariantMonitor):
                 return False
         return False
 
-    def _short_files(self, checkpoint: int, parts: Sequence[tuple[int, TaskSnapshot]]) -> Iterator[Violation]:
-        files = self.context.storage.files
-        for _, part in parts:
-            for snapshot, _ in part.parts:
-                for handle in snapshot.all_handles:
-                    if handle.file is not None and (there := files[FileId(handle.file)]).size_bytes < handle.size_bytes:
-                        what = f"the file {'/'.join(map(str, there.name))}"
-                        yield invariants_state.truncated_parts(
-                            checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.formatter
-                        )
-                        return
+    def _truncated_file(self, parts: Iterable[TaskSnapshot]) -> str | None:
+        """Return what is wrong with the first file that is shorter than its handle says."""
+        for part in parts:
+            for handle in _handles(part):
+                if handle.file is not None:
+                    there = self.context.storage.files[FileId(handle.file)]
+                    if there.size_bytes < handle.size_bytes:
+                        what = f"{number_of(handle.size_bytes, 'byte')} in the file {'/'.join(map(str, there.name))}"
+                        return f"it names {what}, which has {there.size_bytes}"
+        return None
 
-    def _in_no_file(self, checkpoint: int, parts: Sequence[tuple[int, TaskSnapshot]]) -> Iterator[Violation]:
-        rows = [
-            InFlight(task, size_bytes, part.inlined_bytes, part.channel_file)
-            for task, part in parts
-            if (size_bytes := _in_flight_bytes(part))
-        ]
-        sizes = {
-            row.file: self.context.storage.files[FileId(row.file)].size_bytes for row in rows if row.file is not None
-        }
-        return invariants_state.state_missing_from_files(checkpoint, self.now_ns, rows, sizes, self.formatter)
+    def _missing_in_flight(self, parts: Iterable[tuple[int, TaskSnapshot]]) -> str | None:
+        """Return what is wrong if in-flight data is neither in files nor in acknowledgements.  Tasks may share a file."""
+        in_file = Counter[FileId]()
+        for task, part in parts:
+            left_bytes = bytes_in_flight(part.position) - part.inlined_bytes
+            if part.channel_file is not None:
+                in_file[part.channel_file] += left_bytes
+            elif left_bytes > 0:
+                return f"{number_of(left_bytes, 'byte')} in flight to {self.formatter.task(task)} are in no file"
+        for file, size_bytes in in_file.items():
+            if (there_bytes := self.context.storage.files[file].size_bytes) < size_bytes:
+                return f"{number_of(size_bytes, 'byte')} were in flight, their file has {there_bytes}"
+        return None
 
 
-def _in_flight_bytes(part: TaskSnapshot) -> int:
-    """From what was captured, whatever a restore reads."""
-    return bytes_in_flight(part.position)
+def _not_claimed(files: int, doing: str) -> str:
+    snapshot = "of the snapshot that the job began with, and did not claim,"
+    return f"{number_of(files, 'file')} {snapshot} {'is' if files == 1 else 'are'} {doing}"
+
+
+def _too_few_read(read_bytes: int, what: str, stored_bytes: int) -> str:
+    return f"{number_of(read_bytes, 'byte')} of {what} {'is' if read_bytes == 1 else 'are'} read, {stored_bytes} were stored"
+
+
+def _handles(part: TaskSnapshot) -> Iterator[Handle]:
+    """Return the handles of a part, without those of in-flight data."""
+    return (handle for snapshot, _ in part.parts for handle in snapshot.all_handles)
 
 
 def _common_files(snapshot: StateSnapshot) -> int:
@@ -334,10 +342,5 @@ def _common_files(snapshot: StateSnapshot) -> int:
 
 
 def _files(part: TaskSnapshot) -> Iterator[int]:
-    """The files that hold a part."""
-    for snapshot, _ in part.parts:
-        for handle in snapshot.all_handles:
-            if handle.file is not None:
-                yield handle.file
-    if part.channel_file is not None:
-        yield part.channel_file
+    """Return the files that hold a part."""
+    return (handle.file for handle in part.handles if handle.file is not None)

@@ -129,12 +129,10 @@ class CommitMonitor(InvariantMonitor):
 
     def _to_commit(self) -> dict[int, list[int]]:
         """The records this job has to commit, by writer of a transactional sink and by input channel."""
-        commits = {
-            task: self.context.scenario.job.vertices[vertex].commit
-            for task, vertex in enumerate(self.context.layout.vertex)
-        }
         return {
-            task: self._to_commit_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None
+            task: self._to_commit_by(task, commit.holds_back)
+            for task in self.context.tasks
+            if (commit := self.context.vertex(task).commit) is not None
         }
 
     def _to_commit_by(self, task: int, holds_back: int) -> list[int]:
@@ -183,17 +181,12 @@ class EndOfTaskMonitor(InvariantMonitor):
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if self._ended.get(task) == "drain" and not part.finished:
-            self.report_once(
-                [invariants_output.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.formatter)]
-            )
+            self._report_unknown_end(checkpoint, task, "its data has ended")
         elif task in self._closed and not part.finished:
-            self.report_once(
-                [
-                    invariants_output.unknown_end(
-                        checkpoint, task, "it was restored as finished", self.now_ns, self.formatter
-                    )
-                ]
-            )
+            self._report_unknown_end(checkpoint, task, "it was restored as finished")
+
+    def _report_unknown_end(self, checkpoint: int, task: int, why: str) -> None:
+        self.report_once([invariants_output.unknown_end(checkpoint, task, why, self.now_ns, self.formatter)])
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if task in self._ended:
@@ -218,10 +211,8 @@ class EndOfTaskMonitor(InvariantMonitor):
 
     def _stopped(self) -> frozenset[int]:
         """Sources that have not come to the end of their records."""
-        layout, vertices, served = self.context.layout, self.context.scenario.job.vertices, self.context.plane.served()
-        totals = (
-            vertices[vertex].total(subtask) for vertex, subtask in zip(layout.vertex, layout.subtask, strict=True)
-        )
+        layout, served = self.context.layout, self.context.plane.served()
+        totals = (self.context.vertex(task).total(subtask) for task, subtask in enumerate(layout.subtask))
         return frozenset(
             task
             for task, total in enumerate(totals)

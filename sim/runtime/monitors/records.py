@@ -310,7 +310,7 @@ class RecordMonitor(InvariantMonitor):
         if not end.finished:
             return
         context = self.context
-        tally = self.ledger.stands(self._tally(range(len(context.layout.vertex))))
+        tally = self.ledger.stands(self._tally(context.tasks))
         stopped = stopped_with(context.stats)
         if stopped:
             yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.formatter)
@@ -318,13 +318,12 @@ class RecordMonitor(InvariantMonitor):
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
         yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.formatter)
         yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.formatter)
-        vertices = context.scenario.job.vertices
         owing = (
             task
-            for task, vertex in enumerate(context.layout.vertex)
-            if vertices[vertex].has_pending_outputs and not self.ends.drops(task)
+            for task in context.tasks
+            if context.vertex(task).has_pending_outputs and not self.ends.drops(task) and self.ends.end(task).drained
         )
-        yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.formatter)
+        yield from unanswered(self.now_ns, owing, tally, self.formatter)
 
     def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
         """(source, records at its cut, records in the end) of those that stopped with this savepoint."""
@@ -341,16 +340,12 @@ class RecordMonitor(InvariantMonitor):
             tally = up_to(tally, self.ledger.of(stop), tasks[self.ledger.ends[1]])
         return tally
 
-    def _drained(self, task: int) -> bool:
-        return self.ends.end(task).drained
-
     def _totals(self) -> list[tuple[int, int]]:
         """(source, records it has), where they are bounded and were never dealt out anew."""
-        vertices, layout = self.context.scenario.job.vertices, self.context.layout
         totals = (
-            (task, vertices[vertex].total(subtask))
-            for task, (vertex, subtask) in enumerate(zip(layout.vertex, layout.subtask, strict=True))
-            if vertex not in self._rescaled
+            (task, self.context.vertex(task).total(subtask))
+            for task, subtask in enumerate(self.context.layout.subtask)
+            if self.context.layout.vertex[task] not in self._rescaled
         )
         return [(task, total) for task, total in totals if total is not None]
 

@@ -204,7 +204,7 @@ class KeyedStateMonitor(InvariantMonitor):
 
     def _begun(self, task: int) -> _Subtask | None:
         """The account of a subtask that begins with nothing but its share; None: it has no keyed state."""
-        vertex = self.context.scenario.job.vertices[self.context.layout.vertex[task]]
+        vertex = self.context.vertex(task)
         if vertex.state is None or not (vertex.state.bytes or vertex.state.growth_bytes):
             return None
         groups, index = vertex.max_parallelism, self.context.layout.subtask[task]

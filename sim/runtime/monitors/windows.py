@@ -65,11 +65,8 @@ class WindowMonitor(InvariantMonitor):
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
-        vertices = self.context.scenario.job.vertices
-        self._inputs: list[list[int]] = [
-            channels_in(self.context.layout, task) for task in range(len(self.context.layout.vertex))
-        ]
-        self._windows = [vertices[vertex].window for vertex in self.context.layout.vertex]
+        self._inputs = [channels_in(self.context.layout, task) for task in self.context.tasks]
+        self._windows = [self.context.vertex(task).window for task in self.context.tasks]
         self._tasks: dict[int, _TaskTime] = {}
         # by checkpoint, vertex and index; None: ended
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
@@ -171,7 +168,7 @@ class WindowMonitor(InvariantMonitor):
 
     def records_left(self, task: int, until: int) -> None:
         own = self._of(task)
-        expected = own.until if self._inputs[task] else self.context.plane.position(task).served
+        expected = own.until if self._inputs[task] else self._served(task)
         if expected != until:
             wrong = until - (0 if expected is None else expected)
             if expected is None:
@@ -185,9 +182,7 @@ class WindowMonitor(InvariantMonitor):
 
     def window_ended(self, task: int) -> None:
         if (timers := self._of(task).timers) is not None:
-            self.report_once_of_task(
-                TIMERS_FIRE, task, timers.window_ended(self.now_ns, self.context.plane.position(task).served)
-            )
+            self.report_once_of_task(TIMERS_FIRE, task, timers.window_ended(self.now_ns, self._served(task)))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         self._of(task).ends.append(records)
@@ -285,25 +280,24 @@ class WindowMonitor(InvariantMonitor):
 
     def _event_time(self, task: int) -> int:
         """How far the records of a source have come, less its lateness beyond that of all sources."""
-        context, vertex = self.context, self.context.layout.vertex[task]
-        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
-        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served:
             return 0
-        behind_ns = source.watermark.lateness_ns - context.scenario.job.lateness_ns
-        return (log.due(served - 1) if log.segments else int(context.env.now)) - behind_ns
+        behind_ns = source.watermark.lateness_ns - self.context.scenario.job.lateness_ns
+        return (log.due(served - 1) if log.segments else self.now_ns) - behind_ns
 
     def _busy(self, task: int) -> str | None:
         """What is wrong with a source that says it is idle: its last record came too lately."""
-        context, vertex = self.context, self.context.layout.vertex[task]
-        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
-        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served or not log.segments or source.watermark.idle_timeout_ns is None:
             return None
-        since_ns = int(context.env.now) - log.due(served - 1)
+        since_ns = self.now_ns - log.due(served - 1)
         if since_ns >= source.watermark.idle_timeout_ns:
             return None
         return f"it says that it is idle, its last record was due {seconds(since_ns)} ago"
+
+    def _served(self, task: int) -> int:
+        return self.context.plane.position(task).served
 
     def _active(self, inputs: Inputs) -> str | None:
         active = [channel for channel in inputs.reached if channel not in inputs.idle]

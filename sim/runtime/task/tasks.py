@@ -52,7 +52,7 @@ class Tasks:
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
             writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
-        self._hosts = [self._made(task) for task in range(len(self.context.layout.vertex))]
+        self._hosts = [self._made(task) for task in self.context.tasks]
 
     def __getitem__(self, task: int) -> TaskHost:
         return self._hosts[task]
@@ -93,7 +93,7 @@ class Tasks:
 
     def _made(self, task: int) -> TaskHost:
         context = self.context
-        vertex = context.scenario.job.vertices[context.layout.vertex[task]]
+        vertex = context.vertex(task)
         manager = self.managers[context.hosts[task]]
         thread = TaskThread(context.plane, task)
         slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, self._checks)

@@ -37,7 +37,7 @@ class WatermarkGenerator(TaskPart):
             for window in job.event_time_windows.values()
             for wait_ns in (0, window.hold_ns)
         }
-        self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
+        self.log = context.log(slot.task)
         self.idle = False
         self._ended = False
         self._watermark_ns: int = 0  # the last one, sent or not

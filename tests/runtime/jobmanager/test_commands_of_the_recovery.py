@@ -42,6 +42,7 @@ class Cluster:
             scenario=base,
             note=note,
             layout=layout,
+            tasks=ALL,
             hosts=HOSTS,
             stats={},
             plane=SimpleNamespace(halt=self.call("halt")),

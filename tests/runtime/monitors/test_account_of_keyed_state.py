@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +14,7 @@ from sim.runtime.monitors.state import KeyedStateMonitor
 from sim.storage.changelog import Expiry
 from sim.storage.lsm import TreeImage
 from sim.storage.state_files import File, FrozenState, Handle, WriteStep
-from tests.runtime.monitors.watched import MAP, account_of, facts, stateful, with_journal
+from tests.runtime.monitors.watched import MAP, account_of, facts, stateful, with_journal, with_scenario
 
 LATEST = 6
 SHARE_BYTES, VALUE_BYTES = 200_000, 1000  # of the map's state that a subtask has; of an entry
@@ -254,9 +253,7 @@ class TestAges:
         vertices = [
             replace(vertex, state=replace(vertex.state, ttl=ttl)) if vertex.state else vertex for vertex in job.vertices
         ]
-        account.context = SimpleNamespace(
-            layout=account.context.layout, scenario=SimpleNamespace(job=SimpleNamespace(vertices=vertices))
-        )
+        account = with_scenario(account, job=replace(job, vertices=tuple(vertices)))
 
         assert Expiry(ttl.after_ns, SHARE_BYTES, VALUE_BYTES).ages == account._begun(MAP).ages
 

@@ -69,11 +69,9 @@ class FakeSlot:
         self.job = Recorder(self.log)
         self.thread = FakeThread(self.log)
         plane = FakePlane(self)
-        layout = SimpleNamespace(vertex=[0], subtask=[0])
-        spec = SimpleNamespace(vertices=[SimpleNamespace(log=lambda _: log)])
         scenario = SimpleNamespace(job=job, run=SimpleNamespace(seed=1))
         self.context = SimpleNamespace(
-            env=self.env, plane=plane, layout=layout, spec=spec, scenario=scenario, names=[("task", 0)]
+            env=self.env, plane=plane, scenario=scenario, log=lambda _: log, names=[("task", 0)]
         )
 
     @property
