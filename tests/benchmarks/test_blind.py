@@ -8,8 +8,6 @@ import pytest
 
 from benchmarks.blind import FOLDER, PAGE, Run, block, error, families, runs, table
 
-HALF_S = 0.5
-
 
 @pytest.fixture(scope="module")
 def found():

@@ -1,15 +1,11 @@
 """``python -m benchmarks.lab validate``: what is read is judged, what is not is named, and the exit code says which."""
 
-import gzip
 import json
 
+from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
 
 NAMES = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned")
-
-
-def document():
-    return json.loads(gzip.decompress((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()))
 
 
 def test_several_recordings_end_with_orderings_summaries_and_bars(lab):
@@ -26,7 +22,7 @@ def test_several_recordings_end_with_orderings_summaries_and_bars(lab):
 def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
     """One good file, plain or compressed; an unfinished copy is named on stderr, exit code 4."""
     plain, cut = tmp_path / "plain.json", tmp_path / "cut.json.gz"
-    plain.write_text(json.dumps(document()))
+    plain.write_text(json.dumps(document("p2-severe-aligned")))
     cut.write_bytes((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()[:5000])
     done = lab("validate", plain, cut, "--seeds", "1", "--json")
     rows = json.loads(done.stdout)
@@ -48,21 +44,12 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(lab, tmp_path):
     assert all({"p10", "p50", "p90"} == set(row[side]) for row in rows for side in ("observed", "predicted"))
 
 
-def without(path, value):
-    """The document with one value replaced."""
-    changed = document()
-    *places, last = path
-    place = changed
-    for key in places:
-        place = place[key]
-    place[last] = value
-    return json.dumps(changed).encode()
-
-
 def test_what_is_not_modelled_is_shown_and_not_counted(lab, tmp_path):
     """Unless somebody wants it to count."""
     path = tmp_path / "magic.json"
-    path.write_bytes(without(["config", "nodes", 1, "magic"], 1))
+    recorded = document("p2-severe-aligned")
+    recorded["config"]["nodes"][1]["magic"] = 1
+    path.write_text(json.dumps(recorded))
     printed, counted = (lab("validate", path, "--seeds", "1", *options) for options in ((), ("--all",)))
 
     assert 0 == printed.exit_code == counted.exit_code

@@ -1,22 +1,17 @@
 """A task manager that was ended on purpose becomes a fault with its own replacement; what a scenario cannot say is named."""
 
-import gzip
-import json
-
 import pytest
 
 from benchmarks.lab import Recording
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
-from tests.places import RECORDINGS
-
-PATH = RECORDINGS / "p4-severe-unaligned.json.gz"
+from tests.benchmarks.lab.recorded import document
 
 
 def imported(*actions, placement="isolated"):
-    document = json.loads(gzip.decompress(PATH.read_bytes()))
-    document["config"] |= {"actions": actions, "placement": placement}
-    return to_document(Recording.model_validate(document))
+    recorded = document()
+    recorded["config"] |= {"actions": actions, "placement": placement}
+    return to_document(Recording.model_validate(recorded))
 
 
 def kill(at_s, index=3):

@@ -1,13 +1,11 @@
 """Observations are what the recording says: medians over subtasks, rates from counters, the first checkpoint set apart."""
 
-import gzip
-import json
-
 import pytest
 
 from benchmarks.lab import Recording, read
 from sim.jobs.observations import observed
 from sim.model.quantities import QUANTITIES
+from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
 
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
@@ -23,10 +21,6 @@ OF_SERIES = {
     "inputQueueLength",
     "inputQueueSize",
 }
-
-
-def document():
-    return json.loads(gzip.decompress((RECORDINGS / "p4-severe-unaligned.json.gz").read_bytes()))
 
 
 def values(table, quantity, vertex="", checkpoint=None):

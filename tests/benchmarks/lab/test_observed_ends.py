@@ -1,22 +1,18 @@
 """Ends are read off what the operators logged: final commits, and the end of the job."""
 
-import gzip
-import json
-
 from benchmarks.lab import Recording
 from benchmarks.lab.ends import of_the_end
 from sim.model.quantities import QUANTITIES
-from tests.places import RECORDINGS
+from tests.benchmarks.lab.recorded import document
 
 
 def recorded(**changes):
-    document = json.loads(gzip.decompress((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()))
-    for node in document["config"]["nodes"]:
+    recording = document("p2-severe-aligned")
+    for node in recording["config"]["nodes"]:
         node["commit"] = "independent" if node["id"] == "sink" else "none"
-    for point in document["checkpoints"]["list"]:
+    for point in recording["checkpoints"]["list"]:
         point["latest_ack_timestamp"] = 1_000 * point["id"] - 200  # 800, 1800, 2800: on the clock of the events below
-    document["events"] = changes.pop("events", {})
-    return Recording.model_validate(document | changes)
+    return Recording.model_validate(recording | {"events": {}} | changes)
 
 
 def values(recording):

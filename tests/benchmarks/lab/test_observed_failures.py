@@ -1,19 +1,16 @@
 """Failures are read off what the operators logged: when they serve again, what is replayed, when they have caught up."""
 
-import gzip
-import json
-
 import numpy as np
 import pytest
 
 from benchmarks.lab import Recording
 from benchmarks.lab.failures import caught_up_ms, of_failures
-from tests.places import RECORDINGS
+from tests.benchmarks.lab.recorded import document
 
 
 def recorded(events, metrics=None):
-    document = json.loads(gzip.decompress((RECORDINGS / "p2-severe-aligned.json.gz").read_bytes()))
-    return Recording.model_validate(document | {"events": events, "metrics": metrics or {}})
+    changes = {"events": events, "metrics": metrics or {}}
+    return Recording.model_validate(document("p2-severe-aligned") | changes)
 
 
 def values(recording):

@@ -1,6 +1,5 @@
 """A recording becomes the scenario of its job: everything that was configured, nothing that was observed, nothing dropped in silence."""
 
-import gzip
 import json
 
 import pytest
@@ -9,13 +8,10 @@ from benchmarks.lab import Recording, read
 from sim.jobs.reading import to_document
 from sim.model.schema.study import loads
 from sim.model.schema.writer import write
+from tests.benchmarks.lab.recorded import document
 from tests.places import RECORDINGS
 
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
-
-
-def document(name="p4-severe-unaligned"):
-    return json.loads(gzip.decompress((RECORDINGS / f"{name}.json.gz").read_bytes()))
 
 
 def imported(recorded, **options):
@@ -32,7 +28,7 @@ def with_node(index, **changes):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
 def test_nothing_observed_goes_in(path):
     """Without any checkpoint, metric and event but those of the job's start the scenario is the same."""
-    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    recorded = document(path.name.removesuffix(".json.gz"))
     blind = {key: recorded[key] for key in ("format", "name", "family", "flink_version", "config")}
     kinds = {"submit", "open", "prefilled", "source_start", "fail_injected"}
     start = {kind: events for kind, events in recorded["events"].items() if kind in kinds}

@@ -5,54 +5,40 @@ from dataclasses import replace
 import pytest
 
 from sim.model.schema.study import load
-from sim.protocol.recovery import Heartbeats
-from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.simulate import simulate
-from tests.jobs.evidence.logs import seconds_after
+from tests.jobs.evidence.logs import at_recorded_heartbeats, recoveries, seconds_after
 from tests.places import DATA
 
 RUN = DATA / "lost-task-managers" / "A1-adaptive-aligned"
 KILLED = "2026-11-23 20:15:35.253"
-SECOND = 1_000_000_000
 (SCENARIO,) = load(RUN / "job.yaml").scenarios
-SENDERS = {"job-master": "JobMaster", "resource-manager": "ResourceManager"}
 
 
 def log_s(pattern):
     return seconds_after(KILLED, RUN / "jobmanager.log", pattern)
 
 
-def recoveries(seed=1):
-    """(failed, all tasks run, deployments) of each job instance, in seconds since the kill."""
-    result = simulate(replace(SCENARIO, run=replace(SCENARIO.run, seed=seed)))
-    assert not result.violations
-    return [(row.failed / 1e3 - 62, row.running / 1e3 - 62, row.deployments) for row in result.recoveries.itertuples()]
-
-
-def at_recorded_heartbeats(monkeypatch):
+@pytest.fixture
+def recorded(monkeypatch):
+    """Both recoveries, with the heartbeats of the recording."""
+    senders = {"job-master": "JobMaster", "resource-manager": "ResourceManager"}
     missed_s = {
-        sender: log_s(rf"{name} +\[\] - TaskManager with id .* no longer")[0] for sender, name in SENDERS.items()
+        sender: log_s(rf"{name} +\[\] - TaskManager with id .* no longer")[0] for sender, name in senders.items()
     }
-    phase_ns = {sender: round((62 + at_s) * SECOND) % (10 * SECOND) for sender, at_s in missed_s.items()}
-    monkeypatch.setattr(
-        TaskManagers, "_heartbeats", lambda _, sender: Heartbeats(10 * SECOND, 50 * SECOND, 2, phase_ns[sender])
-    )
+    at_recorded_heartbeats(monkeypatch, SCENARIO, missed_s)
+    return recoveries(SCENARIO)
 
 
-def test_it_goes_on_with_one_slot_when_that_is_stable(monkeypatch):
+def test_it_goes_on_with_one_slot_when_that_is_stable(recorded):
     """Five deployments onto the dead slot fail, the sixth waits ten seconds for a second slot."""
-    at_recorded_heartbeats(monkeypatch)
-    (_, all_run, deployments), _ = recoveries()
     *_, last = (at for at in log_s("INITIALIZING to RUNNING") if at < 60)
 
-    assert 6 == len([at for at in log_s("Restoring job") if at < 60]) == deployments
-    assert all_run == pytest.approx(last, rel=0.1)
+    assert 6 == len([at for at in log_s("Restoring job") if at < 60]) == recorded[0]["deployments"]
+    assert recorded[0]["running"] == pytest.approx(last, rel=0.1)
 
 
-def test_it_is_rescaled_with_the_first_checkpoint_after_the_slot_is_back(monkeypatch):
+def test_it_is_rescaled_with_the_first_checkpoint_after_the_slot_is_back(recorded):
     """In both: not when the slot is there, but when the checkpoint is complete; its cooldown is over by then."""
-    at_recorded_heartbeats(monkeypatch)
-    _, (rescaled, all_run, _) = recoveries()
+    rescaled, all_run = recorded[1]["failed"], recorded[1]["running"]
     (desired,), (registered,) = (
         log_s("Desired resources are met"),
         log_s("Registering TaskManager with ResourceID tm-9"),
@@ -66,7 +52,8 @@ def test_it_is_rescaled_with_the_first_checkpoint_after_the_slot_is_back(monkeyp
 
 def test_the_time_on_no_slot_lies_within_what_chance_of_heartbeats_makes_it():
     """Eight seeds: 23 to 33 s; observed 31.1 s."""
-    predicted = [recoveries(seed)[0][1] for seed in range(1, 9)]
+    seeded = (replace(SCENARIO, run=replace(SCENARIO.run, seed=seed)) for seed in range(1, 9))
+    predicted = [recoveries(scenario)[0]["running"] for scenario in seeded]
     *_, observed = (at for at in log_s("INITIALIZING to RUNNING") if at < 60)
 
     assert min(predicted) <= observed <= max(predicted)

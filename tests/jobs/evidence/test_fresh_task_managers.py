@@ -5,10 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.schema.study import load
-from sim.protocol.recovery import Heartbeats
-from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.simulate import simulate
-from tests.jobs.evidence.logs import seconds_after
+from tests.jobs.evidence.logs import at_recorded_heartbeats, recoveries, seconds_after
 from tests.places import DATA
 
 RUNS = DATA / "lost-task-managers"
@@ -16,7 +13,6 @@ KILLED = {
     "L1-lost-calm-aligned": "2026-11-23 13:07:19.103",
     "L2-lost-pressed-aligned": "2026-11-23 13:12:20.373",
 }
-SECOND = 1_000_000_000
 RUNNING, DEPLOYING = "INITIALIZING to RUNNING", "from state RESTARTING to RUNNING"
 MISSES = {"job-master": r"jobmaster\.JobMaster .* no longer", "resource-manager": r"ResourceManager .* no longer"}
 
@@ -28,17 +24,11 @@ def log_s(name, pattern):
 def recovery(name, monkeypatch, **restart):
     """The recovery of the simulated job whose heartbeats come when the recorded ones came, in seconds since the kill."""
     (scenario,) = load(RUNS / name / "job.yaml").scenarios
-    (kill,) = scenario.faults
-    phase_ns = {
-        sender: (kill.when.at_ns[0] + round(log_s(name, pattern)[0] * SECOND)) % (10 * SECOND)
-        for sender, pattern in MISSES.items()
-    }
-    monkeypatch.setattr(
-        TaskManagers, "_heartbeats", lambda self, sender: Heartbeats(10 * SECOND, 50 * SECOND, 2, phase_ns[sender])
+    at_recorded_heartbeats(
+        monkeypatch, scenario, {sender: log_s(name, pattern)[0] for sender, pattern in MISSES.items()}
     )
-    changed = replace(scenario, restart=replace(scenario.restart, **restart))
-    (row,) = simulate(changed, check=False).recoveries.to_dict("records")
-    return row | {name: (row[name] - row["failed"]) / 1e3 for name in ("detected", "deployed", "running")}
+    (row,) = recoveries(replace(scenario, restart=replace(scenario.restart, **restart)))
+    return row
 
 
 @pytest.mark.parametrize("name", KILLED)

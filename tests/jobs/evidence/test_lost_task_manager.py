@@ -7,15 +7,12 @@ import pytest
 
 from sim.model.faults import Restart
 from sim.model.schema.study import load
-from sim.protocol.recovery import Heartbeats
-from sim.runtime.jobmanager.task_managers import TaskManagers
-from sim.runtime.simulate import simulate
-from tests.jobs.evidence.logs import seconds_after
+from tests.jobs.evidence.logs import SECOND, at_recorded_heartbeats, recoveries, seconds_after
 from tests.places import DATA
 
 RUN = DATA / "lost-task-managers" / "K7-lost-pressed-aligned"
 KILLED = "2026-11-23 02:08:53.217"
-SECOND = 1_000_000_000
+(SCENARIO,) = load(RUN / "job.yaml").scenarios
 
 
 def log_s(pattern):
@@ -33,11 +30,8 @@ RUNS = r"INITIALIZING to RUNNING"
 @cache
 def recovery(seed):
     """The one recovery of the simulated job, in seconds since the kill."""
-    (scenario,) = load(RUN / "job.yaml").scenarios
-    (row,) = simulate(replace(scenario, run=replace(scenario.run, seed=seed)), check=False).recoveries.to_dict(
-        "records"
-    )
-    return row | {name: (row[name] - row["failed"]) / 1e3 for name in ("detected", "running")}
+    (row,) = recoveries(replace(SCENARIO, run=replace(SCENARIO.run, seed=seed)))
+    return row
 
 
 def test_the_strategy_counts_each_failed_deployment():
@@ -67,13 +61,8 @@ def test_the_peers_notice_at_once():
 
 def test_the_outage_is_predicted_from_the_times_of_heartbeats(monkeypatch):
     """With those of the recording: so many deployments, and all tasks run within a tenth of the time."""
-    phase_ns = {}
-    (scenario,) = load(RUN / "job.yaml").scenarios
-    (kill,) = scenario.faults
-    for sender, pattern in (("job-master", JOB_MASTER_MISSES), ("resource-manager", RESOURCE_MANAGER_MISSES)):
-        phase_ns[sender] = kill.when.at_ns[0] + round(log_s(pattern)[0] * SECOND)
-    recorded = lambda self, sender: Heartbeats(10 * SECOND, 50 * SECOND, 2, phase_ns[sender] % (10 * SECOND))  # noqa: E731
-    monkeypatch.setattr(TaskManagers, "_heartbeats", recorded)
+    patterns = {"job-master": JOB_MASTER_MISSES, "resource-manager": RESOURCE_MANAGER_MISSES}
+    at_recorded_heartbeats(monkeypatch, SCENARIO, {sender: log_s(pattern)[0] for sender, pattern in patterns.items()})
     row = recovery.__wrapped__(1)
 
     assert len(log_s(DEPLOYING)) == row["deployments"]

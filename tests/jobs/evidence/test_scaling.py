@@ -37,27 +37,18 @@ def observed_ms(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "parallelism", "slots", "per_second"), [(TWO, FOUR, 4, 2, 2534), (FOUR, TWO, 2, 1, 2373)]
-)
-def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, slots, per_second):
-    """Services of busy cores, taken for those of idle ones, made it twice the throughput and two thirds of the duration."""
-    run = predicted(name, parallelism, slots)
-    summary = summarize([run.tables], run.scenario.job.edges, rates_from_s=cold_start([run]).ns / 1e9)
-
-    assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)
-    assert summary.end_to_end_p50_ms == pytest.approx(observed_ms(other), rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ("other", "parallelism", "slots", "overrides", "per_second"),
+    ("name", "other", "parallelism", "slots", "overrides", "per_second"),
     [
-        ("S2-one-core-p4-aligned", 4, 2, (), 3124),
-        ("S3-two-cores-p2-aligned", 2, 1, ("cluster.cores=2",), 6668),
+        # services of busy cores, taken for those of idle ones, made it twice the throughput and two thirds of the duration
+        (TWO, FOUR, 4, 2, (), 2534),
+        (FOUR, TWO, 2, 1, (), 2373),
+        # task managers of one core, predicted before these ran: twice the subtasks on that core, and as many on two
+        ("S1-one-core-p2-aligned", "S2-one-core-p4-aligned", 4, 2, (), 3124),
+        ("S1-one-core-p2-aligned", "S3-two-cores-p2-aligned", 2, 1, ("cluster.cores=2",), 6668),
     ],
 )
-def test_task_managers_of_one_core(other, parallelism, slots, overrides, per_second):
-    """Predicted before these ran: twice the subtasks on that core, and as many on two."""
-    run = predicted("S1-one-core-p2-aligned", parallelism, slots, *overrides)
+def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, slots, overrides, per_second):
+    run = predicted(name, parallelism, slots, *overrides)
     summary = summarize([run.tables], run.scenario.job.edges, rates_from_s=cold_start([run]).ns / 1e9)
 
     assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)

@@ -92,25 +92,13 @@ def test_the_section_reads_back():
     assert (found.runs, found.simulated_ns) == (read.runs, read.simulated_ns)
 
 
-def test_nothing_to_compare_with():
-    """A history without a completed checkpoint."""
-    job = read_any(REST / "pressed.zip")
-    empty = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
-
-    with pytest.raises(NoHistoryError):
-        backtest(empty)
-
-
 def test_only_a_first_checkpoint_that_completed_is_named():
     job = read_any(REST / "pressed.zip")
     first = job.checkpoints.list[0].model_copy(update={"id": 1})
-    one = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": (first,)})})
-    none = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
-
-    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known, but for the first$"):
-        backtest(one)
-    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known$"):
-        backtest(none)
+    for points, message in ((first,), "known, but for the first"), ((), "known"):
+        history = job.checkpoints.model_copy(update={"list": points})
+        with pytest.raises(NoHistoryError, match=rf"^no completed checkpoint is {message}$"):
+            backtest(job.model_copy(update={"checkpoints": history}))
 
 
 @pytest.fixture(scope="module")
