@@ -1,10 +1,23 @@
 """Which checkpoints are explained, and what simulating a change says about the bound."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from sim.explain.close_up import rerun_with_observers
-from sim.explain.explanation import NoCheckpointError, accounts, verified
+from sim.explain.close_up import CloseUp, rerun_with_observers
+from sim.explain.explanation import (
+    Account,
+    AccountLine,
+    NoCheckpointError,
+    _typical,
+    accounts,
+    text,
+    verified,
+    with_checkpoints,
+)
+from sim.explain.what_if import WhatIf
 from sim.model.schema.study import loads
+from sim.results.critical_path import PathKind, PathPart
 from sim.runtime.simulate import simulate
 
 TEXT = """
@@ -71,3 +84,80 @@ def test_a_simulated_change_is_no_shorter_than_its_bound(run):
     assert (
         round(1e6 * table.loc[slowest.stats.number, "end_to_end_duration"]) == simulated["without the synchronous part"]
     )
+
+
+def run_of(*rows, firsts=(), warmup_ms=0):
+    """A run whose checkpoints are (status, trigger [ms], duration [ms]), the first ones being uploads of everything."""
+    stats = {}
+    for number, (status, at, ms) in enumerate(rows, 1):
+        end_ns = (at + ms) * 10**6
+        stats[number] = SimpleNamespace(
+            number=number, status=status, trigger_ns=at * 10**6, latest_ack_ns=end_ns, failed_ns=end_ns
+        )
+    table = SimpleNamespace(run=SimpleNamespace(finds_warm_up=False, warmup_ns=warmup_ms * 10**6))
+    instance = SimpleNamespace(context=SimpleNamespace(stats=stats))
+    return CloseUp(SimpleNamespace(scenario=table, firsts=firsts), (instance,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "firsts", "warmup_ms", "chosen"),
+    [
+        # the median and the slowest
+        ([("COMPLETED", 0, 300), ("COMPLETED", 1, 100), ("COMPLETED", 2, 200)], [], 0, [3, 1]),
+        ([("COMPLETED", 0, 300), ("COMPLETED", 1, 100)], [], 0, [2, 1]),  # of two in the middle the quicker
+        ([("COMPLETED", 0, 300)], [], 0, [1]),
+        # a first upload comes first, and the others are after the warm-up
+        ([("COMPLETED", 0, 900), ("COMPLETED", 5, 100), ("COMPLETED", 6, 90)], [1], 5, [1, 3, 2]),
+        ([("COMPLETED", 0, 900)], [1], 0, [1]),
+        ([("FAILED", 0, 5), ("FAILED", 1, 9), ("IN_PROGRESS", 3, 50)], [], 0, [2]),  # the last that failed
+        # in progress for longest, even from before the end of the warm-up
+        ([("IN_PROGRESS", 0, 50), ("IN_PROGRESS", 3, 50)], [], 2, [1]),
+    ],
+)
+def test_the_checkpoints_that_are_chosen(monkeypatch, rows, firsts, warmup_ms, chosen):
+    monkeypatch.setattr(
+        "sim.explain.explanation._first_uploads", lambda run: [(0, number) for number in run.result.firsts]
+    )
+
+    assert [(0, number) for number in chosen] == _typical(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms))
+
+
+def test_only_strategies_that_take_checkpoints_are_explained():
+    """At intervals, or by an action."""
+    on = loads(TEXT).scenarios[0]
+    off = loads(TEXT.replace("{interval: 1 s}", "{interval: off}")).scenarios[0]
+    saved = loads(
+        TEXT.replace("{interval: 1 s}", "{interval: off}") + "actions: [{savepoint: canonical, at: 1 s}]\n"
+    ).scenarios[0]
+
+    assert {"on": on, "saved": saved} == with_checkpoints({"off": off, "on": on, "saved": saved})
+    with pytest.raises(NoCheckpointError, match="no strategy takes checkpoints"):
+        with_checkpoints({"off": off})
+
+
+@pytest.mark.parametrize(("saved_ms", "is_told"), [(50, True), (49, False)])
+def test_changes_that_save_a_twentieth_are_told(saved_ms, is_told):
+    """Parts of one change add up; an aborted checkpoint has none, and shorter parts have no note."""
+    ends = [0, 49, 500, 1000]
+    saved = [None, saved_ms - 20, 20]
+    lines = tuple(
+        AccountLine(
+            (PathPart(PathKind.SYNC, begin * 10**6, end * 10**6),),
+            "sink[0]",
+            f"it is slow until {end}",
+            own and WhatIf("with x", own * 10**6, None),
+        )
+        for begin, end, own in zip(ends[:-1], ends[1:], saved, strict=True)
+    )
+    path = SimpleNamespace(begin_ns=0, duration_ns=10**9, is_open=False, parts=lines[-1].parts, after=())
+    stats = SimpleNamespace(status="COMPLETED", failure="", savepoint_format="", number=7)
+    found = Account("it", 0, stats, path, lines, ())
+
+    assert ([WhatIf("with x", saved_ms * 10**6, None)] if is_told else []) == list(found.changes)
+    assert is_told == (
+        "With x: the rest of the path takes 950 ms of 1 s; simulated, 960 ms."
+        in " ".join(text(found, {"with x": 960 * 10**6}).split())
+    )
+    assert "slow until 49" not in text(found)
+    path.is_open = True
+    assert found.changes == ()

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -175,6 +176,7 @@ TWELVE = {
 }
 
 
+@cache
 def explained(planted):
     run = rerun_with_observers(loads(planted.scenario).scenarios[0])
     (instance,) = run.instances
