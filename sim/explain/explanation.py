@@ -13,10 +13,9 @@ from sim.explain.close_up import CloseUp
 from sim.explain.what_if import WhatIf, what_if
 from sim.model.text import PrintableError, capitalised, one_line
 from sim.results.consequences import first_uploads
-from sim.results.critical_path import CriticalPath, PathKind, PathPart
+from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
 from sim.results.summary import warm_up
-from sim.results.tables import CheckpointStats
 from sim.runtime.simulate import simulate
 
 if TYPE_CHECKING:
@@ -33,36 +32,47 @@ NOTABLE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """A line of an account: consecutive parts of one kind at one place."""
+    """A line of an account: consecutive parts of one kind at one place.  Times are ns since the trigger."""
 
-    parts: tuple[PathPart, ...]
+    kind: PathKind
+    begin_ns: int
+    end_ns: int
     place: str
     cause: str
     what_if: WhatIf | None = None  # None: nothing of it can be spared, or too little
 
     @property
     def name(self) -> str:
-        return self.parts[0].kind.value
-
-    @property
-    def begin_ns(self) -> int:
-        return self.parts[0].begin_ns
+        return self.kind.value
 
     @property
     def duration_ns(self) -> int:
-        return self.parts[-1].end_ns - self.parts[0].begin_ns
+        return self.end_ns - self.begin_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The explanation of one checkpoint: its critical path with causes."""
+    """The explanation of one checkpoint, simulated or real: its critical path with causes."""
 
     strategy: str
     job: int  # number of the job instance; 0 if there is only one
-    stats: CheckpointStats
-    path: CriticalPath
-    lines: tuple[AccountLine, ...]  # up to the last acknowledgement, or the failure
-    after: tuple[AccountLine, ...]  # up to the last commit
+    number: int  # id of the checkpoint
+    status: str
+    failure: str
+    savepoint: str  # its format; empty for a checkpoint
+    trigger_ns: int
+    lines: tuple[AccountLine, ...]  # up to the last acknowledgement, the failure, or now
+    after: tuple[AccountLine, ...] = ()  # up to the last commit
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last part would have taken longer, by an unknown time."""
+        return self.status != "COMPLETED"
+
+    @property
+    def duration_ns(self) -> int:
+        """The duration of `lines`, which equals `end_to_end_duration` in the table of checkpoints."""
+        return self.lines[-1].end_ns if self.lines else 0
 
     @property
     def longest(self) -> AccountLine:
@@ -76,27 +86,24 @@ class Account:
             if (change := line.what_if) is not None:
                 before_ns = saved[change.change].saved_ns if change.change in saved else 0
                 saved[change.change] = replace(change, saved_ns=before_ns + change.saved_ns)
-        least_ns = NOTABLE * self.path.duration_ns
-        return () if self.path.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
+        least_ns = NOTABLE * self.duration_ns
+        return () if self.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
 
 
 def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
     """Return the account of a checkpoint.  Raises `KeyError` if there is no such checkpoint."""
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
-    lines = tuple(_lines(path.parts, causes, instance))
-    return Account(strategy, job, stats, path, lines, tuple(_lines(path.after, causes, instance)))
 
+    def lines(parts: tuple[PathPart, ...]) -> Iterator[AccountLine]:
+        for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
+            alike = tuple(group)
+            change = what_if(kind, alike, causes.slow(alike), instance.context)
+            begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (alike[0].begin_ns, alike[-1].end_ns))
+            yield AccountLine(kind, begin_ns, end_ns, causes.place(alike[0]), causes.text(alike), change)
 
-def _lines(parts: tuple[PathPart, ...], causes: Causes, instance: ObservedInstance) -> Iterator[AccountLine]:
-    for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
-        alike = tuple(group)
-        yield AccountLine(
-            alike,
-            causes.place(alike[0]),
-            causes.text(alike),
-            what_if(kind, alike, causes.slow(alike), instance.context),
-        )
+    about = stats.number, stats.status, stats.failure, stats.savepoint_format, stats.trigger_ns
+    return Account(strategy, job, *about, tuple(lines(path.parts)), tuple(lines(path.after)))
 
 
 # ---- An account as text in 80 columns: a sentence, a waterfall, and notes about notable parts.
@@ -113,10 +120,10 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
     """
     if not account.lines:
         return fill(sentence(account), WIDTH)
-    begin_ns, end_ns = account.path.begin_ns, _end_ns(account)
-    rows = [_row(number, line, begin_ns, end_ns) for number, line in enumerate((*account.lines, *account.after), 1)]
+    lines = (*account.lines, *account.after)
+    rows = [_row(number, line, lines[-1].end_ns) for number, line in enumerate(lines, 1)]
     total = f"     sum to {_end_name(account)}"
-    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({_exact(account.path.duration_ns)})"
+    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.duration_ns):>{_TAKES}} ({_exact(account.duration_ns)})"
     rows.insert(len(account.lines), total)
     blocks = [
         fill(sentence(account), WIDTH),
@@ -134,40 +141,40 @@ def _exact(duration_ns: int) -> str:
 
 def title(account: Account) -> str:
     """Return for example ``checkpoint 7 (aligned)``."""
-    kind = f"{account.stats.savepoint_format} savepoint" if account.stats.savepoint_format else "checkpoint"
+    kind = f"{account.savepoint} savepoint" if account.savepoint else "checkpoint"
     job = f" of job {account.job}" if account.job else ""
-    return f"{kind} {account.stats.number}{job} ({one_line(account.strategy)})"
+    return f"{kind} {account.number}{job} ({one_line(account.strategy)})"
 
 
 def sentence(account: Account) -> str:
     """Return a sentence about the part that took longest, and its cause."""
     name = capitalised(title(account))
     if not account.lines:
-        if account.stats.status == "COMPLETED":
+        if account.status == "COMPLETED":
             return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
         return f"{name} was still under way when the run ended."
-    total = duration(account.path.duration_ns)
+    total = duration(account.duration_ns)
     fate = _fate(account, total)
     longest = account.longest
-    share = share_text(longest.duration_ns / account.path.duration_ns)
+    share = share_text(longest.duration_ns / account.duration_ns)
     return f"{name} {fate}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
 
 
 def _fate(account: Account, total: str) -> str:
-    if account.stats.status == "IN_PROGRESS":
+    if account.status == "IN_PROGRESS":
         return f"has been under way for {total}"
-    return f"was given up after {total} ({account.stats.failure})" if account.path.is_open else f"took {total}"
+    return f"was given up after {total} ({account.failure})" if account.is_open else f"took {total}"
 
 
 def _end_name(account: Account) -> str:
-    if account.stats.status == "IN_PROGRESS":
+    if account.status == "IN_PROGRESS":
         return "now"
-    return "the failure" if account.path.is_open else "the last acknowledgement"
+    return "the failure" if account.is_open else "the last acknowledgement"
 
 
 def _passes(line: AccountLine) -> str:
     reader, _, writer = line.place.partition(" < ")
-    match line.parts[0].kind:
+    match line.kind:
         case PathKind.QUEUE:
             return f"its barrier is on the way from {writer} to {reader}"
         case PathKind.TIMEOUT:
@@ -190,10 +197,10 @@ def duration(ns: int) -> str:
     return ms_text(ns / 1e6)
 
 
-def _row(number: int, line: AccountLine, begin_ns: int, end_ns: int) -> str:
-    span = max(1, end_ns - begin_ns)
-    first = (line.begin_ns - begin_ns) * _BAR // span
-    last = max(first + 1, -((begin_ns - line.begin_ns - line.duration_ns) * _BAR // span))
+def _row(number: int, line: AccountLine, end_ns: int) -> str:
+    span = max(1, end_ns)
+    first = line.begin_ns * _BAR // span
+    last = max(first + 1, -(-line.end_ns * _BAR // span))
     bar = " " * min(first, _BAR - 1) + "█" * (min(last, _BAR) - min(first, _BAR - 1))
     place = one_line(line.place, _PLACE)
     return f"{number:>3}  {line.name:<{_NAME}} {place:<{_PLACE}} {duration(line.duration_ns):>{_TAKES}} {bar}".rstrip()
@@ -201,16 +208,16 @@ def _row(number: int, line: AccountLine, begin_ns: int, end_ns: int) -> str:
 
 def _notes(account: Account) -> Iterator[str]:
     for number, line in enumerate((*account.lines, *account.after), 1):
-        if line.duration_ns >= NOTABLE * account.path.duration_ns:
+        if line.duration_ns >= NOTABLE * account.duration_ns:
             note = f"{capitalised(line.cause)}."
             yield fill(note, WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent="     ")
 
 
 def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
     """Yield a line per change: the rest of the path, and the simulated duration, which may differ from it."""
-    now = duration(account.path.duration_ns)
+    now = duration(account.duration_ns)
     for change in account.changes:
-        if (rest := duration(account.path.duration_ns - change.saved_ns)) == now and change.change not in simulated:
+        if (rest := duration(account.duration_ns - change.saved_ns)) == now and change.change not in simulated:
             continue
         effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}"
         if change.change in simulated:
@@ -219,37 +226,32 @@ def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[
         yield fill(f"{effect}.", WIDTH, subsequent_indent="  ")
 
 
-def _end_ns(account: Account) -> int:
-    return (account.path.after or account.path.parts)[-1].end_ns
-
-
 # ---- An account as JSON-ready values, with times in ns, so that sums are exact.
 
 
 def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
     """Return an account as JSON-ready values; for `simulated` see `text`."""
-    stats = account.stats
     return {
         "strategy": account.strategy,
         "job": account.job,
-        "checkpoint": stats.number,
-        "status": stats.status,
-        "failure": stats.failure,
-        "savepoint": stats.savepoint_format,
-        "trigger_ns": stats.trigger_ns,
-        "duration_ns": account.path.duration_ns,
+        "checkpoint": account.number,
+        "status": account.status,
+        "failure": account.failure,
+        "savepoint": account.savepoint,
+        "trigger_ns": account.trigger_ns,
+        "duration_ns": account.duration_ns,
         "sentence": sentence(account),
-        "parts": [_part(account, line) for line in account.lines],
-        "after": [_part(account, line) for line in account.after],
+        "parts": [_part(line) for line in account.lines],
+        "after": [_part(line) for line in account.after],
         "what_if": [_change(account, change, simulated or {}) for change in account.changes],
     }
 
 
-def _part(account: Account, line: AccountLine) -> dict[str, Any]:
+def _part(line: AccountLine) -> dict[str, Any]:
     return {
         "part": line.name,
         "place": line.place,
-        "begin_ns": line.begin_ns - account.path.begin_ns,
+        "begin_ns": line.begin_ns,
         "duration_ns": line.duration_ns,
         "cause": line.cause,
     }
@@ -257,7 +259,7 @@ def _part(account: Account, line: AccountLine) -> dict[str, Any]:
 
 def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
     """Return the rest of the path with a change, and the simulated duration."""
-    values = {"change": change.change, "rest_of_path_ns": account.path.duration_ns - change.saved_ns}
+    values = {"change": change.change, "rest_of_path_ns": account.duration_ns - change.saved_ns}
     return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})
 
 
@@ -314,7 +316,7 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
     table = simulate(scenario, engine=engine, check=False).checkpoints
     if "x_job" in table:
         table = table[table["x_job"] == explained.job]
-    row = table[(table["id"] == explained.stats.number) & (table["status"] == "COMPLETED")]
+    row = table[(table["id"] == explained.number) & (table["status"] == "COMPLETED")]
     return None if row.empty else round(float(row["end_to_end_duration"].iloc[0]) * 1e6)
 
 

@@ -26,7 +26,7 @@ NAMES = re.compile(
 
 def numbers_of(account, instance, tables):
     """All numbers that a sentence about this checkpoint may have, as texts."""
-    rows = tables["path"][tables["path"]["id"] == account.stats.number]
+    rows = tables["path"][tables["path"]["id"] == account.number]
     rows = rows[rows["x_job"] == account.job] if "x_job" in rows else rows
     rows = rows[~rows["acknowledged"].astype(bool)]
     kinds = rows[["part", "vertex", "index", "upstream"]].astype(str).agg("|".join, axis="columns")
@@ -38,27 +38,25 @@ def numbers_of(account, instance, tables):
     found = {ms_text(ns / 1e6) for ns in (*spent, total)} | {share_text(ns / max(1, total)) for ns in spent}
     sizes = []
     for (number, _), channels in instance.queued.items():
-        if number == account.stats.number:
+        if number == account.number:
             sizes += [int(size) for row in channels for size in (*row, row.sum())] + [
                 int(size) for size in channels.sum(axis=0)
             ]
             sizes += [int(channels.sum())]
-    sizes += [row.persisted_bytes for row in account.stats.subtasks.values()] + [
-        sum(row.persisted_bytes for row in account.stats.subtasks.values())
+    subtasks = instance.context.stats[account.number].subtasks
+    sizes += [row.persisted_bytes for row in subtasks.values()] + [
+        sum(row.persisted_bytes for row in subtasks.values())
     ]
-    files = [
-        [instance.context.storage.files[FileId(part.file)].size_bytes for part in way.parts if part.file >= 0]
-        for way in account.lines
-    ]
-    sizes += [size for own in files for size in (*own, sum(own))]
-    for way in account.lines:  # tables of RocksDB that a compaction wrote anew
-        anew = instance.compacted(account.stats.number, way.parts[0].task)
-        stored = [instance.context.storage.files[FileId(part.file)] for part in way.parts if part.file >= 0]
+    files = []
+    parts = instance.path_finder().of(account.number).parts
+    for (_, task, _), alike in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
+        stored = [instance.context.storage.files[FileId(part.file)] for part in alike if part.file >= 0]
+        files.append([file.size_bytes for file in stored])
+        sizes += [*files[-1], sum(files[-1])]
+        anew = instance.compacted(account.number, task)  # tables of RocksDB that a compaction wrote anew
         sizes.append(sum(file.size_bytes for file in stored if str(file.name[-1]) in anew))
     groups = [list(members) for members in _groups(instance)]  # subtasks that share a file of channel state
-    sizes += [
-        sum(row.persisted_bytes for task in members if (row := account.stats.subtasks.get(task))) for members in groups
-    ]
+    sizes += [sum(row.persisted_bytes for task in members if (row := subtasks.get(task))) for members in groups]
     found |= {str(len(members)) for members in groups}
     found |= {bytes_text(size) for size in sizes}
     found |= {f"{bytes_text(size * 10**9 / ns)}/s" for size in sizes for ns in spent if ns}

@@ -221,8 +221,7 @@ def time_axis(longest_ns: float) -> tuple[ChartAxis, float]:
 
 def waterfall(account: Account) -> Chart:
     """Chart the critical path of an explained checkpoint up to the last acknowledgement."""
-    begin_ns = account.path.begin_ns
-    x, unit_ns = time_axis(account.path.duration_ns)
+    x, unit_ns = time_axis(account.duration_ns)
     names = [
         f"{number}  {line.name}, {line.place}: {duration(line.duration_ns)}"
         for number, line in enumerate(account.lines, 1)
@@ -231,8 +230,8 @@ def waterfall(account: Account) -> Chart:
         {
             "series": phase_of(line.name),
             "shape": "box",
-            "x": (line.begin_ns - begin_ns) / unit_ns,
-            "x2": (line.begin_ns - begin_ns + line.duration_ns) / unit_ns,
+            "x": line.begin_ns / unit_ns,
+            "x2": line.end_ns / unit_ns,
             "y": place - 0.2,
             "y2": place + 0.2,
             "text": f"{names[place]}. {line.cause}",

@@ -184,9 +184,9 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
         return
     first_ms = points[0].trigger_timestamp
     parts = [
-        {"id": point.id, "part": part.kind.value, "duration": part.duration_ns, "acknowledged": False}
+        {"id": point.id, "part": line.name, "duration": line.duration_ns, "acknowledged": False}
         for point in points
-        for part in account(history, point).path.parts
+        for line in account(history, point).lines
     ]
     columns = ["id", "status", "persisted_data", "checkpointed_size", "state_size", "end_to_end_duration"]
     rows = [
@@ -217,7 +217,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
         where = "no statistics of its subtasks"
         if explained.lines:
             longest = explained.longest
-            where = f"{share_text(longest.duration_ns / explained.path.duration_ns)} {longest.name}, {longest.place}"
+            where = f"{share_text(longest.duration_ns / explained.duration_ns)} {longest.name}, {longest.place}"
         fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
         yield [
             str(point.id),
@@ -228,9 +228,9 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
 
 
 def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
-    point = history.checkpoint(explained.stats.number)
+    point = history.checkpoint(explained.number)
     if point is None:
-        raise KeyError(explained.stats.number)
+        raise KeyError(explained.number)
     name = title(explained)
     name = capitalised(name)
     late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
@@ -242,7 +242,7 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     rows = [
         [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{capitalised(line.cause)}."]
         for number, line in enumerate(explained.lines, 1)
-        if line.duration_ns >= NOTABLE * explained.path.duration_ns
+        if line.duration_ns >= NOTABLE * explained.duration_ns
     ]
     yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows), waterfall(explained), _in_words(explained))
     if (subtasks := _subtasks(history, point)) is not None:
@@ -262,7 +262,9 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
 
 def _in_words(explained: Account) -> str:
     parts = "; ".join(f"{line.name} {duration(line.duration_ns)}" for line in explained.lines)
-    return f"The parts of its critical path, one after the other: {parts}. They sum to {duration(explained.path.duration_ns)}."
+    return (
+        f"The parts of its critical path, one after the other: {parts}. They sum to {duration(explained.duration_ns)}."
+    )
 
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:

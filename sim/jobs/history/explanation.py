@@ -27,67 +27,36 @@ from sim.jobs.history.history import (
     split,
 )
 from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, course, held_triggers, in_common, profile
-from sim.jobs.history.path import PathStep, steps
+from sim.jobs.history.path import steps
 from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
 from sim.model.text import capitalised, one_line
 from sim.model.units import MS
-from sim.results.critical_path import CriticalPath, PathPart
 from sim.results.formats import bytes_text, ms_text, share_text
-from sim.results.tables import CheckpointStats
 
 # ---- The account of a recorded checkpoint: the same type, and therefore the same text, as for a simulated one.
 
 
 def account(history: History, point: RecordedCheckpoint) -> Account:
     """Return the account of a checkpoint.  It has no lines if Flink no longer has statistics of the subtasks."""
-    found, stats = steps(history, point), _stats(point)
-    numbers: dict[SubtaskId, int] = {}
-    parts = [_part(step, numbers, stats.trigger_ns) for step in found]
-    path = CriticalPath(point.id, tuple(parts), is_open=point.status != "COMPLETED")
-    barriers = history.strategy or ("unaligned" if is_unaligned(point) else "barriers not known")
-    return Account(barriers, 0, stats, path, tuple(_lines(history, point, found, parts)), ())
-
-
-def _lines(
-    history: History, point: RecordedCheckpoint, found: Sequence[PathStep], parts: Sequence[PathPart]
-) -> Iterator[AccountLine]:
     causes = HistoryCauses(history, point)
-    for _, group in groupby(
-        zip(found, parts, strict=True), key=lambda pair: (pair[0].kind, pair[0].subtask, pair[0].writer)
-    ):
+    lines = []
+    for (kind, _, _), group in groupby(steps(history, point), key=lambda step: (step.kind, step.subtask, step.writer)):
         alike = list(group)
-        step = alike[0][0]
-        spent_ns = sum(part.duration_ns for _, part in alike)
-        change = None if step.is_open else bound(step.kind, spent_ns, overtakes=history.overtakes)
-        yield AccountLine(tuple(part for _, part in alike), place(step), causes.text(step), change)
-
-
-def _part(step: PathStep, numbers: dict[SubtaskId, int], trigger_ns: int) -> PathPart:
-    """Convert a step.  Subtasks are numbered in order of appearance; a channel has the number of its writer."""
-    task, writer = (
-        -1 if name is None else numbers.setdefault(name, len(numbers)) for name in (step.subtask, step.writer)
-    )
-    return PathPart(step.kind, trigger_ns + step.begin_ns, trigger_ns + step.end_ns, task, writer)
-
-
-def _stats(point: RecordedCheckpoint) -> CheckpointStats:
-    trigger_ns = point.trigger_timestamp * MS
-    end_ns = trigger_ns + max(point.end_to_end_duration, 0) * MS
-    savepoint = (
-        "" if not point.is_savepoint else "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"
-    )
-    return CheckpointStats(
+        first, spent_ns = alike[0], sum(step.duration_ns for step in alike)
+        change = None if first.is_open else bound(kind, spent_ns, overtakes=history.overtakes)
+        lines.append(AccountLine(kind, first.begin_ns, alike[-1].end_ns, place(first), causes.text(first), change))
+    savepoint = "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"
+    return Account(
+        history.strategy or ("unaligned" if is_unaligned(point) else "barriers not known"),
+        0,
         point.id,
-        trigger_ns,
-        point.num_subtasks,
         point.status,
-        end_ns if point.status == "COMPLETED" else -1,
-        point.num_acknowledged_subtasks,
-        end_ns if point.status == "FAILED" else -1,
         one_line(point.failure_message.rstrip(". "), 200),
-        savepoint_format=savepoint,
+        savepoint if point.is_savepoint else "",
+        point.trigger_timestamp * MS,
+        tuple(lines),
     )
 
 
@@ -165,9 +134,9 @@ def answer_text(answer: HistoryAnswer) -> str:
 
 def account_text(history: History, explained: Account) -> str:
     """Return the explanation of one checkpoint, with the subtasks that had not acknowledged, and its circumstances."""
-    point = history.checkpoint(explained.stats.number)
+    point = history.checkpoint(explained.number)
     if point is None:
-        raise KeyError(explained.stats.number)
+        raise KeyError(explained.number)
     lines = [] if point.status == "COMPLETED" else list(late_lines(history, point))
     lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
     if explained.lines:
@@ -290,7 +259,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
         took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?"
         if explained.lines:
             longest = explained.longest
-            share = share_text(longest.duration_ns / explained.path.duration_ns)
+            share = share_text(longest.duration_ns / explained.duration_ns)
             where = f"{share} {longest.name}, {longest.place}"
         else:
             where = "no statistics of its subtasks"
@@ -432,7 +401,7 @@ def missing_information(history: History) -> Iterator[str]:
 def plain(answer: HistoryAnswer) -> dict[str, Any]:
     """`explained` has a record per checkpoint that is told in full, the same as of a simulated one."""
     history, known = answer.history, answer.split
-    explained = [record(account) | _about(history, account.stats.number) for account in answer.accounts]
+    explained = [record(account) | _about(history, account.number) for account in answer.accounts]
     common = answer.in_common
     return {
         "job": history.name,

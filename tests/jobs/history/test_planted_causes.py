@@ -55,7 +55,7 @@ def test_files_of_channel_state_have_a_rate(recorded):
 
 def test_the_slowest_that_is_told_has_statistics(recorded):
     """The JobManager had forgotten those of checkpoint 26, which was slower."""
-    assert [explained.stats.number for explained in answer(recorded("planted/channel.zip")).accounts] == [46]
+    assert [explained.number for explained in answer(recorded("planted/channel.zip")).accounts] == [46]
 
 
 @pytest.mark.parametrize(
