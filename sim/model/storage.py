@@ -197,9 +197,16 @@ class Storage:
 
     bytes_per_second: ByteRate | None = option(None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT)
     read_bytes_per_second: ByteRate | None = option(
-        None, "Reading, per open file.", key="read-bandwidth", excludes=NOT_FLAT, keyword=True
+        None,
+        "Reading, per open file.  Default: as bandwidth.",
+        key="read-bandwidth",
+        usually="as bandwidth",
+        excludes=NOT_FLAT,
+        keyword=True,
     )
-    close_ns: Duration = option(0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
+    close_ns: Duration = option(
+        0, "Added to each file that is written or read.", key="file-latency", excludes=NOT_FLAT
+    )
     slow_probability: float = option(
         0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
     )
@@ -277,8 +284,12 @@ class Storage:
         if not kinds and at.written("nic") is not None:
             named = " or ".join(f"{name}:" for name in STORAGES)
             at.wrong(f"has no effect: the streams of flat storage share nothing; write {named}", "nic")
-        slow = at.written("slow")
-        return self if slow is None else replace(self, slow_probability=float(slow.share), slow_factor=slow.factor)
+        found, slow = self, at.written("slow")
+        if slow is not None:
+            found = replace(found, slow_probability=float(slow.share), slow_factor=slow.factor)
+        if at.written("read-bandwidth") is None:
+            found = replace(found, read_bytes_per_second=found.bytes_per_second)
+        return found
 
     @property
     def options(self) -> object | None:

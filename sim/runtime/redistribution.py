@@ -145,7 +145,8 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
                 getattr(after, column)[new] = getattr(before, column)[old]
             continue
         after.held_back[new] = after.records_out[new] = _dealt_by_reader(before, after, edge.downstream, (old, new))
-        in_flight = int((before.records_in[old] - before.records_out[old]).sum())
+        # at-least-once: readers have counted records that are behind the barrier, which are sent again: none is in flight
+        in_flight = max(0, int((before.records_in[old] - before.records_out[old]).sum()))
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
         for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):

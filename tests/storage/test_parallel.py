@@ -22,6 +22,19 @@ def test_reading_back():
     assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 20
 
 
+def test_the_latency_of_a_file_is_added_to_reading():
+    lab = Lab(Storage(read_bytes_per_second=100 * MB, close_ns=15 * MS))
+
+    assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 2 * (10 + 15)
+
+
+def test_an_outage_holds_up_reading_that_takes_no_time():
+    lab = Lab(Storage(retry=Retry(attempts=9, backoff_ns=100 * MS, most_backoff_ns=100 * MS)))
+    lab.storage.fail_until(250 * MS)
+
+    assert lab.took_ms(lab.read_all(files(1), threads=1)) == 300
+
+
 def test_deletes_go_side_by_side():
     lab = Lab(dfs(latency_ms=10))
     lab.took_ms(lab.write_all(files(0, 0, 0, 0), threads=4))

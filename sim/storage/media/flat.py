@@ -1,4 +1,4 @@
-"""Flat storage: each open file has its own bandwidth and a latency when it is closed; no resource is shared.
+"""Flat storage: each open file has its own bandwidth and a latency; no resource is shared.
 
 Whether a file is slow is a function of its name and the seed, not of the order of writes.
 """
@@ -25,8 +25,9 @@ class FlatStorage:
         return _FlatFile(self, name)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: read through one stream with the reading bandwidth."""
-        yield from self.spend(self._ns(size_bytes, self.options.read_bytes_per_second, name))
+        """Process: read through one stream with the reading bandwidth, after the latency of a file."""
+        latency_ns = self.options.close_ns * self.slowness(name)
+        yield from self.spend(latency_ns + self._ns(size_bytes, self.options.read_bytes_per_second, name))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
         """Process: takes no time."""
@@ -40,8 +41,8 @@ class FlatStorage:
         return self.options.close_ns * self.slowness(name) + self.floor_ns
 
     def spend(self, cost_ns: int) -> Work[None]:
-        """Process: wait `cost_ns`, without an event if it is 0."""
-        if cost_ns:
+        """Process: wait `cost_ns`, without an event if it is 0 and storage is reachable."""
+        if cost_ns or self.attempts.now < self.attempts.down_until_ns:
             yield from self.attempts.run_with_retries(lambda _: self._wait(cost_ns))
 
     def _wait(self, cost_ns: int) -> Work[None]:

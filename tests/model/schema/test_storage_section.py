@@ -30,6 +30,14 @@ def refusal(section, folder=".", flink=""):
     return str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("", 60 * 10**6), (", read-bandwidth: 20 MB/s", 20 * 10**6), (", read-bandwidth: unlimited", None)],
+)
+def test_files_are_read_as_fast_as_written_unless_said(written, read):
+    assert storage(f"{{bandwidth: 60 MB/s{written}}}").read_bytes_per_second == read
+
+
 def test_every_key_of_a_dfs():
     section = """\
 {dfs: {nodes: 50, bandwidth: 100 MB/s, nic: 10 Gbit/s, stream-bandwidth: 80 MB/s, replication: 2, block: 64 MiB,

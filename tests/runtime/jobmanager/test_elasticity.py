@@ -31,6 +31,15 @@ def test_what_operators_hold_is_dealt_out(holds):
     assert not result.violations
 
 
+def test_records_behind_at_least_once_barriers_are_no_negative_data_in_flight():
+    """A busy reader has counted them when its writers, which are at their barriers, had not sent them."""
+    sizes = "job.log.parallelism=4", "job.profile.parallelism=4", "job.log.source.rate=400/s"
+    result = run("checkpoint.barriers=at-least-once", "job.profile.service=9 ms", "checkpoint.interval=3 s", *sizes)
+
+    assert result.recoveries["kind"].tolist() == ["task-manager", "rescale"]
+    assert not result.violations
+
+
 def test_timers_of_processing_time_keep_their_subtasks():
     assert parallelism(run("job.profile.window={tumbling: 3 s, time: processing}")) == [2]
 
