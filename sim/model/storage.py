@@ -204,9 +204,7 @@ class Storage:
         excludes=NOT_FLAT,
         keyword=True,
     )
-    close_ns: Duration = option(
-        0, "Added to each file that is written or read.", key="file-latency", excludes=NOT_FLAT
-    )
+    close_ns: Duration = option(0, "Added to each file that is written or read.", key="file-latency", excludes=NOT_FLAT)
     slow_probability: float = option(
         0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
     )
