@@ -175,10 +175,10 @@ def test_a_local_heap_is_read_from_disk():
     stored = snapshot(subtask(HEAP, LOCAL), files, 1)[1]
 
     assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 20 * MS
-    assert restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))]) == 5 * MS
-    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))]) == 2.5 * MS
+    assert restored(subtask(HEAP, LOCAL, host=1), files, [(stored, Fraction(1))]) == 7 * MS
+    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1, 2))]) == 4.5 * MS
     files.lose_disk(0)
-    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 5 * MS
+    assert restored(subtask(HEAP, LOCAL), files, [(stored, Fraction(1))]) == 7 * MS
 
 
 def test_a_full_disk_costs_the_copy_not_the_checkpoint():
