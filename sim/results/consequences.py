@@ -241,10 +241,31 @@ def longest_lag_after_stop(run: Tables) -> float:
 # marked as a lower bound ("more than").
 
 
-_VISIBLE = "make all output visible within the run"
 _RUN = "run again within the run"
 _CATCH_UP = "catch up within the run"
 _LIVE = "live until the end of the run"
+
+
+_VISIBLE_SHARES = (0.5, 0.99, 1.0)
+
+
+def _visible(place: int, meaning: str, name: str, short: str, **options: Any) -> Any:
+    """Return a field with a quantile of the times until output is visible."""
+    share = _VISIBLE_SHARES[place]
+    if share < 1:
+        options |= {"quantile": share, "counted_by": "commits"}
+    return result_column(
+        meaning,
+        Population.COMMITS,
+        lambda run: run.visible[place],
+        ends="make all output visible within the run",
+        of="commits",
+        title=f"time until output is visible, {name}",
+        heading=f"visible {short}",
+        printed_with="commits",
+        cell=lambda line: line.visible_text(f"visible_{short}_ms"),
+        **options,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,44 +288,15 @@ class Consequences:
         heading="committed",
         printed_with="commits",
     )
-    visible_p50_ms: float = result_column(
-        "first write of a transaction -> its output visible, median",
-        Population.COMMITS,
-        lambda run: run.visible[0],
-        ends=_VISIBLE,
-        of="commits",
-        title="time until output is visible, median",
-        heading="visible p50",
-        printed_with="commits",
-        quantile=0.5,
-        counted_by="commits",
-        cell=lambda line: line.visible_text("visible_p50_ms"),
-    )
-    visible_p99_ms: float = result_column(
+    visible_p50_ms: float = _visible(0, "first write of a transaction -> its output visible, median", "median", "p50")
+    visible_p99_ms: float = _visible(
+        1,
         "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest",
-        Population.COMMITS,
-        lambda run: run.visible[1],
-        ends=_VISIBLE,
-        of="commits",
-        title="time until output is visible, 99th percentile",
-        heading="visible p99",
-        printed_with="commits",
-        quantile=0.99,
-        counted_by="commits",
+        "99th percentile",
+        "p99",
         is_optional=True,
-        cell=lambda line: line.visible_text("visible_p99_ms"),
     )
-    visible_max_ms: float = result_column(
-        "likewise, the longest",
-        Population.COMMITS,
-        lambda run: run.visible[2],
-        ends=_VISIBLE,
-        of="commits",
-        title="time until output is visible, longest",
-        heading="visible max",
-        printed_with="commits",
-        cell=lambda line: line.visible_text("visible_max_ms"),
-    )
+    visible_max_ms: float = _visible(2, "likewise, the longest", "longest", "max")
     lost_records: float = result_column(
         "per run: of transactions that timed out, or whose files are missing",
         Population.COMMITS,
@@ -471,7 +463,7 @@ def consequences(
             restarts=restarts,
             failures=[restart for restart in restarts if not restart.is_planned],
             planned=[restart for restart in restarts if restart.is_planned],
-            visible=quantiles(visible, late, 0.5, 0.99, 1.0),
+            visible=quantiles(visible, late, *_VISIBLE_SHARES),
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
         ),
     )

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from sim.results.formats import MISSING
 
-# ---- Confidence intervals of means over independent replications, and the bootstrap.
-#
-# Sources: Law, Simulation Modeling and Analysis, chapter 9; Efron 1979.
+# ---- Confidence intervals of means over independent replications (Law, Simulation Modeling and Analysis, chapter 9).
 
 
 def half_width(values: Sequence[float] | NDArray[np.float64], confidence: float = 0.95) -> float:
@@ -30,11 +28,6 @@ def critical(count: int, confidence: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf((1 + confidence) / 2, count - 1)) if count > 1 else np.inf
-
-
-def resamples(count: int, *, times: int = 1000, seed: int) -> npt.NDArray[np.int64]:
-    """Return bootstrap samples: an array of shape (times, count) with indices of observations, determined by the seed."""
-    return np.random.default_rng(seed).integers(count, size=(times, count))
 
 
 # ---- The change of a mean over pairs of runs with the same random numbers (Law, Simulation Modeling and Analysis, chapter 11).

@@ -357,11 +357,9 @@ class Journal(Sequence[Entry]):
     def __getitem__(self, place: slice) -> list[Entry]: ...
 
     def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        at = place if place >= 0 else place + len(self)
-        if not 0 <= at < len(self):
-            raise IndexError(place)
+        at = range(len(self))[place]
+        if isinstance(at, range):
+            return [self[i] for i in at]
         block, row = divmod(at, _BLOCK)
         if block == len(self._blocks):
             return Entry(*self._latest[row], self._details.get(at, ""))

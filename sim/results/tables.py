@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import compress, decompress
 
 import numpy as np
@@ -209,9 +209,9 @@ class RestoreRow(NamedTuple):
     claim: ClaimMode
     restored: StoredSnapshot
     begun_ns: int
-    first_checkpoint: int = -1  # first completed checkpoint
+    first_id: int = -1  # first completed checkpoint
     first_type: str = ""
-    first_written_bytes: int = 0
+    first_checkpointed_size: int = 0
     first_duration_ns: int = -1  # its end-to-end duration
     free_ns: int = -1  # time from which no snapshot of this instance needed the restored one; -1: never
     deletable: bool = False  # at the end, the user can delete the restored snapshot without breaking a newer one
@@ -234,62 +234,46 @@ def requests_table(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def _file_row(row: FileRow) -> Row:
-    return {
-        "owner": row.file.instance,
-        "checkpoint": row.file.checkpoint,
-        "path": row.path,
-        "size": row.file.size_bytes,
-        "scope": row.file.scope,
-        "job": row.job,
-        "created_by": row.created_by,
-        "last_used": row.last_used,
-        "deleted": ms(row.deleted_ns),
+    file = row.file
+    return _cells(row._asdict()) | {
+        "owner": file.instance,
+        "checkpoint": file.checkpoint,
+        "size": file.size_bytes,
+        "scope": file.scope,
         "needed_by": _names(row.needed_by),
     }
 
 
 def _snapshot_row(row: SnapshotRow) -> Row:
-    verdict = row.verdict
-    job = "n/a" if verdict.relocatable_job_dir is None else "yes" if verdict.relocatable_job_dir else "no"
-    return {
+    of_job = row.verdict.relocatable_job_dir
+    return {**row._asdict(), **asdict(row.verdict)} | {
         "job": row.snapshot.instance,
         "id": row.snapshot.checkpoint,
         "type": row.snapshot.type,
-        "directory": row.directory,
-        "files_total": verdict.files_total,
-        "bytes_total": verdict.bytes_total,
-        "files_outside_chk_dir": verdict.files_outside_chk_dir,
-        "files_outside_job_dir": verdict.files_outside_job_dir,
-        "owners": " ".join(map(str, verdict.owners)),
-        "chain_length": verdict.chain_length,
-        "absolute_paths": verdict.absolute_paths,
-        "self_contained": verdict.self_contained,
-        "relocatable_own_dir": verdict.relocatable_own_dir,
-        "relocatable_job_dir": job,
-        "relocatable_root": row.relocatable_root,
-        "restorable": row.restorable,
+        "owners": " ".join(map(str, row.verdict.owners)),
+        "relocatable_job_dir": "n/a" if of_job is None else "yes" if of_job else "no",
         "would_break": _names(row.would_break),
         "would_break_job": _names(row.would_break_job),
     }
 
 
 def _restore_row(row: RestoreRow) -> Row:
-    full = row.first_type == "full"
-    return {
-        "job": row.job,
-        "claim": row.claim,
+    cells, full = _cells(row._asdict()), row.first_type == "full"
+    return cells | {
         "restored_job": row.restored.instance,
         "restored_id": row.restored.checkpoint,
         "restored_type": row.restored.type,
-        "begun": row.begun_ns / MS,
-        "first_id": row.first_checkpoint,
-        "first_type": row.first_type,
-        "first_checkpointed_size": row.first_written_bytes,
-        "first_duration": ms(row.first_duration_ns),
-        "bytes_reuploaded_first_full": row.first_written_bytes if full else 0,
-        "first_full_duration": ms(row.first_duration_ns) if full else -1.0,
+        "bytes_reuploaded_first_full": row.first_checkpointed_size if full else 0,
+        "first_full_duration": cells["first_duration"] if full else -1.0,
         "time_until_old_snapshot_deletable": span_ms(row.begun_ns, row.free_ns),
-        "deletable": row.deletable,
+    }
+
+
+def _cells(fields_of_record: Mapping[str, Any]) -> Row:
+    """Return the fields of a record by column: times in ns become ms, under a name without the unit."""
+    return {
+        name.removesuffix("_ns"): ms(value) if name.endswith("_ns") else value
+        for name, value in fields_of_record.items()
     }
 
 
@@ -343,25 +327,11 @@ def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
 
 
 def _recovery_row(row: RecoveryStats) -> Row:
-    return {
+    return _cells(asdict(row)) | {
         "restart": row.number,
-        "kind": row.kind,
         "cause": row.what,
-        "failed": ms(row.failed_ns),
-        "detected": ms(row.detected_ns),
-        "cancelled": ms(row.cancelled_ns),
-        "deployed": ms(row.deployed_ns),
-        "first_record": ms(row.first_record_ns),
-        "running": ms(row.running_ns),
-        "caught_up": ms(row.caught_up_ns),
         "downtime": span_ms(row.failed_ns, row.running_ns),
-        "tasks": row.tasks,
-        "deployments": row.deployments,
         "restored_checkpoint": row.checkpoint,
-        "restored_bytes": row.restored_bytes,
-        "recovered_bytes": row.recovered_bytes,
-        "replayed_records": row.replayed_records,
-        "served_again": row.served_again,
     }
 
 

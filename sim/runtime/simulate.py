@@ -311,9 +311,9 @@ def _restore_row(
     written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
     duration_ns = stats.latest_ack_ns - stats.trigger_ns
     return row._replace(
-        first_checkpoint=first,
+        first_id=first,
         first_type=files.type_of(first),
-        first_written_bytes=written,
+        first_checkpointed_size=written,
         first_duration_ns=duration_ns,
     )
 

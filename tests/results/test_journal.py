@@ -27,20 +27,6 @@ def test_rows_stand_in_the_order_they_were_noted():
     assert Entry(20, Happening.STATE_WRITTEN, 1, 3, 512, "") == journal()[2]
 
 
-def test_the_coordinator_is_nobody_s_task():
-    """Rows of the coordinator carry task -1."""
-    assert journal()[0].task == -1
-
-
-def test_a_story_is_everything_about_one_checkpoint():
-    assert [row.happening for row in journal().story(1)] == [
-        Happening.TRIGGERED,
-        Happening.STATE_WRITTEN,
-        Happening.ABORTED,
-    ]
-    assert journal().story(7) == []
-
-
 def test_a_row_is_plain_json():
     """Kept as a line of text: the happening is its own words."""
     assert json.loads(json.dumps(journal()[2])) == [20, "state written", 1, 3, 512, ""]
@@ -118,10 +104,6 @@ def test_journals_are_equal_if_all_entries_are():
     assert journal() == Journal(list(journal()))
     assert journal() != other
     assert journal() != Journal([*list(journal())[:-1], journal()[-1]._replace(detail="")])
-
-
-def test_places_say_where_the_entries_of_a_checkpoint_stand():
-    assert {checkpoint: list(places) for checkpoint, places in journal().places().items()} == {1: [0, 2, 3], 2: [1]}
 
 
 def test_the_entries_at_places():

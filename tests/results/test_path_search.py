@@ -10,54 +10,50 @@ GRAPH = Graph(writers=(0, 1), readers=(2, 2), groups=(0, 1, 2))
 """Two sources, 0 and 1, and their reader 2 behind channels 0 and 1."""
 
 
-def path(*happenings, graph=GRAPH):
-    """(kind, ms) of its parts, if the reader acknowledges at 600 ms."""
-    story = [Entry(time_ns, happening, 1, task, number) for time_ns, happening, task, number in happenings]
+BEGUN = (Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED)
+TRIGGERED = (Happening.TRIGGER_RECEIVED, *BEGUN)
+
+
+def path(*story, graph=GRAPH):
+    """(kind, ms) of its parts: calls are sent at 5 ms, and the reader acknowledges at 600 ms.  `story`: time, task, happenings."""
+    sent = (5, -1, [Happening.TASKS_TRIGGERED])
+    ends = (600, 2, [Happening.STATE_WRITTEN, Happening.ASYNC_FINISHED, Happening.ACKNOWLEDGED])
+    entries = [
+        Entry(time_ns, happening, 1, task, *channel)
+        for time_ns, task, happenings, *channel in (sent, *story, ends)
+        for happening in happenings
+    ]
     stats = CheckpointStats(1, 0, 3, "COMPLETED", 600, 3)
-    return [(part.kind, part.duration_ns) for part in critical_path(stats, story, graph, ended_ns=0).parts]
+    return [(part.kind, part.duration_ns) for part in critical_path(stats, entries, graph, ended_ns=0).parts]
+
+
+OVERTAKES = (300, 2, [Happening.INPUT_PRIORITISED, *BEGUN, Happening.SYNC_FINISHED])
 
 
 def test_the_timeout_counts_from_the_trigger():
     """The first barrier came at 100; the one of channel 1 set out at 30 and was missing at 300, when the timeout let it overtake."""
-    assert path(
-        (5, Happening.TASKS_TRIGGERED, -1, 0),
-        (10, Happening.TRIGGER_RECEIVED, 0, 0),
-        (10, Happening.SNAPSHOT_BEGUN, 0, 0),
-        (10, Happening.BARRIER_FORWARDED, 0, 0),
-        (30, Happening.TRIGGER_RECEIVED, 1, 0),
-        (30, Happening.SNAPSHOT_BEGUN, 1, 0),
-        (30, Happening.BARRIER_FORWARDED, 1, 0),
-        (100, Happening.BARRIER_ARRIVED, 2, 0),
-        (300, Happening.INPUT_PRIORITISED, 2, 0),
-        (300, Happening.SNAPSHOT_BEGUN, 2, 0),
-        (300, Happening.BARRIER_FORWARDED, 2, 0),
-        (300, Happening.SYNC_FINISHED, 2, 0),
-        (600, Happening.STATE_WRITTEN, 2, 0),
-        (600, Happening.ASYNC_FINISHED, 2, 0),
-        (600, Happening.ACKNOWLEDGED, 2, 0),
-    ) == [(PathKind.TRIGGER, 5), (PathKind.TASK_THREAD, 25), (PathKind.TIMEOUT, 270), (PathKind.ASYNC_WORK, 300)]
+    found = path((10, 0, TRIGGERED), (30, 1, TRIGGERED), (100, 2, [Happening.BARRIER_ARRIVED]), OVERTAKES)
+
+    assert found == [
+        (PathKind.TRIGGER, 5),
+        (PathKind.TASK_THREAD, 25),
+        (PathKind.TIMEOUT, 270),
+        (PathKind.ASYNC_WORK, 300),
+    ]
 
 
 @pytest.mark.parametrize(
     ("timeout", "parts"),
-    [
-        (200, [(PathKind.TIMEOUT, 170), (PathKind.QUEUE, 100)]),
-        (20, [(PathKind.QUEUE, 270)]),
-    ],
+    [(200, [(PathKind.TIMEOUT, 170), (PathKind.QUEUE, 100)]), (20, [(PathKind.QUEUE, 270)])],
 )
 def test_a_thread_that_is_busy_behind_the_timeout_is_no_timeout(timeout, parts):
     """The barrier set out at 30; it may have overtaken long before, but the reader's thread saw to it at 300 only."""
     found = path(
-        (5, Happening.TASKS_TRIGGERED, -1, 0),
-        (10, Happening.BARRIER_FORWARDED, 0, 0),
-        (30, Happening.BARRIER_FORWARDED, 1, 0),
-        (300, Happening.INPUT_PRIORITISED, 2, 0),
-        (300, Happening.BARRIER_ARRIVED, 2, 1),
-        (300, Happening.SNAPSHOT_BEGUN, 2, 0),
-        (300, Happening.BARRIER_FORWARDED, 2, 0),
-        (600, Happening.STATE_WRITTEN, 2, 0),
-        (600, Happening.ASYNC_FINISHED, 2, 0),
-        (600, Happening.ACKNOWLEDGED, 2, 0),
+        (10, 0, BEGUN[1:]),
+        (30, 1, BEGUN[1:]),
+        (300, 2, [Happening.INPUT_PRIORITISED]),
+        (300, 2, [Happening.BARRIER_ARRIVED], 1),
+        (300, 2, BEGUN),
         graph=GRAPH._replace(timeout_ns=timeout),
     )
 
@@ -66,20 +62,7 @@ def test_a_thread_that_is_busy_behind_the_timeout_is_no_timeout(timeout, parts):
 
 def test_a_timeout_before_the_missing_barrier_set_out():
     """Its writer was late itself: nothing that overtakes was missing, and the way of the first barrier is told."""
-    found = path(
-        (5, Happening.TASKS_TRIGGERED, -1, 0),
-        (10, Happening.TRIGGER_RECEIVED, 0, 0),
-        (10, Happening.SNAPSHOT_BEGUN, 0, 0),
-        (10, Happening.BARRIER_FORWARDED, 0, 0),
-        (100, Happening.BARRIER_ARRIVED, 2, 0),
-        (300, Happening.INPUT_PRIORITISED, 2, 0),
-        (300, Happening.SNAPSHOT_BEGUN, 2, 0),
-        (300, Happening.BARRIER_FORWARDED, 2, 0),
-        (300, Happening.SYNC_FINISHED, 2, 0),
-        (600, Happening.STATE_WRITTEN, 2, 0),
-        (600, Happening.ASYNC_FINISHED, 2, 0),
-        (600, Happening.ACKNOWLEDGED, 2, 0),
-    )
+    found = path((10, 0, TRIGGERED), (100, 2, [Happening.BARRIER_ARRIVED]), OVERTAKES)
 
     assert found[2:] == [(PathKind.QUEUE, 90), (PathKind.TIMEOUT, 200), (PathKind.ASYNC_WORK, 300)]
 

@@ -14,7 +14,6 @@ import numpy as np
 from benchmarks.lab.calibration.estimators import CONSTANTS
 from benchmarks.lab.recording import Recording
 from sim.model.scenario import Overheads
-from sim.results.estimates import resamples
 
 AT_LEAST = 2
 """Least number of recordings that tell a constant: a single one gives no confidence."""
@@ -80,6 +79,7 @@ def rounded_ms(value_ms: float) -> float:
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
-    medians = np.median(values[resamples(len(values), seed=0)], axis=1)
+    samples = np.random.default_rng(0).integers(len(values), size=(1000, len(values)))  # the bootstrap (Efron 1979)
+    medians = np.median(values[samples], axis=1)
     low, high = np.percentile(medians, [_TAIL_PERCENT, 100 - _TAIL_PERCENT])
     return float(low), float(high)

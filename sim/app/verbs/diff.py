@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -202,17 +202,16 @@ def _no_rows() -> pd.DataFrame:
 def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
     """Store the rows and the answer for `report`, and return the result with its folder."""
     replace_file(folder / "results.parquet", found.table.to_parquet)
-    _, *others = found.parts
     keep_answer(
         folder,
         DIFF,
         title=f"{found.facts['a']} and {found.facts['b']}",
         question="What differs, and what does that do?",
         verdict=found.verdict,
-        parts=[found.parts[0], *others],
+        parts=found.parts,
         findings=[],
         assumptions=["Simulated; both sides meet the same random numbers."] if len(found.table) else [],
         command=request.command(folder),
         data=found.facts,
     )
-    return Diff(found.verdict, found.parts, found.facts, found.trouble, found.table, folder)
+    return replace(found, folder=folder)

@@ -13,11 +13,12 @@ from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
 from sim.runtime.simulate import simulate
+from tests.results.analysis.runs_by_hand import EDGES, Made
 
 
-def ended(made, *late, seconds=10):
+def ended(*late, seconds=10):
     """Checkpoints at 2 s and at the times of `late`, records for so many seconds."""
-    run = made()
+    run = Made()
     for at_s in (2, *late):
         run.checkpoint(1e3 * at_s, 40).part("upload", "sink", 40)
     tables = run.load(busy=(0.1, 0.1, 0.1), seconds=seconds).tables()
@@ -28,16 +29,16 @@ def ended(made, *late, seconds=10):
     }
 
 
-def line(name, tables, edges, *, at_s=math.nan, committed=100.0, last_s=math.nan):
+def line(name, tables, *, at_s=math.nan, committed=100.0, last_s=math.nan):
     found = None if math.isnan(at_s) else finish([tables], [at_s], committed)
     status = "RUNNING" if found is None else "FINISHED"
     return StrategyRow(
-        name, (), "", status, summarize([tables], edges), until_s=at_s, finish=found, last_trigger_s=last_s
+        name, (), "", status, summarize([tables], EDGES), until_s=at_s, finish=found, last_trigger_s=last_s
     )
 
 
-def test_what_passes_after_the_last_record(made):
-    waits, once, none = ended(made, 12, 17), ended(made, 10.1), ended(made)
+def test_what_passes_after_the_last_record():
+    waits, once, none = ended(12, 17), ended(10.1), ended()
 
     assert pytest.approx(finish([waits], [17.1], 0).idle_s) == 7.1
     assert counted(waits, 17.1) == (2, 3, 50.0)
@@ -45,9 +46,9 @@ def test_what_passes_after_the_last_record(made):
     assert counted(none, 10.2)[:2] == (0, None)
 
 
-def test_what_passes_after_the_last_sample_is_not_known(made):
+def test_what_passes_after_the_last_sample_is_not_known():
     """Records came in the last second, which is not whole: any of its checkpoints may have been in front of them."""
-    run = ended(made, 10.1, 10.3)
+    run = ended(10.1, 10.3)
     run["tasks"]["numRecordsIn"] += 30
 
     assert counted(run, 10.4) == (1, 3, 50.0)
@@ -59,12 +60,12 @@ def counted(tables, end_s):
     return found.checkpoints, found.final, found.final_ms
 
 
-def test_the_verdict_says_when_the_job_finishes(made, edges):
+def test_the_verdict_says_when_the_job_finishes():
     """Under which strategy how much later, what holds its end, and who commits less."""
     lines = [
-        line("flink", ended(made, 10.1), edges, at_s=10.2),
-        line("naive", ended(made, 12, 17), edges, at_s=17.1),
-        line("off", ended(made), edges, at_s=10.2, committed=90.0),
+        line("flink", ended(10.1), at_s=10.2),
+        line("naive", ended(12, 17), at_s=17.1),
+        line("off", ended(), at_s=10.2, committed=90.0),
     ]
 
     assert verdict(lines).startswith(
@@ -76,24 +77,24 @@ def test_the_verdict_says_when_the_job_finishes(made, edges):
     assert verdict([lines[0]]).startswith(
         "The job finishes at 10 s. Checkpoint 2 (flink) holds its end and is complete after 50 ms. Checkpoints take"
     )
-    assert "; with runs on it does not. " in verdict([lines[0], line("runs on", ended(made), edges)])
+    assert "; with runs on it does not. " in verdict([lines[0], line("runs on", ended())])
 
 
-def test_more_than_four_strategies_are_counted(made, edges):
+def test_more_than_four_strategies_are_counted():
     """A sentence is not a list."""
-    lines = [line(name, ended(made, 10.1), edges, at_s=10.2) for name in "abcde"]
+    lines = [line(name, ended(10.1), at_s=10.2) for name in "abcde"]
 
-    assert verdict([*lines[:4], line("late", ended(made), edges, at_s=17.1)]).startswith(
+    assert verdict([*lines[:4], line("late", ended(), at_s=17.1)]).startswith(
         "The job finishes at 10 s with a, b, c and d, and at 17 s with late."
     )
-    assert verdict([*lines, line("late", ended(made), edges, at_s=17.1)]).startswith(
+    assert verdict([*lines, line("late", ended(), at_s=17.1)]).startswith(
         "The job finishes at 10 s with 5 strategies, and at 17 s with late."
     )
 
 
-def test_checkpoints_that_end_before_their_job(made, edges):
+def test_checkpoints_that_end_before_their_job():
     """Three intervals without one; not while one is under way, nor while the job is down."""
-    quiet, pending = ended(made, 4, seconds=60), ended(made, 4, seconds=60)
+    quiet, pending = ended(4, seconds=60), ended(4, seconds=60)
     pending["checkpoints"]["status"] = "IN_PROGRESS"
     down = quiet | {
         "recoveries": pd.DataFrame({"running": [-1.0], "failed": [40_000.0], "replayed_records": 0, "served_again": 0})
@@ -103,7 +104,7 @@ def test_checkpoints_that_end_before_their_job(made, edges):
     assert math.isnan(last_trigger_s([quiet], [9.9], 2.0))
     assert math.isnan(last_trigger_s([pending], [60.0], 2.0))
     assert math.isnan(last_trigger_s([down], [60.0], 2.0))
-    lines = [line("flink", ended(made, 4, 6), edges), line("off", quiet, edges, last_s=4.0)]
+    lines = [line("flink", ended(4, 6)), line("off", quiet, last_s=4.0)]
     assert verdict(lines).startswith(
         "With off checkpoints end while the job runs on: none is triggered after 4 s, and a failure goes back to that one. "
         "Checkpoints of flink take"
@@ -111,15 +112,15 @@ def test_checkpoints_that_end_before_their_job(made, edges):
     assert "differ" not in verdict(lines), "a few checkpoints are no match for many"
 
 
-def test_net_throughput_tells_strategies_apart(made, edges):
+def test_net_throughput_tells_strategies_apart():
     """Equal checkpoints, and a job that gets on with one of them: also after failures."""
 
     def failing(name, again):
-        tables = ended(made)
+        tables = ended()
         tables["recoveries"] = pd.DataFrame(
             {"running": [2e3], "failed": [1e3], "replayed_records": again, "served_again": again}
         )
-        return line(name, tables, edges)
+        return line(name, tables)
 
     text = verdict([failing("slow", 500), failing("good", 0)])
 

@@ -5,20 +5,21 @@ import math
 from sim.results.side_by_side import StrategyRow, singles, table, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
+from tests.results.analysis.runs_by_hand import EDGES, Made
 
 
-def uploading(made, *, later=3, state=2_000, written=60):
+def uploading(*, later=3, state=2_000, written=60):
     """A first checkpoint of 11.8 s that writes everything, and later ones of 330 ms."""
-    run = made().checkpoint(0, 11_800, size=state, state=state).part("upload", "sink", 11_700)
+    run = Made().checkpoint(0, 11_800, size=state, state=state).part("upload", "sink", 11_700)
     for k in range(1, later + 1):
         run.checkpoint(1000 * k, 330 + k, size=written, state=state).part("upload", "sink", 300)
     return run.load(busy=(0.1, 0.2, 0.3))
 
 
-def test_it_is_a_row_and_a_sentence(made, edges):
+def test_it_is_a_row_and_a_sentence():
     """Sentences are about checkpoints that exist, none about a mean of both."""
-    run = uploading(made, state=200_000_000_000, written=600_000_000).tables()
-    summary = summarize([run], edges)
+    run = uploading(state=200_000_000_000, written=600_000_000).tables()
+    summary = summarize([run], EDGES)
     line = StrategyRow(
         "it",
         (),
@@ -26,7 +27,7 @@ def test_it_is_a_row_and_a_sentence(made, edges):
         "RUNNING",
         summary,
         singles=singles([run]),
-        first=summarize([run], edges, of_first_uploads=True),
+        first=summarize([run], EDGES, of_first_uploads=True),
         sinks=("sink",),
     )
     header, rows = texts([line])
@@ -42,14 +43,14 @@ def test_it_is_a_row_and_a_sentence(made, edges):
     )
 
 
-def test_percentiles_stand_with_their_sample_only(made, edges):
+def test_percentiles_stand_with_their_sample_only():
     """In texts and in numbers: of nine the median and the longest, of ten the 90th, of a hundred the 99th."""
     lines = []
     for count in (9, 10, 100):
-        run = made()
+        run = Made()
         for k in range(count):
             run.checkpoint(1000 * k, 1000 + k)
-        lines.append(StrategyRow(str(count), (), "", "RUNNING", summarize([run.load(busy=(0, 0, 0)).tables()], edges)))
+        lines.append(StrategyRow(str(count), (), "", "RUNNING", summarize([run.load(busy=(0, 0, 0)).tables()], EDGES)))
     header, rows = texts(lines)
     numbers = table(lines)
 
@@ -61,14 +62,14 @@ def test_percentiles_stand_with_their_sample_only(made, edges):
     assert list(numbers["end_to_end_p50_ms"]) == [1004, 1004.5, 1049.5]
 
 
-def test_sources_that_fall_short_are_said(made, edges):
+def test_sources_that_fall_short_are_said():
     """Emitted of what is offered: by how much the backlog grows says what was due."""
-    late = made().load(
+    late = Made().load(
         busy=(1, 0, 0), records=(600.0, 600.0, 600.0), seconds=10, backlog=lambda second: 99_400 * second
     )
     lines = [
-        StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], edges), sinks=("sink",), sources=("source",))
-        for name, run in (("late", late), ("fine", made().load(busy=(0, 0, 0))))
+        StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], EDGES), sinks=("sink",), sources=("source",))
+        for name, run in (("late", late), ("fine", Made().load(busy=(0, 0, 0))))
     ]
     header, rows = texts(lines)
 

@@ -3,12 +3,13 @@
 from sim.results.not_completed import not_completed
 from sim.results.side_by_side import StrategyRow, texts
 from sim.results.summary import summarize
+from tests.results.analysis.runs_by_hand import EDGES, Made
 
 
-def expiring(made):
+def expiring():
     """Two that complete, two that expire: behind data, and in their upload."""
     run = (
-        made()
+        Made()
         .checkpoint(0, 100)
         .subtask("sink", ack=100, start_delay=40)
         .part("behind data", "sink", 40)
@@ -25,11 +26,11 @@ def expiring(made):
     return run.load(busy=(0, 0, 1))
 
 
-def test_those_that_expire_have_a_row_with_bounds(made, edges):
+def test_those_that_expire_have_a_row_with_bounds():
     """Their start delay is longer than the time behind data that was seen; what came later was never reached."""
-    run = expiring(made).tables()
+    run = expiring().tables()
     line = StrategyRow(
-        "aligned", (), "", "RUNNING", summarize([run], edges), not_completed=not_completed([run], [4000.0])
+        "aligned", (), "", "RUNNING", summarize([run], EDGES), not_completed=not_completed([run], [4000.0])
     )
 
     header, rows = texts([line])
@@ -40,10 +41,10 @@ def test_those_that_expire_have_a_row_with_bounds(made, edges):
     assert (expired["start delay"], expired["async"], expired["throughput"]) == ("> 600 ms", "0 ms", "-")
 
 
-def test_the_end_cuts_off_any_checkpoint(made):
+def test_the_end_cuts_off_any_checkpoint():
     """It says something only of one that had taken long; so does a restart."""
-    quick = made().checkpoint(0, 100).checkpoint(900, -1, status="IN_PROGRESS").load(busy=(0, 0, 0)).tables()
-    slow = made().checkpoint(0, 100).checkpoint(900, -1, status="IN_PROGRESS")
+    quick = Made().checkpoint(0, 100).checkpoint(900, -1, status="IN_PROGRESS").load(busy=(0, 0, 0)).tables()
+    slow = Made().checkpoint(0, 100).checkpoint(900, -1, status="IN_PROGRESS")
     slow.checkpoint(950, 5000, status="FAILED", failure="JOB_FAILOVER_REGION").part("upload", "sink", 5000)
 
     found = not_completed([slow.load(busy=(0, 0, 0)).tables()], [8_900.0])

@@ -3,34 +3,24 @@
 import math
 from dataclasses import replace
 
-import pytest
-
 from sim.results.rates import KeepingUp
-from sim.results.side_by_side import StrategyRow
-from sim.results.summary import summarize
 from sim.results.verdict import overload_sentence
+from tests.results.analysis.runs_by_hand import line, saturated
 
 
-@pytest.fixture
-def row(saturated, edges):
-    """``row("a", 80)``: a strategy whose sources emit 80/s of 100/s."""
-    summary = summarize([saturated(5700, 3100).tables()], edges)
-
-    def made(label, emitted=None, until_s=math.nan):
-        overload = None if emitted is None else KeepingUp(emitted, 100.0, until_s)
-        return StrategyRow(label, (), "", "RUNNING", summary, overload=overload)
-
-    return made
+def row(label, emitted=None):
+    """A strategy whose sources emit so much of 100/s."""
+    return line(label, saturated(5700, 3100), overload=emitted and KeepingUp(emitted, 100.0, math.nan))
 
 
-def test_who_keeps_up_is_not_mentioned(row):
+def test_who_keeps_up_is_not_mentioned():
     assert overload_sentence([row("a"), row("b")]) == ""
     assert overload_sentence([row("a"), row("b", 80.0)]) == (
         "Overloaded: b: sources emit 80/s of 100/s that are due, and their backlog grows; 'sink' is busy 99 % over the whole run."
     )
 
 
-def test_the_one_that_falls_short_most_is_told_in_numbers(row):
+def test_the_one_that_falls_short_most_is_told_in_numbers():
     """By the share that is emitted: 150/s of 200/s are less than 80/s of 100/s."""
     most = replace(row("c"), overload=KeepingUp(150.0, 200.0, 12.0))
     text = overload_sentence([row("b", 80.0), most])
@@ -41,7 +31,7 @@ def test_the_one_that_falls_short_most_is_told_in_numbers(row):
     assert text.endswith(" So is b.")
 
 
-def test_others_are_named_up_to_four_and_counted_beyond(row):
+def test_others_are_named_up_to_four_and_counted_beyond():
     rows = [row("g"), row("a", 50.0), *(row(name, 80.0) for name in "bcdef")]
 
     assert overload_sentence(rows[:5]).endswith(" So are b, c and d.")
@@ -49,7 +39,7 @@ def test_others_are_named_up_to_four_and_counted_beyond(row):
     assert overload_sentence(rows[1:5]).endswith(" So are all others.")
 
 
-def test_what_is_never_idle_limits_a_job_in_which_nothing_is_always_busy(row):
+def test_what_is_never_idle_limits_a_job_in_which_nothing_is_always_busy():
     """A window is busy between its ends, and then waits for the readers of all that leaves at once."""
     always = row("a", 80.0)
     held_up = replace(always, overload=always.overload._replace(never_idle=("window", 0.6, 0.37)))

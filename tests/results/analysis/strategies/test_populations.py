@@ -25,6 +25,7 @@ from sim.results.not_completed import BarrierPath
 from sim.results.summary import Summary, summarize
 from sim.runtime.simulate import simulate
 from sim.studies.expectations import expectation
+from tests.results.analysis.runs_by_hand import Made
 
 SCENARIO = """
 version: 1
@@ -70,10 +71,10 @@ def tables():
 
 
 def row_of(tables):
-    edges = [("src", "map"), ("map", "sink")]
+    EDGES = [("src", "map"), ("map", "sink")]
     end_ms = 40_000.0
     cost = consequences([tables], [end_ms], warmup_ms=1e3 * WARMUP_S, committers=["sink"])
-    return summarize([tables], edges, warmup_s=WARMUP_S).row() | {
+    return summarize([tables], EDGES, warmup_s=WARMUP_S).row() | {
         field.name: getattr(cost, field.name) for field in fields(cost)
     }
 
@@ -214,9 +215,9 @@ def test_a_cooldown_does_not_change_what_the_failure_costs(report_23):
     assert [row[1] for row in planned_restarts_table(["0 s", "1 min"], costs).rows] == ["2", "1"]
 
 
-def test_each_of_several_restarts_has_a_row(made):
+def test_each_of_several_restarts_has_a_row():
     """Means over unlike failures hide that a lost TaskManager costs more than a killed task."""
-    run = made().tables()
+    run = Made().tables()
     run["recoveries"] = pd.DataFrame(
         {
             "failed": [1e3, 9e3],
@@ -238,9 +239,9 @@ def test_each_of_several_restarts_has_a_row(made):
     assert restarts_table({"aligned": [run]}) is None
 
 
-def test_a_restart_that_has_not_ended_is_not_the_longest_downtime(made):
+def test_a_restart_that_has_not_ended_is_not_the_longest_downtime():
     """How long it takes is not known: the sentence says that it is about those that ended."""
-    run = made().tables()
+    run = Made().tables()
     phases = {name: [1e3, -1.0] for name in ("cancelled", "deployed")} | {"detected": [1e3, 60e3]}
     run["recoveries"] = pd.DataFrame(
         {
@@ -259,9 +260,9 @@ def test_a_restart_that_has_not_ended_is_not_the_longest_downtime(made):
     )
 
 
-def test_a_restart_that_fails_belongs_to_the_downtime(made):
+def test_a_restart_that_fails_belongs_to_the_downtime():
     """Restores that fail while storage is away: the job is down from the first failure on, and its tasks fail as one."""
-    run = made().tables()
+    run = Made().tables()
     times = {"failed": [100e3, 160e3, 160e3], "running": [-1.0, -1.0, 230e3], "caught_up": -1.0}
     phases = {name: [moment, -1.0, 161e3] for name, moment in (("detected", 101e3), ("cancelled", 101e3))}
     causes = ["killed", "restore: storage is down", "restore: storage is down"]

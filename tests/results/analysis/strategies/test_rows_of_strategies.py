@@ -14,11 +14,12 @@ from sim.results.rates import KeepingUp, backlog_per_second, emitted_per_second,
 from sim.results.side_by_side import Single, Singles, StrategyRow, singles, table, texts
 from sim.results.stored import storage_use, storage_use_table
 from sim.results.summary import durations_of_checkpoints, settled_after, summarize
+from tests.results.analysis.runs_by_hand import EDGES, Made, saturated
 
 
 @pytest.fixture
-def summary(saturated, edges):
-    return summarize([saturated(5700, 3100, persisted=7_600_000, times=12).tables()], edges)
+def summary():
+    return summarize([saturated(5700, 3100, persisted=7_600_000, times=12).tables()], EDGES)
 
 
 def row_of(summary, **others):
@@ -105,9 +106,9 @@ def test_who_falls_short_and_who_is_over(summary):
     assert [KeepingUp(emitted, 100.0, 1.0).falls_short for emitted in (98.4, 98.6)] == [True, False]
 
 
-def test_a_table_for_machines(summary, made, edges):
+def test_a_table_for_machines(summary):
     """A percentile without its sample is missing; what finishes has three columns of its own."""
-    run = made().checkpoint(2000, 40).load(busy=(0, 0, 0)).tables()
+    run = Made().checkpoint(2000, 40).load(busy=(0, 0, 0)).tables()
     run["checkpoints"]["x_finalization"] = 10.0
     ended = finish([run], [9.0], 100.0)
     plain, full = table(
@@ -126,11 +127,11 @@ def test_a_table_for_machines(summary, made, edges):
     assert math.isnan(plain["finish_idle_s"])
 
 
-def test_the_end_of_several_runs_is_their_mean(made):
+def test_the_end_of_several_runs_is_their_mean():
     """Both have their last record at 4 s, and end at 10 s and 14 s with a checkpoint that takes 50 ms; one has two of them."""
     runs = [
-        made().checkpoint(5000, 40).load(busy=(0, 0, 0)).tables(),
-        made().checkpoint(4000, 30).checkpoint(9000, 40).load(busy=(0, 0, 0)).tables(),
+        Made().checkpoint(5000, 40).load(busy=(0, 0, 0)).tables(),
+        Made().checkpoint(4000, 30).checkpoint(9000, 40).load(busy=(0, 0, 0)).tables(),
     ]
     for run in runs:
         run["checkpoints"]["x_finalization"] = 10.0
@@ -153,7 +154,7 @@ def test_the_end_of_several_runs_is_their_mean(made):
     )
     early = finish(runs[1:], [3.0], 0.0)
     assert (early.idle_s, early.checkpoints) == (0.0, 2)  # the job was over before its last second was
-    idle = made().checkpoint(500, 40).load(busy=(0, 0, 0), records=(0, 0, 0)).tables()
+    idle = Made().checkpoint(500, 40).load(busy=(0, 0, 0), records=(0, 0, 0)).tables()
     idle["checkpoints"]["x_finalization"] = 0.0
     assert finish([idle], [5.0], 0.0).idle_s == 5.0
 
@@ -169,19 +170,19 @@ def test_the_end_of_several_runs_is_their_mean(made):
         ([(1000.0, -1.0)], 99.0, math.nan),
     ],
 )
-def test_checkpoints_have_ended_after_three_intervals_of_silence(made, restarts, end_s, expected):
+def test_checkpoints_have_ended_after_three_intervals_of_silence(restarts, end_s, expected):
     """Each lasts two seconds; it counts since the last trigger at 4 s or since the job runs again."""
-    run = made().checkpoint(2000, 40).checkpoint(4000, 40).tables() | {
+    run = Made().checkpoint(2000, 40).checkpoint(4000, 40).tables() | {
         "recoveries": pd.DataFrame(restarts, columns=["failed", "running"])
     }
 
     assert expected == pytest.approx(last_trigger_s([run], [end_s], 2.0), nan_ok=True)
-    assert last_trigger_s([made().tables() | {"recoveries": run["recoveries"][:0]}], [7.0], 2.0) == 0.0
+    assert last_trigger_s([Made().tables() | {"recoveries": run["recoveries"][:0]}], [7.0], 2.0) == 0.0
 
 
-def test_failures_in_a_row_end_with_a_completed_checkpoint(made):
+def test_failures_in_a_row_end_with_a_completed_checkpoint():
     """What a restart interrupted is no failure, and the longest of all runs counts."""
-    first, second = made(), made()
+    first, second = Made(), Made()
     for i, failure in enumerate(
         ["CHECKPOINT_EXPIRED", "", "CHECKPOINT_EXPIRED", "JOB_FAILOVER_REGION", "CHECKPOINT_EXPIRED", ""]
     ):
@@ -191,9 +192,9 @@ def test_failures_in_a_row_end_with_a_completed_checkpoint(made):
     assert (singles([first.tables(), second.tables()]).in_a_row, singles([second.tables()]).in_a_row) == (2, 1)
 
 
-def test_single_checkpoints_are_those_that_exist(made):
+def test_single_checkpoints_are_those_that_exist():
     """The median of four is the second quickest; of two runs the replication is named; an interrupted one is nobody's failure."""
-    first, second = made(), made()
+    first, second = Made(), Made()
     for ms in (100, 400, 210):
         first.checkpoint(1000, ms, size=ms, persisted=7).part("sync", "sink", ms - 10)
     second.checkpoint(1000, 200).part("sync", "sink", 150)
@@ -228,9 +229,9 @@ def test_single_checkpoints_are_those_that_exist(made):
     ) == (1, None)
 
 
-def test_a_checkpoint_of_a_chain_names_its_job(made):
+def test_a_checkpoint_of_a_chain_names_its_job():
     """Ids go on from job to job, and paths are those of the same job."""
-    run = made().checkpoint(0, 100).part("sync", "sink", 90).tables()
+    run = Made().checkpoint(0, 100).part("sync", "sink", 90).tables()
     both = {
         name: pd.concat(
             [run[name].assign(x_job=job, **({"duration": job * 10**6} if name == "path" else {})) for job in (1, 2)]
@@ -246,25 +247,25 @@ def test_a_checkpoint_of_a_chain_names_its_job(made):
 
 
 @pytest.mark.parametrize(("slower", "number"), [(1100, 2), (3000, 3)])
-def test_the_slower_one_of_the_two_in_the_middle_if_they_differ(made, slower, number):
+def test_the_slower_one_of_the_two_in_the_middle_if_they_differ(slower, number):
     """Its cause explains a median that is above the faster one."""
-    run = made()
+    run = Made()
     for duration in (100, 1000, slower, 5000):
         run.checkpoint(0, duration)
 
     assert singles([run.tables()]).median.number == number
 
 
-def test_summaries_have_each_quantile_in_its_place(made, edges):
+def test_summaries_have_each_quantile_in_its_place():
     """They take 100 to 1100 ms: the median is 600, nine in ten take at most 1000, the longest 1100."""
-    run = made()
+    run = Made()
     for k in range(11):
         run.checkpoint(1000 * k, 100 * (k + 1), size=10 * k, persisted=k).part("upload", "sink", 100 * (k + 1))
     run.checkpoint(20_000, 5, status="FAILED", failure="late").checkpoint(
         21_000, 5, status="FAILED", failure="JOB_FAILOVER_REGION"
     )
     run.checkpoint(22_000, 5, status="FAILED", failure="JOB_FAILOVER_REGION")
-    row = summarize([run.load(busy=(0.2, 0.2, 0.2)).tables()], edges)
+    row = summarize([run.load(busy=(0.2, 0.2, 0.2)).tables()], EDGES)
 
     assert (
         row.end_to_end_p50_ms,
@@ -281,30 +282,30 @@ def test_summaries_have_each_quantile_in_its_place(made, edges):
 @pytest.mark.parametrize(
     ("shares", "vertex"), [((0.5, 0.48, 0.1), "map"), ((0.5, 0.479, 0.1), "source"), ((0.5, 0.1, 0.48), "sink")]
 )
-def test_within_two_per_cent_the_last_vertex_is_the_bottleneck(made, edges, shares, vertex):
-    assert vertex == summarize([made().load(busy=shares).tables()], edges).bottleneck
+def test_within_two_per_cent_the_last_vertex_is_the_bottleneck(shares, vertex):
+    assert vertex == summarize([Made().load(busy=shares).tables()], EDGES).bottleneck
 
 
-def test_the_hottest_subtask_is_found(made, edges):
+def test_the_hottest_subtask_is_found():
     """A subtask that has no time at all counts as idle."""
-    run = made().load(busy=(0.1, 0.2, 0.3)).task("map", 0.9, index=3).task("map", 0.4, index=1)
+    run = Made().load(busy=(0.1, 0.2, 0.3)).task("map", 0.9, index=3).task("map", 0.4, index=1)
     run.tasks.append(dict.fromkeys(run.tasks[0], 0.0) | {"vertex": "sink", "index": 5})
-    row = summarize([run.tables()], edges)
+    row = summarize([run.tables()], EDGES)
 
     assert ("map", 3, pytest.approx(0.9)) == (row.bottleneck, row.busiest_subtask, row.busiest_subtask_share)
 
 
-def test_rates_are_of_sinks_and_of_sources(made, edges):
+def test_rates_are_of_sinks_and_of_sources():
     load = pd.DataFrame({"numRecordsInPerSecond": [100.0, 40.0, 7.0]}, index=["source", "map", "sink"])
 
     assert (
-        served_per_second(load, edges, ()),
-        served_per_second(load, edges, ["sink"]),
-        emitted_per_second(load, edges),
+        served_per_second(load, EDGES, ()),
+        served_per_second(load, EDGES, ["sink"]),
+        emitted_per_second(load, EDGES),
     ) == (7.0, 47.0, 100.0)
-    assert math.isnan(served_per_second(load[:0], edges, ()))
-    assert math.isnan(emitted_per_second(load[:0], edges))
-    series = made().load(busy=(0, 0, 0), seconds=10, backlog=lambda second: 7 * second).tables()["series"]
+    assert math.isnan(served_per_second(load[:0], EDGES, ()))
+    assert math.isnan(emitted_per_second(load[:0], EDGES))
+    series = Made().load(busy=(0, 0, 0), seconds=10, backlog=lambda second: 7 * second).tables()["series"]
     assert (backlog_per_second(series, 0.0), backlog_per_second(series, 4.0), backlog_per_second(series, 10.0)) == (
         7.0,
         7.0,
@@ -338,9 +339,9 @@ def test_sums_do_not_add_up_rounding_errors():
     assert _sums(np.array([1.0, 7.0, 2.0]), np.array([0, 1, 0]), 2).tolist() == [3.0, 7.0]
 
 
-def test_durations_that_did_not_end_are_bounds(made):
+def test_durations_that_did_not_end_are_bounds():
     """100 to 1000 ms of completed ones after the warm-up; one failed after 2 s, one is under way for 5 s."""
-    run = made().checkpoint(0, 9_999)
+    run = Made().checkpoint(0, 9_999)
     for k in range(1, 11):
         run.checkpoint(1000 * k, 100 * k)
     run.checkpoint(11_000, 2000, status="FAILED").checkpoint(15_000, -1, status="IN_PROGRESS")
@@ -365,9 +366,9 @@ def test_durations_that_did_not_end_are_bounds(made):
     ("size", "later", "expected"),
     [(900, 100, True), (899, 100, False), (900, 450, False), (900, 449, True), (0, 0, False)],
 )
-def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_do(made, size, later, expected):
+def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_do(size, later, expected):
     """It refers to 1000 bytes, and so do later ones."""
-    run = made().checkpoint(0, 100, size=size, state=1000)
+    run = Made().checkpoint(0, 100, size=size, state=1000)
     for k in range(1, 4):
         run.checkpoint(1000 * k, 100, size=later, state=1000)
 
@@ -375,18 +376,18 @@ def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_d
 
 
 @pytest.mark.parametrize(("lasts", "expected"), [(1000, False), (1001, True)])
-def test_what_is_triggered_before_the_first_is_acknowledged_uploads_everything_too(made, lasts, expected):
+def test_what_is_triggered_before_the_first_is_acknowledged_uploads_everything_too(lasts, expected):
     """It has nothing to build on.  A compaction later writes as much, and is what checkpoints of this job are like."""
-    run = made().checkpoint(0, lasts, size=1000, state=1000)
+    run = Made().checkpoint(0, lasts, size=1000, state=1000)
     for k, size in enumerate((1000, 10, 10, 1000, 10), 1):
         run.checkpoint(1000 * k, 100, size=size, state=1000)
 
     assert [True, expected, *[False] * 4] == first_uploads(run.tables()["checkpoints"]).tolist()
 
 
-def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_run(made):
+def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_run():
     """A rescaled job uploads everything, and the run ends."""
-    run = made()
+    run = Made()
     for k, size in enumerate((1000, 10, 10, 1000)):
         run.checkpoint(1000 * k, 100, size=size, state=1000)
     rows = run.tables()["checkpoints"].assign(x_job=[0, 0, 0, 1])
@@ -396,30 +397,30 @@ def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_ru
 
 
 @pytest.mark.parametrize(("referred", "expected"), [(200, False), (201, True)])
-def test_later_checkpoints_refer_to_more_than_twice_what_they_write(made, referred, expected):
-    run = made().checkpoint(0, 100, size=1000, state=1000)
+def test_later_checkpoints_refer_to_more_than_twice_what_they_write(referred, expected):
+    run = Made().checkpoint(0, 100, size=1000, state=1000)
     for k in range(1, 4):
         run.checkpoint(1000 * k, 100, size=100, state=referred)
 
     assert expected == first_uploads(run.tables()["checkpoints"])[0]
 
 
-def test_data_in_flight_is_no_state(made):
+def test_data_in_flight_is_no_state():
     """150 of the 1000 bytes that the first one writes: what is left are less than nine tenths of its state."""
     runs = []
     for persisted in (0, 150):
-        run = made().checkpoint(0, 100, size=850 + persisted, state=900 + persisted, persisted=persisted)
+        run = Made().checkpoint(0, 100, size=850 + persisted, state=900 + persisted, persisted=persisted)
         runs.append(run.checkpoint(1000, 100, size=10, state=900).checkpoint(2000, 100, size=10, state=900))
 
     assert [bool(first_uploads(run.tables()["checkpoints"])[0]) for run in runs] == [True, True]
-    few = made().checkpoint(0, 100, size=950, state=1050, persisted=150).checkpoint(1000, 100, size=10, state=900)
+    few = Made().checkpoint(0, 100, size=950, state=1050, persisted=150).checkpoint(1000, 100, size=10, state=900)
     assert not first_uploads(few.tables()["checkpoints"])[0]
 
 
-def test_bounds_of_those_that_did_not_complete(made):
+def test_bounds_of_those_that_did_not_complete():
     """The median of two, the longest, the parts up to then; an end that came as soon as completed ones take says nothing."""
     run = (
-        made()
+        Made()
         .checkpoint(0, 300)
         .checkpoint(1000, 500, status="FAILED", failure="CHECKPOINT_EXPIRED")
         .part("behind data", "sink", 400)
@@ -443,13 +444,13 @@ REQUESTS = pd.DataFrame(
 )
 
 
-def stored(made, requests):
-    return {**made().tables(), "requests": requests}
+def stored(requests):
+    return {**Made().tables(), "requests": requests}
 
 
-def test_a_first_upload_is_not_extrapolated(made):
+def test_a_first_upload_is_not_extrapolated():
     """It ends at 9 s, so that 60 PUT are left of 70, and 41 s.  One of a job that follows it counts."""
-    run = made().checkpoint(0, 9000, size=1000, state=1000)
+    run = Made().checkpoint(0, 9000, size=1000, state=1000)
     for k, size in enumerate((10, 10, 1000, 10)):
         run.checkpoint(10_000 * (k + 1), 100, size=size, state=1000)
     tables = {**run.tables(), "requests": REQUESTS}
@@ -460,11 +461,11 @@ def test_a_first_upload_is_not_extrapolated(made):
     ] * 2
 
 
-def test_an_object_store_is_asked_so_often_an_hour(made):
+def test_an_object_store_is_asked_so_often_an_hour():
     """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET, and refuses 3.
 
     First it holds 3 GB, then 5 GB, and moves 4 GB."""
-    use = storage_use([stored(made, REQUESTS)], [50.0], warmup_s=10.0)
+    use = storage_use([stored(REQUESTS)], [50.0], warmup_s=10.0)
 
     assert pytest.approx(
         [
@@ -476,20 +477,20 @@ def test_an_object_store_is_asked_so_often_an_hour(made):
             use.moved_bytes_per_hour,
         ]
     ) == [60 * 90, 2 * 90, 4 * 90, 3 * 90, 4e9, 4e9 * 90]
-    several = storage_use([stored(made, REQUESTS), stored(made, REQUESTS[:1])], [50.0, 50.0])
+    several = storage_use([stored(REQUESTS), stored(REQUESTS[:1])], [50.0, 50.0])
     assert pytest.approx((several.put_requests_per_hour, several.stored_bytes)) == (
         (70 + 10) * 72 / 2,
         (1e9 * 10 + 3e9 * 20 + 5e9 * 20) / 50 / 2 + 0.5e9,
     )
-    assert not storage_use([stored(made, REQUESTS[:0])], [50.0]).has_requests
-    assert not storage_use([stored(made, REQUESTS)], [10.0], warmup_s=10.0).has_requests
+    assert not storage_use([stored(REQUESTS[:0])], [50.0]).has_requests
+    assert not storage_use([stored(REQUESTS)], [10.0], warmup_s=10.0).has_requests
 
 
-def test_the_table_of_an_object_store(made):
+def test_the_table_of_an_object_store():
     """Strategies without one have no numbers; without any there is no table."""
     known, unknown = (
-        storage_use([stored(made, REQUESTS)], [50.0], warmup_s=10.0),
-        storage_use([stored(made, REQUESTS[:0])], [50.0]),
+        storage_use([stored(REQUESTS)], [50.0], warmup_s=10.0),
+        storage_use([stored(REQUESTS[:0])], [50.0]),
     )
     found = storage_use_table({"a": known, "b": unknown}, S3_STANDARD)
     cost = 730 * ((5400 + 180) * 0.005 + 360 * 0.0004) / 1000 + 4 * 0.023

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sim.results.summary import bottleneck, summarize, throughput
+from tests.results.analysis.runs_by_hand import EDGES, Made
 
 
 def test_means_of_a_long_series_take_less_memory_than_the_series():
@@ -26,9 +27,9 @@ def test_means_of_a_long_series_take_less_memory_than_the_series():
     assert peak < series.memory_usage(index=False).sum()
 
 
-def test_throughput_alone_is_that_of_the_summary(made):
+def test_throughput_alone_is_that_of_the_summary():
     """With warm-up, committers and replications."""
-    runs = [made().load(busy=(0, 0, 0), records=(100, served, 7), seconds=3).tables() for served in (40, 60)]
+    runs = [Made().load(busy=(0, 0, 0), records=(100, served, 7), seconds=3).tables() for served in (40, 60)]
     runs[0]["series"].loc[runs[0]["series"]["time"] <= 1, "numRecordsInPerSecond"] = 1000
 
     known = {"edges": [("source", "map"), ("map", "sink")], "warmup_s": 1.0, "without_records": ["sink"]}
@@ -36,26 +37,26 @@ def test_throughput_alone_is_that_of_the_summary(made):
     assert 57 == throughput(runs, **known) == summarize(runs, **known).throughput_per_second
 
 
-def test_replications_are_pooled(made, edges):
+def test_replications_are_pooled():
     """Checkpoint 1 of two runs is two checkpoints."""
     runs = [
-        made().checkpoint(0, ms).subtask("sink", ack=ms, asynchronous=ms).load(busy=(0, 0, 0)).tables()
+        Made().checkpoint(0, ms).subtask("sink", ack=ms, asynchronous=ms).load(busy=(0, 0, 0)).tables()
         for ms in (100, 300)
     ]
 
-    row = summarize(runs, edges)
+    row = summarize(runs, EDGES)
 
     assert (row.completed, row.end_to_end_p50_ms, row.async_ms) == (2, 200, 200)
 
 
-def test_a_job_that_is_over_before_the_first_sample(made, edges):
+def test_a_job_that_is_over_before_the_first_sample():
     """Its totals say who was busy; nothing tells through time."""
-    row = summarize([made().task("source", 0.5).checkpoint().subtask("source", ack=100).tables()], edges)
+    row = summarize([Made().task("source", 0.5).checkpoint().subtask("source", ack=100).tables()], EDGES)
 
     assert (row.bottleneck, row.completed) == ("source", 1)
     assert math.isnan(row.busy_share)
     assert math.isnan(row.throughput_per_second)
-    assert math.isnan(throughput([made().tables()], edges))
+    assert math.isnan(throughput([Made().tables()], EDGES))
 
 
 def test_subtasks_of_two_parallelisms_are_different_ones():

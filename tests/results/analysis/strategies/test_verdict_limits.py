@@ -6,29 +6,17 @@ from dataclasses import replace
 import pytest
 
 from sim.results.consequences import Finish
-from sim.results.side_by_side import Singles, StrategyRow, singles
-from sim.results.summary import summarize
+from sim.results.side_by_side import Singles
 from sim.results.verdict import finish_sentence, off_sentence, stopped_sentence, verdict
+from tests.results.analysis.runs_by_hand import Made, line, saturated
 
 EXPIRED = "CHECKPOINT_EXPIRED"
 
 
-def line(label, run, edges, **others):
-    row = StrategyRow(
-        label,
-        (("checkpoint.barriers", label),),
-        "",
-        "RUNNING",
-        summarize([run.tables()], edges),
-        singles=singles([run.tables()]),
-    )
-    return replace(row, **others)
-
-
-def served(saturated, made, records, *, ms=70):
+def served(records, *, ms=70):
     """A run whose sinks serve so much."""
     run = saturated(ms, 0)
-    run.series = made().load(busy=(0.1, 0.5, 0.99), records=(100, 100, records)).series
+    run.series = Made().load(busy=(0.1, 0.5, 0.99), records=(100, 100, records)).series
     return run
 
 
@@ -41,22 +29,22 @@ def served(saturated, made, records, *, ms=70):
         (98.6, "throughput is the same (-1.4 %)."),
     ],
 )
-def test_throughputs_within_one_and_a_half_per_cent_are_the_same(saturated, made, edges, records, ending):
+def test_throughputs_within_one_and_a_half_per_cent_are_the_same(records, ending):
     lines = [
-        line("aligned", served(saturated, made, 100, ms=5700), edges),
-        line("unaligned", served(saturated, made, records), edges),
+        line("aligned", served(100, ms=5700)),
+        line("unaligned", served(records)),
     ]
 
     assert verdict(lines).endswith(ending)
 
 
-def test_a_job_that_is_over_has_no_throughput_to_compare(saturated, made, edges):
+def test_a_job_that_is_over_has_no_throughput_to_compare():
     """Nor has one without any."""
     slow, fast = (
-        line("aligned", served(saturated, made, 100, ms=5700), edges),
-        line("unaligned", served(saturated, made, 200), edges),
+        line("aligned", served(100, ms=5700)),
+        line("unaligned", served(200)),
     )
-    idle = line("aligned", served(saturated, made, 0, ms=5700), edges)
+    idle = line("aligned", served(0, ms=5700))
 
     assert "throughput" in verdict([slow, fast])
     assert "throughput" not in verdict([slow, replace(fast, steady=False, until_s=9.0, status="FINISHED")])
@@ -65,17 +53,16 @@ def test_a_job_that_is_over_has_no_throughput_to_compare(saturated, made, edges)
 
 
 @pytest.mark.parametrize(("fast_ms", "differs"), [(599, True), (601, False)])
-def test_durations_within_a_hundred_milliseconds_are_noise(saturated, edges, fast_ms, differs):
-    text = verdict([line("a", saturated(700, 10), edges), line("b", saturated(fast_ms, 10), edges)])
+def test_durations_within_a_hundred_milliseconds_are_noise(fast_ms, differs):
+    text = verdict([line("a", saturated(700, 10)), line("b", saturated(fast_ms, 10))])
 
     assert differs == ("instead of 700 ms" in text) == ("repetitions" not in text)
 
 
 @pytest.mark.parametrize(("fast_ms", "differs"), [(8990, True), (9010, False)])
-def test_durations_within_a_tenth_of_the_slower_one_are_noise(saturated, edges, fast_ms, differs):
+def test_durations_within_a_tenth_of_the_slower_one_are_noise(fast_ms, differs):
     assert differs == (
-        "repetitions"
-        not in verdict([line("a", saturated(10_000, 10), edges), line("b", saturated(fast_ms, 10), edges)])
+        "repetitions" not in verdict([line("a", saturated(10_000, 10)), line("b", saturated(fast_ms, 10))])
     )
 
 
@@ -90,12 +77,12 @@ def test_durations_within_a_tenth_of_the_slower_one_are_noise(saturated, edges, 
         (160, 810, "Checkpoints take 160 ms in the median, the longest 810 ms: b"),
     ],
 )
-def test_a_checkpoint_of_less_than_150_ms_is_quick(saturated, edges, median_ms, longest_ms, beginning):
+def test_a_checkpoint_of_less_than_150_ms_is_quick(median_ms, longest_ms, beginning):
     """A tail counts from twice that on, or from five times the median of one that is not quick."""
     run = saturated(median_ms, 130, times=3)
     run.checkpoint(9000, longest_ms).part("behind data", "sink", longest_ms - 10)
 
-    assert verdict([line("aligned", run, edges)]).startswith(beginning)
+    assert verdict([line("aligned", run)]).startswith(beginning)
 
 
 @pytest.mark.parametrize(
@@ -107,26 +94,26 @@ def test_a_checkpoint_of_less_than_150_ms_is_quick(saturated, edges, median_ms, 
         (98.3, "throughput is +1.7 % with checkpoints"),
     ],
 )
-def test_a_cost_counts_from_one_and_a_half_per_cent_on(saturated, edges, baseline, cost):
-    assert cost in verdict([line("aligned", saturated(5700, 3100), edges, baseline_per_second=baseline)])
+def test_a_cost_counts_from_one_and_a_half_per_cent_on(baseline, cost):
+    assert cost in verdict([line("aligned", saturated(5700, 3100), baseline_per_second=baseline)])
 
 
-def test_p99_decides_where_all_have_its_sample(saturated, edges):
+def test_p99_decides_where_all_have_its_sample():
     """A hundred checkpoints of each; with one fewer the longest decides."""
 
     def tailed(count):
         run = saturated(300, 10, times=count - 4)
         for k in range(4):
             run.checkpoint(1e6 + 1e4 * k, 6300).part("behind data", "sink", 6200)
-        return line("aligned", run, edges)
+        return line("aligned", run)
 
-    calm = line("unaligned", saturated(310, 5, times=100), edges)
+    calm = line("unaligned", saturated(310, 5, times=100))
     assert "; the p99 of unaligned is 310 ms instead of 6.3 s; " in verdict([tailed(100), calm])
     assert "; the longest of unaligned is 310 ms instead of 6.3 s; " in verdict([tailed(99), calm])
 
 
-def failing(made, count, completed, *, reason=EXPIRED):
-    run = made()
+def failing(count, completed, *, reason=EXPIRED):
+    run = Made()
     for k in range(count):
         run.checkpoint(1000 * k, 4000, status="FAILED", failure=reason)
     for k in range(completed):
@@ -134,13 +121,11 @@ def failing(made, count, completed, *, reason=EXPIRED):
     return run.load(busy=(0.1, 0.5, 0.9))
 
 
-def test_the_worst_is_the_one_with_the_largest_share_of_failures(made, edges):
+def test_the_worst_is_the_one_with_the_largest_share_of_failures():
     """Two of three are worse than three of nine; a job that fails is worse than all, then one that hangs."""
-    most, share = line("most", failing(made, 3, 6), edges), line("share", failing(made, 2, 1), edges)
-    hung = line(
-        "hung", made().checkpoint(0, -1, status="IN_PROGRESS", standstill="a circle").load(busy=(0, 0, 0)), edges
-    )
-    dead = line("dead", failing(made, 0, 5), edges, status="FAILED: killed", failed=True)
+    most, share = line("most", failing(3, 6)), line("share", failing(2, 1))
+    hung = line("hung", Made().checkpoint(0, -1, status="IN_PROGRESS", standstill="a circle").load(busy=(0, 0, 0)))
+    dead = line("dead", failing(0, 5), status="FAILED: killed", failed=True)
 
     assert verdict([most, share]).startswith(
         "With share 2 of 3 checkpoints expire; with most 3 of 9 checkpoints expire."
@@ -159,57 +144,53 @@ def test_the_worst_is_the_one_with_the_largest_share_of_failures(made, edges):
         ("", "fail (no reason given)."),
     ],
 )
-def test_failures_have_their_reason(made, edges, reason, fate):
-    assert verdict([line("it", failing(made, 2, 0, reason=reason), edges)]).startswith(
-        f"With it 2 of 2 checkpoints {fate}"
-    )
+def test_failures_have_their_reason(reason, fate):
+    assert verdict([line("it", failing(2, 0, reason=reason))]).startswith(f"With it 2 of 2 checkpoints {fate}")
 
 
-def test_each_reason_has_its_number_and_only_expiry_has_a_cause(made, edges):
+def test_each_reason_has_its_number_and_only_expiry_has_a_cause():
     """Three that expired are not five; what held them up did not make the others fail."""
-    run = failing(made, 2, 4, reason="IO_EXCEPTION")
+    run = failing(2, 4, reason="IO_EXCEPTION")
     for k in range(3):
         run.checkpoint(5e5 + k, 4000, status="FAILED", failure=EXPIRED).part("behind data", "sink", 4000)
 
-    assert verdict([line("it", run, edges)]).startswith(
+    assert verdict([line("it", run)]).startswith(
         "With it 3 of 9 checkpoints expire, because barriers of checkpoint 7 (it) wait"
     )
-    assert verdict([line("it", run, edges)]).endswith("(busy 90 %); 2 fail (IO_EXCEPTION).")
-    assert verdict([line("it", failing(made, 2, 0, reason="IO_EXCEPTION"), edges)]).endswith(
+    assert verdict([line("it", run)]).endswith("(busy 90 %); 2 fail (IO_EXCEPTION).")
+    assert verdict([line("it", failing(2, 0, reason="IO_EXCEPTION"))]).endswith(
         "2 of 2 checkpoints fail (IO_EXCEPTION)."
     )
 
 
-def test_the_cure_is_told_with_what_it_takes(made, saturated, edges):
+def test_the_cure_is_told_with_what_it_takes():
     """All of its checkpoints, their duration and what each stores."""
-    stuck = line("aligned", failing(made, 2, 0), edges)
-    text = verdict([stuck, line("unaligned", saturated(70, 0, persisted=5000, times=4), edges)])
+    stuck = line("aligned", failing(2, 0))
+    text = verdict([stuck, line("unaligned", saturated(70, 0, persisted=5000, times=4))])
 
     assert text.endswith("; unaligned completes all 4 in 70 ms and stores 5 kB of in-flight data each.")
-    assert verdict([stuck, line("unaligned", saturated(70, 0), edges)]).endswith(
-        "; unaligned completes its one in 70 ms."
-    )
+    assert verdict([stuck, line("unaligned", saturated(70, 0))]).endswith("; unaligned completes its one in 70 ms.")
 
 
-def test_back_pressure_is_told_from_a_tenth_on(saturated, edges):
+def test_back_pressure_is_told_from_a_tenth_on():
     run = saturated(5700, 3100)
     for share, is_told in ((0.11, True), (0.09, False)):
         run.series = [{**row, "backPressured": share if row["vertex"] == "source" else 0.0} for row in run.series]
-        sentence = verdict([line("it", run, edges, singles=Singles(None, None, None))])
+        sentence = verdict([line("it", run, singles=Singles(None, None, None))])
 
         assert sentence.startswith("Nothing was recorded of these checkpoints ('sink' busy 99 %")
         assert is_told == ("'source' back-pressured" in sentence)
 
 
-def test_of_several_workloads_the_one_with_most_at_stake_is_told(made, saturated, edges):
+def test_of_several_workloads_the_one_with_most_at_stake_is_told():
     """Failed jobs count first, then failed checkpoints, then the ratio of durations."""
 
     def group(name, runs, **others):
-        return [line(f"{label} {name}", run, edges, group=name, name=label, **others) for label, run in runs.items()]
+        return [line(f"{label} {name}", run, group=name, name=label, **others) for label, run in runs.items()]
 
     calm = group("rate 1k/s", {"a": saturated(9000, 10), "b": saturated(70, 0)})
     close = group("rate 2k/s", {"a": saturated(9000, 10), "b": saturated(8000, 10)})
-    expiring = group("rate 3k/s", {"a": failing(made, 1, 2), "b": saturated(70, 0)})
+    expiring = group("rate 3k/s", {"a": failing(1, 2), "b": saturated(70, 0)})
     dead = group("rate 4k/s", {"a": saturated(70, 0), "b": saturated(70, 0)}, failed=True, status="FAILED: killed")
 
     assert verdict([*close, *calm]).startswith("With rate 1k/s: ")
@@ -219,21 +200,17 @@ def test_of_several_workloads_the_one_with_most_at_stake_is_told(made, saturated
     assert not apart.startswith("With rate"), "a strategy per workload is compared across them"
 
 
-def test_strategies_whose_throughputs_differ_are_named(saturated, made, edges):
+def test_strategies_whose_throughputs_differ_are_named():
     """From 1.5 % on, the highest and the lowest, whatever their durations."""
-    lines = [
-        line(name, served(saturated, made, records), edges) for name, records in (("a", 100), ("b", 130), ("c", 90))
-    ]
+    lines = [line(name, served(records)) for name, records in (("a", 100), ("b", 130), ("c", 90))]
 
     assert verdict(lines).endswith("; b serves 130/s, c 90/s.")
-    assert verdict([lines[0], line("d", served(saturated, made, 101.4), edges)]).endswith(
-        "; throughput is the same (±0 %)."
-    )
-    assert verdict([lines[0], line("d", served(saturated, made, 101.6), edges)]).endswith("; d serves 102/s, a 100/s.")
+    assert verdict([lines[0], line("d", served(101.4))]).endswith("; throughput is the same (±0 %).")
+    assert verdict([lines[0], line("d", served(101.6))]).endswith("; d serves 102/s, a 100/s.")
 
 
-def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on(saturated, edges):
-    rows = [line("a", saturated(70, 0), edges), line("b", saturated(70, 0), edges)]
+def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on():
+    rows = [line("a", saturated(70, 0)), line("b", saturated(70, 0))]
 
     assert "" == finish_sentence(rows) == stopped_sentence(rows)
     assert (
@@ -247,22 +224,22 @@ def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on(saturated, edges
     assert math.isnan(rows[0].last_trigger_s)
 
 
-def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible(saturated, edges):
-    off = replace(line("off", saturated(70, 0), edges), without_interval=True)
+def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible():
+    off = replace(line("off", saturated(70, 0)), without_interval=True)
 
     assert off_sentence([off]) == "With off no checkpoint is due (checkpoint.interval): a failure begins the job anew. "
     assert "output of 'sink' never becomes visible, and a failure" in off_sentence([replace(off, hidden=("sink",))])
     assert off_sentence([replace(off, without_interval=False)]) == ""
 
 
-def test_the_longest_first_upload_is_named(made, edges):
+def test_the_longest_first_upload_is_named():
     """It takes 9 s under b and 4 s under a; with a single strategy it needs no name."""
 
     def uploading(label, ms):
-        run = made().checkpoint(0, ms, size=4e9, state=4e9).part("upload", "sink", ms)
+        run = Made().checkpoint(0, ms, size=4e9, state=4e9).part("upload", "sink", ms)
         for k in range(1, 4):
             run.checkpoint(1000 * k, 70, size=1e6, state=4e9).part("sync", "sink", 60)
-        return line(label, run.load(busy=(0, 0, 0.5)), edges)
+        return line(label, run.load(busy=(0, 0, 0.5)))
 
     text = verdict([uploading("a", 4000), uploading("b", 9000)])
     assert text.endswith(
@@ -271,18 +248,18 @@ def test_the_longest_first_upload_is_named(made, edges):
     assert " Checkpoint 1 uploads everything, 4 GB in 4 s: it" in verdict([uploading("a", 4000)])
 
 
-def test_interrupted_checkpoints_alone_are_no_verdict(made, edges):
+def test_interrupted_checkpoints_alone_are_no_verdict():
     """They fail by no fault of their own, and none was completed: also where no first upload was."""
-    run = made().checkpoint(9000, 70, status="FAILED", failure="JOB_FAILOVER_REGION").load(busy=(0, 0, 0.5))
+    run = Made().checkpoint(9000, 70, status="FAILED", failure="JOB_FAILOVER_REGION").load(busy=(0, 0, 0.5))
     interrupted = (
         "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer."
     )
 
-    assert interrupted == verdict([line("a", run, edges)])
+    assert interrupted == verdict([line("a", run)])
 
 
-def test_one_job_that_is_over_hides_the_throughput_of_all(saturated, made, edges):
-    lines = [line(name, served(saturated, made, records), edges) for name, records in (("a", 100), ("b", 130))]
+def test_one_job_that_is_over_hides_the_throughput_of_all():
+    lines = [line(name, served(records)) for name, records in (("a", 100), ("b", 130))]
 
     assert verdict(lines).endswith("b serves 130/s, a 100/s.")
     over = replace(lines[0], steady=False, until_s=9.0, status="FINISHED")
@@ -292,10 +269,10 @@ def test_one_job_that_is_over_hides_the_throughput_of_all(saturated, made, edges
 @pytest.mark.parametrize(
     ("early_s", "late_s", "is_later"), [(0.1, 0.199, False), (0.1, 0.201, True), (9.0, 9.99, False), (9.0, 10.01, True)]
 )
-def test_ends_within_a_tenth_are_the_same(saturated, edges, early_s, late_s, is_later):
+def test_ends_within_a_tenth_are_the_same(early_s, late_s, is_later):
     """A tenth of a second at least, and a tenth of the later time."""
 
     def ending(name, at_s):
-        return line(name, saturated(70, 0), edges, finish=Finish(at_s, 0.0, 1, 1, "", 50.0, 100.0))
+        return line(name, saturated(70, 0), finish=Finish(at_s, 0.0, 1, 1, "", 50.0, 100.0))
 
     assert is_later == (", and at " in finish_sentence([ending("a", early_s), ending("b", late_s)]))

@@ -35,18 +35,6 @@ def test_what_cannot_be_told_apart_is_a_set():
     assert advised(rows, reference=("60 s",)).reason == "least"
 
 
-def test_the_one_that_changes_least():
-    rows = rows_of(
-        {"10 s": LOAD + 20, "30 s": LOAD + 20.1 + NOISE[0], "60 s": LOAD + 20.2 + NOISE[1], "90 s": LOAD + 60}
-    )
-    rows["way"] = rows["checkpoint.interval"].map({"10 s": "a", "30 s": "b", "60 s": "b", "90 s": "b"})
-    rows = rows[["way", *(name for name in rows if name != "way")]]
-    found = choose(rows, ["checkpoint.interval", "way"], COLUMN, (), ("90 s", "b"))
-
-    assert found.reason == "changes"
-    assert found.advised in [("30 s", "b"), ("60 s", "b")]
-
-
 def test_a_limit_is_broken_by_a_mean_a_bound_a_failure_and_no_value():
     base = {"10 s": LOAD + 20, "30 s": LOAD + 21}
     rows = rows_of(base, lag_s=5.0)
@@ -64,15 +52,6 @@ def test_a_limit_is_broken_by_a_mean_a_bound_a_failure_and_no_value():
         advised(nothing, Limit("lag_s", at_most=6)).advised,
         advised(nothing, Limit("lag_s", at_most=6)).unmeasured,
     ) == (None, ("lag_s",))
-
-
-def test_a_setting_that_does_not_end_everywhere_stands_behind_those_that_do():
-    """Though its mean is smaller."""
-    found = advised(rows_of({"10 s": [1.0] * 7 + [50.0], "30 s": LOAD + 20}, bounds=[("10 s", 7)]))
-
-    assert [standing.setting[0] for standing in found.standings] == ["30 s", "10 s"]
-    assert [standing.behind for standing in found.standings] == [0, 1]
-    assert found.advised == ("30 s",)
 
 
 def test_a_dead_job_is_never_chosen():

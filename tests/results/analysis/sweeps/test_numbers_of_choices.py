@@ -1,6 +1,6 @@
 """Choices among settings and effects of keys, on tables that can be counted on paper."""
 
-from math import inf, isnan, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,6 @@ from sim.results.sweep_answers import (
     _surely_above_zero,
     choose,
     counts,
-    differences,
-    means,
     pooled,
     smallest,
     surely_worse,
@@ -163,29 +161,6 @@ def test_a_bound_counts_no_more_than_makes_differences_clearest():
     assert _capped(np.array([1.0, 3.0, 99.0]), late).tolist() == [1.0, 3.0, 2.5]
     assert _capped(np.array([1.0, 3.0, 2.0]), late).tolist() == [1.0, 3.0, 2.0]
     assert _capped(np.array([-1.0, 1.0, 99.0]), late).tolist() == [-1.0, 1.0, 99.0]
-
-
-def test_means_and_differences_of_settings():
-    """Differences of 1, 2 and 3 to today's: 2, off by 2.48; two others share the error, so theirs is wider."""
-    rows = rows_of(
-        {"10 s": [10.0, 20.0, 30.0], "30 s": [11.0, 22.0, 33.0], "60 s": [9.0, 19.0, 29.0]}, bounds=[("30 s", 1)]
-    )
-    found, apart = (
-        means(rows, ["checkpoint.interval"], [COLUMN]),
-        differences(rows, ["checkpoint.interval"], COLUMN, {"checkpoint.interval": "10 s"}),
-    )
-
-    assert (20.0, pytest.approx(critical(3, 0.95) * 10 / sqrt(3)), 3, 0, 0, 3) == tuple(
-        found.loc["10 s", [COLUMN, *(f"{COLUMN} {name}" for name in ("±", "n", "unfinished", "lost", "of"))]]
-    )
-    assert apart["difference"].tolist() == [0.0, 2.0, -1.0]
-    assert [0.0, pytest.approx(critical(3, 0.975) / sqrt(3)), 0.0] == apart["±"].tolist()
-    assert (apart["windows"].tolist(), apart["unfinished"].tolist()) == ([3, 3, 3], [0, 1, 0])
-    rows.loc[0, "status"] = "error"
-    assert isnan(means(rows, ["checkpoint.interval"], [COLUMN]).loc["10 s", COLUMN])
-    assert [inf, inf, inf] == differences(rows, ["checkpoint.interval"], COLUMN, {"checkpoint.interval": "10 s"})[
-        "±"
-    ].tolist()
 
 
 @pytest.mark.parametrize(

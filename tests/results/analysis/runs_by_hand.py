@@ -1,9 +1,12 @@
-"""Small result tables made by hand: a job source -> map -> sink, one row per vertex and checkpoint."""
+"""Small result tables made by hand: a job source -> map -> sink, one row per vertex and checkpoint; and rows of strategies."""
+
+from dataclasses import replace
 
 import pandas as pd
-import pytest
 
 from sim.results.schema import TABLES
+from sim.results.side_by_side import StrategyRow, singles
+from sim.results.summary import summarize
 
 EDGES = [("source", "map"), ("map", "sink")]
 
@@ -134,61 +137,13 @@ class Made:
         return self
 
     def tables(self):
-        columns = {
-            "checkpoints": [
-                "id",
-                "status",
-                "trigger_timestamp",
-                "end_to_end_duration",
-                "persisted_data",
-                "checkpointed_size",
-                "failure_message",
-                "x_standstill",
-                "savepointFormat",
-                "state_size",
-            ],
-            "subtasks": [
-                "id",
-                "vertex",
-                "index",
-                "status",
-                "ack_timestamp",
-                "start_delay",
-                "alignment_duration",
-                "sync_duration",
-                "async_duration",
-                "x_pre_barrier",
-                "unaligned_checkpoint",
-            ],
-            "series": [
-                "time",
-                "vertex",
-                "numRecordsInPerSecond",
-                "busy",
-                "backPressured",
-                "idle",
-                "inputQueueSize",
-                "outputQueueSize",
-                "backlog",
-            ],
-            "tasks": [
-                "vertex",
-                "index",
-                "numRecordsIn",
-                "accumulateBusyTimeMs",
-                "accumulateIdleTimeMs",
-                "x_softBackPressuredTimeMs",
-                "x_hardBackPressuredTimeMs",
-                "x_finalCheckpoint",
-            ],
-            "recoveries": [column.name for column in TABLES["recoveries"]],
-            "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
+        made = vars(self) | {"files": []}
+        return {
+            name: pd.DataFrame(rows, columns=[column.name for column in TABLES[name]]) for name, rows in made.items()
         }
-        found = {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}
-        return {**found, "files": pd.DataFrame(columns=[column.name for column in TABLES["files"]])}
 
 
-def queued(duration, delay, *, persisted=0, times=1):
+def saturated(duration, delay, *, persisted=0, times=1):
     """A saturated sink: the barrier waits `delay` ms in front of it."""
     made = Made()
     for k in range(times):
@@ -201,16 +156,10 @@ def queued(duration, delay, *, persisted=0, times=1):
     return made.load(busy=(0.1, 0.5, 0.99), waiting=(0.9, 0.5, 0.0))
 
 
-@pytest.fixture
-def made():
-    return Made
-
-
-@pytest.fixture
-def saturated():
-    return queued
-
-
-@pytest.fixture
-def edges():
-    return EDGES
+def line(label, run, **others):
+    """A strategy whose only run is this one; a status other than RUNNING is that of a job that failed."""
+    tables = [run.tables()]
+    row = StrategyRow(
+        label, (("checkpoint.barriers", label),), "", "RUNNING", summarize(tables, EDGES), singles=singles(tables)
+    )
+    return replace(row, **{"failed": "status" in others, **others})
