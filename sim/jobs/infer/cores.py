@@ -282,29 +282,22 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     Sets nothing if the number of cores is unknown.  `draft.core_load` is set too: threads that serialize heap state share
     the cores.
     """
-    managers = job.task_managers
-    known = {manager.id: manager.hardware.cpu_cores for manager in managers if manager.hardware.cpu_cores > 0}
-    places = {
-        vertex.name: {place.subtask: place.taskmanager_id for place in job.details[vertex.name].subtasks}
-        for vertex in job.vertices
-    }
+    managers = {manager.id: manager for manager in job.task_managers if manager.hardware.cpu_cores > 0}
+    places = task_managers_of(job)
     used = {manager for subtasks in places.values() for manager in subtasks.values()}
-    if not used or not used <= known.keys():
+    if not used or not used <= managers.keys():
         return
-    address = {manager.id: manager.address for manager in managers}
-    hosts = sorted({address[manager] for manager in used})
-    cores = min(known[manager] for manager in used)
+    address = {manager: managers[manager].address for manager in used}
+    hosts = sorted(set(address.values()))
+    cores = min(managers[manager].hardware.cpu_cores for manager in used)
     busy: dict[str, list[float]] = {host: [] for host in hosts}
-    waiting = {
-        name
-        for name, given in draft.document["job"].items()
-        if given.get("service") == NEGLIGIBLE_SERVICE and "async-io" in given
-    }
     for vertex in job.vertices:
+        values = draft.vertex(vertex.name).values
+        if values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values:
+            continue  # its threads wait for requests
         for subtask, own in enumerate(flowed[vertex.name].subtasks):
-            share = own.busy_ms / own.elapsed_ms if own.elapsed_ms > 0 else math.nan
-            if subtask in places[vertex.name] and not math.isnan(share) and vertex.name not in waiting:
-                busy[address[places[vertex.name][subtask]]].append(share)
+            if subtask in places[vertex.name] and own.elapsed_ms > 0 and not math.isnan(own.busy_ms):
+                busy[address[places[vertex.name][subtask]]].append(own.busy_ms / own.elapsed_ms)
     threads = {host: math.fsum(shares) for host, shares in busy.items()}
     busiest = max(hosts, key=threads.__getitem__)
     slower = slowdown(busy[busiest], cores)
@@ -335,6 +328,17 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones{unless}"
         )
         _divide_services(draft, slower, f"{threads_busy} on {cores} cores")
+
+
+def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
+    """Return vertex -> subtask -> TaskManager.  Older versions of Flink report only its endpoint or host."""
+    return {
+        vertex.name: {
+            place.subtask: place.taskmanager_id or place.endpoint or place.host
+            for place in job.details[vertex.name].subtasks
+        }
+        for vertex in job.vertices
+    }
 
 
 def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool:

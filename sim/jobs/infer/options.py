@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from statistics import median
 
-from sim.jobs.infer.cores import Rest, rests, works_before_barrier
+from sim.jobs.infer.cores import Rest, rests, task_managers_of, works_before_barrier
 from sim.jobs.infer.draft import Draft, Section, ms_text
 from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordingError
@@ -248,13 +248,7 @@ def _iso_ms(text: str) -> int:
 
 def _infer_placement(draft: Draft, job: RestJob) -> None:
     """Set the placement whose share of local channels (both tasks on one TaskManager) is nearest to that of the job."""
-    places = {
-        vertex.name: {
-            place.subtask: place.taskmanager_id or place.endpoint or place.host
-            for place in job.details[vertex.name].subtasks
-        }
-        for vertex in job.vertices
-    }
+    places = task_managers_of(job)
     hosts = {place for subtasks in places.values() for place in subtasks.values()}
     if not hosts or "" in hosts:
         draft.ask(
@@ -267,18 +261,15 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
         for edge in vertex.inputs:
             here, there = places[edge.upstream], places[vertex.name]
             all_channels += len(here) * len(there)
-            senders = Counter(here.values())
-            local += sum(senders[place] for place in there.values())
-            filled = Counter(subtask // slots for subtask in here)
-            spread += sum(filled[subtask // slots] for subtask in there)
+            local += _pairs_in_common(here.values(), there.values())
+            spread += _pairs_in_common(*((subtask // slots for subtask in side) for side in (here, there)))
     if not all_channels:
         return
     shares = {"isolated": 0.0, "single": 1.0, "spread": spread / all_channels}
     share = local / all_channels
     nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
-    exact = (
-        "" if abs(shares[nearest] - share) < 0.005 else f", {shares[nearest]:.0%} with the nearest placement there is"
-    )
+    differs = abs(shares[nearest] - share) >= 0.005
+    exact = f", {shares[nearest]:.0%} with the nearest placement there is" if differs else ""
     managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
     draft.put(
         "cluster.placement",
@@ -287,6 +278,12 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
     )
     if nearest == "spread":
         draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")
+
+
+def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -> int:
+    """Return how many pairs of a writer and a reader are in the same place."""
+    at = Counter(writers)
+    return sum(at[place] for place in readers)
 
 
 # ---- Time for which snapshots block the task thread, from the checkpoint history.

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from statistics import fmean, stdev
+
+import numpy as np
 
 from sim.jobs.infer.draft import Draft, Section, duration_text
 from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, outputs_of, size_counted
@@ -124,19 +124,15 @@ def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, dire
 
     Infinite if there are fewer than `MIN_PARTS` parts.
     """
-    sampled = series(job, vertex)
-    busy, records = (
-        dict(sampled.get(name, ())) for name in ("accumulateBusyTimeMs", f"numRecords{direction.capitalize()}")
-    )
+    names = "accumulateBusyTimeMs", f"numRecords{direction.capitalize()}"
+    busy, records = (dict(series(job, vertex).get(name, ())) for name in names)
     times = [time_ms for time_ms in sorted(busy.keys() & records.keys()) if flow.begun_ms <= time_ms <= flow.ended_ms]
-    step = max(1, (len(times) - 1) // MAX_PARTS)
-    ends = [(busy[time_ms][subtask], records[time_ms][subtask]) for time_ms in times[::step]]
-    times_ms = [
-        (after[0] - before[0]) / (after[1] - before[1]) for before, after in pairwise(ends) if after[1] > before[1]
-    ]
-    if len(times_ms) < MIN_PARTS or not (mean := fmean(times_ms)) > 0:
+    ends = times[:: max(1, (len(times) - 1) // MAX_PARTS)]
+    busy_ms, counts = (np.diff([counter[time_ms][subtask] for time_ms in ends]) for counter in (busy, records))
+    times_ms = busy_ms[counts > 0] / counts[counts > 0]
+    if len(times_ms) < MIN_PARTS or not times_ms.mean() > 0:
         return math.inf
-    return stdev(times_ms) / math.sqrt(len(times_ms)) / mean
+    return float(times_ms.std(ddof=1) / math.sqrt(len(times_ms)) / times_ms.mean())
 
 
 # ---- The section of each vertex except its state, from counters.

@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.jobs.infer.cores import ALL_TO_ALL, acknowledged_in, last_barrier_ms, usual_checkpoints, works_before_barrier
+from sim.jobs.infer.cores import (
+    ALL_TO_ALL,
+    acknowledged_in,
+    last_barrier_ms,
+    task_managers_of,
+    usual_checkpoints,
+    works_before_barrier,
+)
 from sim.jobs.infer.draft import Draft, ms_text, rate_text
 from sim.jobs.infer.file_history import acknowledged_by, written_bytes
 from sim.jobs.infer.flows import Flows
@@ -319,11 +326,7 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
     """Set `snapshot: {async}` of vertices whose asynchronous phase takes longer than barriers and files explain."""
     if job.checkpoint_config is not None and is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
         return
-    hosts = {
-        (name, place.subtask): place.taskmanager_id
-        for name, details in job.details.items()
-        for place in details.subtasks
-    }
+    hosts = task_managers_of(job)
     found: dict[str, list[_SmallSnapshots]] = defaultdict(list)
     for point in usual_checkpoints(job):
         for vertex, phases in _small_snapshots(job, point, hosts).items():
@@ -348,9 +351,9 @@ class _SmallSnapshots:
 
 
 def _small_snapshots(
-    job: RestJob, point: RecordedCheckpoint, hosts: Mapping[tuple[str, int], str]
+    job: RestJob, point: RecordedCheckpoint, hosts: Mapping[str, Mapping[int, str]]
 ) -> Mapping[str, _SmallSnapshots]:
-    """Return the phases by vertex.  `hosts` has the TaskManager of each (vertex, subtask)."""
+    """Return the phases by vertex.  `hosts` has the TaskManager of each subtask, by vertex."""
     acknowledged = {
         name: {i: subtask for i, subtask in subtasks.items() if subtask.checkpoint.async_ >= 0}
         for name, subtasks in acknowledged_in(job, point).items()
@@ -360,12 +363,12 @@ def _small_snapshots(
     in_flight: dict[str, int] = defaultdict(int)
     for name, subtasks in acknowledged.items():
         for index, own in subtasks.items():
-            host = hosts.get((name, index), "")
+            host = hosts[name].get(index, "")
             last_ms[host] = max(last_ms[host], last_barrier_ms(own))
             in_flight[host] += max(own.alignment.persisted, 0)
     found = {}
     for name, subtasks in acknowledged.items():
-        small = [(own, hosts.get((name, i), "")) for i, own in subtasks.items() if written_bytes(own) <= inline]
+        small = [(own, hosts[name].get(i, "")) for i, own in subtasks.items() if written_bytes(own) <= inline]
         if not small:
             continue
         rest_ms = median(_phase_after_barrier_ms(own, last_ms[host] if waits else 0.0) for own, host in small)

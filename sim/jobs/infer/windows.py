@@ -257,28 +257,21 @@ def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: f
 
     Returns None unless each step of `numRecordsOut` is a multiple of one number.
     """
-    samples = [
-        (time_ms, math.fsum(values))
-        for time_ms, values in sampled.get("numRecordsOut", ())
-        if not any(map(math.isnan, values))
-    ]
-    steps = [after - before for (_, before), (_, after) in pairwise(samples)]
-    if not steps or min(steps) < 0 or not sum(steps):
+    samples = [(time_ms, sum(values)) for time_ms, values in sampled.get("numRecordsOut", ())]
+    times_ms, counts = (
+        np.array([sample for sample in samples if not math.isnan(sample[1])], dtype=float).reshape(-1, 2).T
+    )
+    steps, fits = np.diff(counts), []
+    if (steps < 0).any() or not steps.any():
         return None
-    best: tuple[float, float, int] | None = None
     for phase in range(_PHASES_TRIED):
         first_end_ms = window_end_ms + phase * period_ms / _PHASES_TRIED
-        ended = [math.floor((time_ms - first_end_ms) / period_ms) for time_ms, _ in samples]
-        ends = [after - before for before, after in pairwise(ended)]
-        if not sum(ends):
-            continue
-        per_end = sum(steps) / sum(ends)
-        squares = sum((step - number * per_end) ** 2 for step, number in zip(steps, ends, strict=True))
-        if best is None or squares < best[0]:
-            best = squares, per_end, sum(ends)
-    if best is None or best[0] > len(steps) * (MAX_RESIDUAL_SHARE * best[1]) ** 2:
-        return None
-    return best[1:]
+        ends = np.diff(np.floor((times_ms - first_end_ms) / period_ms))
+        if ends.any():
+            per_end = float(steps.sum() / ends.sum())
+            fits.append((float(((steps - ends * per_end) ** 2).sum()), per_end, int(ends.sum())))
+    squares, per_end, number = min(fits, key=lambda fit: fit[0], default=(math.inf, 0.0, 0))
+    return None if squares > len(steps) * (MAX_RESIDUAL_SHARE * per_end) ** 2 else (per_end, number)
 
 
 def split_busy_time(sampled: Series) -> BusySplit | None:
