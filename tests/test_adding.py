@@ -300,7 +300,7 @@ def test_a_lever(monkeypatch):
     """A record and its place in the list."""
     lever = Lever(
         "closer",
-        frozenset({MESSAGES}),
+        (MESSAGES,),
         lambda situation: iter([Change(lever, "closer", {"overheads.trigger": "0 s"})]),
         "rent",
     )

@@ -281,7 +281,7 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
         "beside_flinks_keys": others,
         "cautions": [asdict(caution) for caution in (*refused, *warnings)],
         "known_issues": [own.plain for own in issues_of([scenario])],
-        "watch": seen.plain(),
+        "watch": asdict(seen),
         "patches": files,
     }
     return AdviceAnswer(overview(above, lines, below, line_count), parts, data, files)

@@ -140,37 +140,25 @@ def patch(
     `warnings`: written as comments, because the patch may be applied without the report.  `conf`: the deployed file; if it
     is a manifest, the patch uses its name and its spelling of keys.
     """
-    name = "rollback.yaml" if back else "advised.yaml"
     manifest = (
         conf
         if conf is not None and conf.block[:1] == ("spec",)
         else FlinkFile("", "", block=("spec", "flinkConfiguration"))
     )
-    return "".join(
-        f"{line}\n" for line in _configuration_lines(found, name, manifest, back=back, others=others, warnings=warnings)
-    )
-
-
-def _configuration_lines(
-    found: list[KeyChange],
-    name: str,
-    manifest: FlinkFile,
-    *,
-    back: bool,
-    others: Mapping[str, Any],
-    warnings: Sequence[str],
-) -> Iterator[str]:
-    for warning in warnings:
-        yield from (
-            f"# {line}" for line in wrap(warning, MAX_COMMENT_CHARS, break_long_words=False, break_on_hyphens=False)
-        )
+    lines = [
+        f"# {line}"
+        for warning in warnings
+        for line in wrap(warning, MAX_COMMENT_CHARS, break_long_words=False, break_on_hyphens=False)
+    ]
     what = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
-    yield f"# kubectl patch {what} --type merge --patch-file {name}"
+    file = "rollback.yaml" if back else "advised.yaml"
+    lines.append(f"# kubectl patch {what} --type merge --patch-file {file}")
     changes_backend = any(item.key == BACKEND for item in found)
     if changes_backend:
-        yield "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
-    for what, value in others.items():
-        yield f"# Not in this patch, {what}: {value}"
+        lines.append(
+            "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
+        )
+    lines += [f"# Not in this patch, {change}: {value}" for change, value in others.items()]
     tree: dict[Any, Any] = {}
     spec = manifest.block[:-1]
     mode = (*spec, "job", "upgradeMode")
@@ -183,7 +171,7 @@ def _configuration_lines(
         # values of Flink keys are strings in YAML; fields of spec.job, such as parallelism, are not
         text = value if path[: len(spec) + 1] == mode[:-1] else json.dumps(value)
         _set(tree, path, "null" if value is None else str(text))
-    yield from _yaml(tree, "")
+    return "".join(f"{line}\n" for line in (*lines, *_yaml(tree, "")))
 
 
 def _set(tree: dict[Any, Any], path: DocumentPath, value: str) -> None:

@@ -143,7 +143,7 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
             of_cluster = HEARTBEATS if path.startswith("restart.heartbeat") else None
             caution, short = (of_cluster.caution, of_cluster.short_caution) if of_cluster else ("", "")
             lever = Lever(
-                name, frozenset(PARTS), lambda _: iter(()), costs=constraint.costs, caution=caution, short_caution=short
+                name, tuple(PARTS), lambda _: iter(()), costs=constraint.costs, caution=caution, short_caution=short
             )
             section, is_debloating = option.key.rpartition(".")[0], path.startswith("cluster.network.debloat.")
             # the section is replaced as a whole, since `debloat: on` has no keys

@@ -17,12 +17,13 @@ from sim.model.schema.flink_text import option_values
 from sim.model.schema.history_file import write_scenario_and_history
 from sim.model.schema.study import load
 from sim.model.schema.text import Reading, ScenarioError, compose, read_text
-from sim.model.units import format_duration, format_size
+from sim.model.units import format_duration
 from sim.studies.sweeps.design import Point
 
 # ---- The job for trials: without actions, faults and the end of bounded sources, which are not part of a setting. The option
 # `--load` replaces the rates of sources.
 
+_DEBLOAT = "cluster.network.debloat"
 UNBOUNDED_RECORDS = 10**12
 """Number of records of an unbounded source."""
 
@@ -123,11 +124,11 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 # ---- The trials as a sweep file, which users can inspect and run: ``ckptsim sweep sweep.yaml``.
 
 
-def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
-    """Write the file.  `trials`: {trial: replications}.  `assumed`: present values of further keys that trials vary."""
+def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int]) -> None:
+    """Write the file.  `trials`: {trial: replications}."""
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
     scenario, plain = bench.load(bench.common), compose(read_text(bench.file), Reading(str(bench.file)))
-    now = {**_todays(scenario), **assumed}
+    now = _todays(scenario)
     lines = [
         "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.",
         f"# Again: ckptsim sweep {file.name} --out .",
@@ -163,20 +164,11 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
     barriers: Any = options.barriers.kind
     if options.barriers.record.has_deadline:
         barriers = {barriers: format_duration(options.barriers.timeout_ns)}
-    debloat: Any = "off"
-    if network.debloat is not None:
-        target, period = format_duration(network.debloat.target_ns), format_duration(network.debloat.period_ns)
-        debloat = {
-            "target": target,
-            "period": period,
-            "samples": network.debloat.samples,
-            "threshold": f"{network.debloat.threshold_percent} %",
-            "min": format_size(network.debloat.min_bytes),
-        }
+    debloat = {key.rpartition(".")[2]: value for key, value in present.items() if key.startswith(f"{_DEBLOAT}.")}
     return present | {
         "checkpoint.interval": interval,
         "checkpoint.barriers": barriers,
-        "cluster.network.debloat": debloat,
+        _DEBLOAT: debloat or "off",
         "checkpoint.operator-io": options.operator_io,
         "storage.file-merging": "off",
         "storage.object-store.prefixes": 1 if store is None else store.prefixes,

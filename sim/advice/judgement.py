@@ -219,12 +219,11 @@ def measured(
             "storage_cost": _storage_cost(steady, prices),
         }
     )[list(MEASURED)]
-    found: dict[_Name, dict[str, list[list[float]]]] = {}
-    for (world, interval, protocol, _), values in zip(table.index, table.to_numpy(dtype=float).tolist(), strict=True):
-        found.setdefault((interval, protocol), {}).setdefault(world, []).append(values)
-    return {
-        name: {world: _pooled(np.array(values)) for world, values in worlds.items()} for name, worlds in found.items()
-    }
+    found: Trials = {}
+    for key, own in table.groupby(level=[WORLD, INTERVAL, PROTOCOL], sort=False):
+        world, interval, protocol = map(str, key)
+        found.setdefault((interval, protocol), {})[world] = _pooled(own.to_numpy(dtype=float))
+    return found
 
 
 def rows_of(rows: pd.DataFrame, name: _Name, kind: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +35,13 @@ from sim.advice.situation import (
 from sim.advice.trials import slots_ms
 from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
-from sim.model.job import SHIPPING, Distribution, Job, Vertex
+from sim.model.job import SHIPPING, Distribution, Job
 from sim.model.schema.axes import key_of
-from sim.model.state import BACKENDS
 from sim.model.units import SECOND, format_duration
 from sim.studies.sweeps.design import Point
 
 if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
+    from sim.model.state import State
 
 
 # ---- Levers on barriers, on the times of checkpoints, and on in-flight data.
@@ -121,7 +120,7 @@ def _floating(situation: Situation) -> Iterator[Change]:
 
 BARRIERS = Lever(
     "barriers",
-    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    (QUEUE, ALIGNMENT, CHANNEL_STATE),
     _barriers,
     costs="unaligned: data in flight is written, and read at a restore; debloating: smaller buffers",
     ask="which sink does the job write to?",
@@ -129,19 +128,19 @@ BARRIERS = Lever(
 )
 INTERVAL = Lever(
     "interval",
-    frozenset({REPLAY, LOSS, UPLOAD}),
+    (REPLAY, LOSS, UPLOAD),
     _interval,
     costs="shorter: more checkpoints; longer: more is replayed",
 )
-MIN_PAUSE = Lever("min-pause", frozenset({LOSS}), _min_pause, costs="fewer checkpoints: more is replayed")
-NO_PAUSE = Lever("no min-pause", frozenset(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
+MIN_PAUSE = Lever("min-pause", (LOSS,), _min_pause, costs="fewer checkpoints: more is replayed")
+NO_PAUSE = Lever("no min-pause", tuple(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
 TOLERANCE = Lever(
-    "tolerated failures", frozenset({EXPIRY, LOSS}), _tolerance, costs="a job whose checkpoints fail goes on for longer"
+    "tolerated failures", (EXPIRY, LOSS), _tolerance, costs="a job whose checkpoints fail goes on for longer"
 )
-TIMEOUT = Lever("timeout", frozenset({EXPIRY}), _timeout, costs="a checkpoint that hangs is noticed later")
+TIMEOUT = Lever("timeout", (EXPIRY,), _timeout, costs="a checkpoint that hangs is noticed later")
 SEGMENTS = Lever(
     "segments",
-    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    (QUEUE, ALIGNMENT, CHANNEL_STATE),
     _segments,
     costs="more buffers to handle, and less in flight",
     short_ask="how large is the largest record?",
@@ -150,7 +149,7 @@ SEGMENTS = Lever(
 )
 FLOATING = Lever(
     "floating buffers",
-    frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}),
+    (QUEUE, ALIGNMENT, CHANNEL_STATE),
     _floating,
     costs="less in flight",
     caution="Flink 2.x ignores this option",
@@ -172,84 +171,63 @@ MORE_THREADS = 16
 CLAIM = "execution.state-recovery.claim-mode"
 
 
+def _states(situation: Situation) -> dict[str, State]:
+    """Return the state of each vertex that has one."""
+    return {vertex.name: vertex.state for vertex in situation.scenario.job.vertices if vertex.state is not None}
+
+
+def _keeps_files(situation: Situation) -> bool:
+    return any(state.kind.keeps_files for state in _states(situation).values())
+
+
 def _rocksdb(situation: Situation) -> Iterator[Change]:
-    vertices = [vertex for vertex in situation.scenario.job.vertices if _is_on_heap(vertex)]
-    if not vertices:
+    on_heap = [name for name, state in _states(situation).items() if not state.kind.keeps_files]
+    if not on_heap:
         return
-    state: Point = {key_of(("job", vertex.name, "state", "backend")): "rocksdb" for vertex in vertices}
-    point = {**state, "checkpoint.incremental": True, **_slower(situation, vertices)}
-    assumption = Assumption(
-        "a record's access to RocksDB",
-        "+10 us",
-        "+3 us",
-        "+100 us",
-        "dataArtisans/flink-benchmarks#27, #48",
-    )
+    point: Point = {key_of(("job", name, "state", "backend")): "rocksdb" for name in on_heap}
+    point["checkpoint.incremental"] = True
+    for name in on_heap:
+        vertex, inputs = situation.scenario.job.vertex(name), _document(situation, name, "input")
+        point[key_of(("job", name, "service"))] = _with_access(vertex.service)
+        for (upstream, written), inlet in zip(inputs.items(), vertex.inputs, strict=False):
+            if isinstance(written, dict) and "service" in written:
+                point[key_of(("job", name, "input", upstream, "service"))] = _with_access(inlet.service)
+    source = "dataArtisans/flink-benchmarks#27, #48"
+    assumption = Assumption("a record's access to RocksDB", "+10 us", "+3 us", "+100 us", source)
     yield Change(ROCKSDB, "RocksDB incremental", point, assumption=assumption)
 
 
-def _is_on_heap(vertex: Vertex) -> bool:
-    return vertex.state is not None and not BACKENDS[vertex.state.backend].keeps_files
+def _document(situation: Situation, vertex: str, section: str) -> Mapping[str, Any]:
+    """Return a section of a vertex as the scenario document has it."""
+    return situation.plain["job"].get(vertex, {}).get(section) or {}
 
 
-def _slower(situation: Situation, vertices: list[Vertex]) -> Point:
-    """Return the changes that increase the service time of these vertices."""
-    point: Point = {}
-    for vertex in vertices:
-        point[key_of(("job", vertex.name, "service"))] = _written(_longer(vertex.service, ACCESS_NS))
-        written = situation.plain["job"].get(vertex.name, {}).get("input") or {}
-        for name, inlet in zip(written, vertex.inputs, strict=False):
-            if isinstance(written[name], dict) and "service" in written[name]:
-                point[key_of(("job", vertex.name, "input", name, "service"))] = _written(
-                    _longer(inlet.service, ACCESS_NS)
-                )
-    return point
-
-
-def _longer(law: Distribution, more_ns: int) -> Distribution:
-    return replace(law, mean=law.mean + more_ns)
-
-
-def _written(law: Distribution) -> Any:
-    mean = f"{law.mean} ns"
+def _with_access(law: Distribution) -> Any:
+    """Return a service time with an access to RocksDB, as a scenario writes it."""
+    mean = f"{law.mean + ACCESS_NS} ns"
     if law.kind == "constant":
         return mean
     return {law.kind: mean} if law.kind in ("exponential", "uniform") else {law.kind: {"mean": mean, "cv": law.cv}}
 
 
 def _incremental(situation: Situation) -> Iterator[Change]:
-    kept = any(
-        vertex.state is not None and BACKENDS[vertex.state.backend].keeps_files
-        for vertex in situation.scenario.job.vertices
-    )
-    if kept and not situation.scenario.checkpoint.state.incremental:
+    if _keeps_files(situation) and not situation.scenario.checkpoint.state.incremental:
         yield Change(INCREMENTAL, "incremental", {"checkpoint.incremental": True})
 
 
 def _changelog(situation: Situation) -> Iterator[Change]:
-    vertices = [
-        vertex
-        for vertex in situation.scenario.job.vertices
-        if vertex.state is not None and vertex.state.changelog is None
-    ]
-    if vertices:
-        yield Change(
-            CHANGELOG, "changelog", {key_of(("job", vertex.name, "state", "changelog")): "on" for vertex in vertices}
-        )
+    without = [name for name, state in _states(situation).items() if state.changelog is None]
+    if without:
+        yield Change(CHANGELOG, "changelog", {key_of(("job", name, "state", "changelog")): "on" for name in without})
 
 
 def _local_recovery(situation: Situation) -> Iterator[Change]:
-    has_state = any(vertex.state is not None for vertex in situation.scenario.job.vertices)
-    if has_state and not situation.scenario.checkpoint.state.local_recovery:
+    if _states(situation) and not situation.scenario.checkpoint.state.local_recovery:
         yield Change(LOCAL_RECOVERY, "local recovery", {"checkpoint.local-recovery": True})
 
 
 def _transfer_threads(situation: Situation) -> Iterator[Change]:
-    kept = any(
-        vertex.state is not None and BACKENDS[vertex.state.backend].keeps_files
-        for vertex in situation.scenario.job.vertices
-    )
-    if kept and situation.scenario.checkpoint.state.transfer_threads < MORE_THREADS:
+    if _keeps_files(situation) and situation.scenario.checkpoint.state.transfer_threads < MORE_THREADS:
         yield Change(
             TRANSFER_THREADS, f"{MORE_THREADS} transfer threads", {"checkpoint.transfer-threads": MORE_THREADS}
         )
@@ -257,7 +235,7 @@ def _transfer_threads(situation: Situation) -> Iterator[Change]:
 
 ROCKSDB = Lever(
     "RocksDB incremental",
-    frozenset({UPLOAD, ASYNC_WORK}),
+    (UPLOAD, ASYNC_WORK),
     _rocksdb,
     costs="each record reads and writes serialised state; local disks and managed memory; a savepoint and a restart",
     ask="does each TaskManager have local disk for its state, and managed memory for caches and write buffers?",
@@ -268,7 +246,7 @@ ROCKSDB = Lever(
 )
 INCREMENTAL = Lever(
     "incremental",
-    frozenset({UPLOAD}),
+    (UPLOAD,),
     _incremental,
     costs="more files in storage; a restore reads more of them",
     caution="'Checkpointed Data Size' shows the increment from then on",
@@ -276,7 +254,7 @@ INCREMENTAL = Lever(
 )
 CHANGELOG = Lever(
     "changelog",
-    frozenset({UPLOAD, ASYNC_WORK, SYNC}),
+    (UPLOAD, ASYNC_WORK, SYNC),
     _changelog,
     costs="every change of state is written a second time; a restore replays the log; on the heap state still has to fit into memory",
     short_ask="which folder of the checkpoint storage takes the log?",
@@ -291,7 +269,7 @@ CHANGELOG = Lever(
 )
 LOCAL_RECOVERY = Lever(
     "local recovery",
-    frozenset({RESTORE}),
+    (RESTORE,),
     _local_recovery,
     costs="a second copy of state on the disk of each TaskManager",
     ask="does each TaskManager keep its disk and its slots when a task fails?",
@@ -302,7 +280,7 @@ LOCAL_RECOVERY = Lever(
 )
 TRANSFER_THREADS = Lever(
     "transfer threads",
-    frozenset({UPLOAD, RESTORE}),
+    (UPLOAD, RESTORE),
     _transfer_threads,
     costs="more requests to storage at a time",
     source="state.backend.rocksdb.checkpoint.transfer.thread.num",
@@ -341,28 +319,23 @@ def _restarts(situation: Situation) -> Iterator[Change]:
     scenario, restart = situation.scenario, situation.scenario.restart
     kind = KINDS[restart.strategy]
     if slots_ms(scenario) is None:
-        if not kind.limit:
-            yield Change(RESTARTS, f"restart strategy {Restart().strategy}", {"restart.strategy": Restart().strategy})
-        else:
-            name, value = _PATIENT[kind.limit]
-            yield Change(RESTARTS, name, {f"restart.{kind.limit}": value})
+        usual = Restart().strategy
+        key = kind.limit or "strategy"
+        name, value = _PATIENT[key] if kind.limit else (f"restart strategy {usual}", usual)
+        yield Change(RESTARTS, name, {f"restart.{key}": value})
         return
     long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > SOON_NS]
     shorter: dict[str, Any] = {f"{name}_ns": SOON_NS for name in long}
-    if long and _lasts(scenario, replace(restart, **shorter)):
+    # the strategy must not give up before there are slots
+    if long and slots_ms(replace(scenario, restart=replace(restart, **shorter))) is not None:
         soon = format_duration(SOON_NS)
         name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
         yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
 
 
-def _lasts(scenario: Scenario, restart: Restart) -> bool:
-    """Return True if the restart strategy continues until there are slots."""
-    return slots_ms(replace(scenario, restart=restart)) is not None
-
-
 HEARTBEATS = Lever(
     "heartbeats",
-    frozenset({OUTAGE}),
+    (OUTAGE,),
     _heartbeats,
     costs="more messages; a network that fails for two intervals loses healthy task managers",
     short_caution="heartbeat.interval is the cluster's: all its jobs get it",
@@ -371,7 +344,7 @@ HEARTBEATS = Lever(
 )
 RESTARTS = Lever(
     "restart strategy",
-    frozenset({OUTAGE}),
+    (OUTAGE,),
     _restarts,
     costs="a job that fails again and again restarts more often",
     source="nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/task_failure_recovery",
@@ -413,18 +386,15 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
     point: Point = {}
     for other in _forwarded(job, name):
         vertex = job.vertex(other)
-        if vertex.parallelism * factor > vertex.max_parallelism or "rate-per-subtask" in (_source(situation, other)):
+        is_by_subtask = "rate-per-subtask" in _document(situation, other, "source")
+        if vertex.parallelism * factor > vertex.max_parallelism or is_by_subtask:
             return {}
         point[key_of(("job", other, "parallelism"))] = vertex.parallelism * factor
-        for inlet, written in (situation.plain["job"].get(other, {}).get("input") or {}).items():
+        for inlet, written in _document(situation, other, "input").items():
             weights = written.get("weights") if isinstance(written, dict) else None
             if isinstance(weights, list):
                 point[key_of(("job", other, "input", inlet, "weights"))] = {"counted": list(weights)}
     return point
-
-
-def _source(situation: Situation, name: str) -> dict[str, object]:
-    return situation.plain["job"].get(name, {}).get("source") or {}
 
 
 def _forwarded(job: Job, name: str) -> list[str]:
@@ -486,22 +456,19 @@ ASYNC_CAPACITY = Lever(
 )
 PARALLELISM = Lever(
     "parallelism",
-    frozenset({QUEUE, ALIGNMENT, UPLOAD, REPLAY}),
+    (QUEUE, ALIGNMENT, UPLOAD, REPLAY),
     _parallelism,
     costs="as many slots more, and a restart that rescales",
-    short_ask="is one key hot? More subtasks do not share it out",
     short_caution="by setParallelism, or pipeline.jobvertex-parallelism-overrides",
     ask="is one key hot? More subtasks do not share it out",
     caution="a chain of operators scales by setParallelism, or by pipeline.jobvertex-parallelism-overrides (reactive and autoscaled jobs)",
     source=f"{_DOCS}/deployment/elastic_scaling",
     is_configuration=False,
 )
-CORES = Lever(
-    "cores", frozenset({QUEUE, ASYNC_WORK, LOSS}), _cores, costs="larger TaskManagers", is_configuration=False
-)
+CORES = Lever("cores", (QUEUE, ASYNC_WORK, LOSS), _cores, costs="larger TaskManagers", is_configuration=False)
 FILE_MERGING = Lever(
     "file merging",
-    frozenset({UPLOAD, CHANNEL_STATE}),
+    (UPLOAD, CHANNEL_STATE),
     _file_merging,
     costs="files live for longer than their checkpoint",
     caution="Flink 1.20 and later (FLIP-306)",
@@ -509,7 +476,7 @@ FILE_MERGING = Lever(
 )
 PREFIXES = Lever(
     "prefixes",
-    frozenset({UPLOAD, CHANNEL_STATE}),
+    (UPLOAD, CHANNEL_STATE),
     _prefixes,
     costs="a layout of checkpoints that tools have to know",
     caution="s3.entropy.key stands in the path of checkpoints, too",

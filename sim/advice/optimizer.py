@@ -293,12 +293,13 @@ def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
     if found.kept_s is None:  # or it is not tried with the state of today
         return "" if found.broken_s else f"{name} breaks them with the state of today already."
     if found.broken_s is None or found.broken is None:
-        return f"{name} keeps them for the next {_time(found.kept_s)} as well."
+        return f"{name} keeps them for the next {ms_text(1e3 * found.kept_s)} as well."
     sizes = ", ".join(
         f"{state.vertex} {bytes_text(state.after(found.broken_s))}" for state in race.bench.horizon.states
     )
-    broken = f"{passes_text(found.broken, race.limits)} at {sizes}, in {_time(found.broken_s)}"
-    return f"{name} keeps the limits for about {_time(found.kept_s)}, and then breaks them: {broken}."
+    kept, until = ms_text(1e3 * found.kept_s), ms_text(1e3 * found.broken_s)
+    broken = f"{passes_text(found.broken, race.limits)} at {sizes}, in {until}"
+    return f"{name} keeps the limits for about {kept}, and then breaks them: {broken}."
 
 
 def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
@@ -307,18 +308,12 @@ def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
     growing = {
         state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states
     }
-    return {"horizon_s": ahead_s, "growing": growing, "lasting": None if found is None else _times(horizon, found)}
-
-
-def _times(horizon: Horizon, found: Lasting) -> dict[str, Any]:
-    """Return `found` for JSON, with the sizes of state when a limit breaks."""
-    broken_s = found.broken_s
-    sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
-    return {"setting": found.setting, "kept_s": found.kept_s, "broken_s": broken_s, "broken_bytes": sizes}
-
-
-def _time(seconds: float) -> str:
-    return ms_text(1e3 * seconds)
+    times = None
+    if found is not None:
+        broken_s = found.broken_s
+        sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
+        times = {"setting": found.setting, "kept_s": found.kept_s, "broken_s": broken_s, "broken_bytes": sizes}
+    return {"horizon_s": ahead_s, "growing": growing, "lasting": times}
 
 
 # ---- The stages of the search.

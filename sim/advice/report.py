@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,10 @@ class Report:
     parts: Sequence[str | TextTable]  # verdict, texts and tables, in order
     data: dict[str, Any]  # for JSON
 
+    @property
+    def verdict(self) -> str:
+        return str(self.parts[0])
+
     def plain(self) -> dict[str, Any]:
         """Return `data` with None for NaN and infinity."""
         found: dict[str, Any] = json_ready(self.data)
@@ -66,11 +70,10 @@ def report(
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
     marked = marked_unknowns(bench)
-    assumed: dict[str, Any] = {}
     needed = []
     if chosen is None and race.settings:
         if race.relaxed is not None:
-            needed = requirements(race, assumed)
+            needed = requirements(race)
         else:
             race.leave_out("the smallest change of storage, subtasks or operators with which a setting would fit")
     enough = [own.sentence for own in needed]
@@ -107,7 +110,7 @@ def report(
     parts += questions(race, marked, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
-    write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials, assumed)
+    write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials)
     for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
         (folder / name).unlink(missing_ok=True)  # of an earlier advice
     for name, text in found.files.items():
@@ -147,31 +150,23 @@ def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
     return Report(None, None, [first, *filter(None, [" ".join(reasons)])], data)
 
 
-def _remarks(race: CandidateSearch) -> list[str | TextTable | None]:
-    remarks: list[str | TextTable | None] = []
+def _remarks(race: CandidateSearch) -> Iterator[str]:
     if race.today is None:
-        remarks.append("Today there are no checkpoints: a failure begins the job anew.")
+        yield "Today there are no checkpoints: a failure begins the job anew."
     if race.unlimited:
-        remarks.append(
-            "A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace."
-        )
+        yield "A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace."
     if len(race.bench.worlds) > 1:
         names = " and ".join(
             f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items()
         )
-        remarks.append(
-            f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means."
-        )
+        yield f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means."
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
-        remarks.append("No sink is transactional: output is visible at once under any setting.")
+        yield "No sink is transactional: output is visible at once under any setting."
     left_out = ["faults"] * bool(race.scenario.faults)
     left_out += [key for key in ("actions", "rescale") if key in race.bench.common]
     if left_out:
-        remarks.append(
-            f"Not in the trials, each of which has one failure of its own: {listed(left_out)} of the file. `ckptsim run` shows what they do."
-        )
-    remarks += [f"Not run: {reason}." for reason in race.given_up]
-    return remarks
+        yield f"Not in the trials, each of which has one failure of its own: {listed(left_out)} of the file. `ckptsim run` shows what they do."
+    yield from (f"Not run: {reason}." for reason in race.given_up)
 
 
 def _configuration(race: CandidateSearch, chosen: Setting) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +28,6 @@ BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
 _REQUESTS = "the request limit of checkpoint storage"
-_OPERATORS = ("service",)
 
 
 # ---- A value of a scenario with its kind, which its unit tells, so that it can be scaled.
@@ -78,17 +77,14 @@ class NeededChange:
     rates: tuple[float, float] | None = None  # (current, required) bytes or requests per second
 
 
-def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededChange]:
-    """The changes that would be enough, then those that would not.
-
-    `assumed` collects the present values of the changed keys.
-    """
+def requirements(race: CandidateSearch) -> list[NeededChange]:
+    """Return the changes that would be enough, then those that would not, and those that did not run."""
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
-    parts = {}
-    for what, keys, section in (
-        (_REQUESTS, ("requests",), "storage"),
-        ("checkpoint storage", _STORAGE, "storage"),
-        ("operators", _OPERATORS, "job"),
+    parts: _Parts = {}
+    for what, section, keys in (
+        (_REQUESTS, "storage", ("requests",)),
+        ("checkpoint storage", "storage", _STORAGE),
+        ("operators", "job", ("service",)),
     ):
         found = {
             key: value
@@ -96,51 +92,41 @@ def requirements(race: CandidateSearch, assumed: dict[str, Any]) -> list[NeededC
             if key not in race.bench.common
         }
         if found:
-            assumed |= {key: value.written() for key, value in found.items()}
             parts[what] = found
-    enough, short, unknown = _at_most(race, parts)
+    enough: _Parts = {}
+    short, unknown = _tried(race, parts, enough)
     wider, too_few = _subtasks(race)
     if not enough and not wider and len(short) > 1:
-        together = {
-            f"{' and '.join(parts)} at once": {
-                key: quantity for found in parts.values() for key, quantity in found.items()
-            }
-        }
-        enough, all_short, unknown_too = _at_most(race, together)
-        short, unknown = short + all_short, unknown | unknown_too
+        together = {key: quantity for found in parts.values() for key, quantity in found.items()}
+        all_short, all_unknown = _tried(race, {f"{' and '.join(parts)} at once": together}, enough)
+        short, unknown = short + all_short, unknown + all_unknown
     name = name_of(race.nearest.name)
     fits = [_smallest(race, what, found) for what, found in enough.items()] + wider
-    needed = [
-        NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits
-    ]
-    if lacking := [NeededChange(_times(what, MAX_SPEEDUP), (MAX_SPEEDUP,)) for what in short] + too_few:
+    needed = [replace(own, sentence=f"With {own.sentence} {name} would keep the limits.") for own in fits]
+    if lacking := short + too_few:
         factors = tuple(factor for own in lacking for factor in own.factors)
         needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
-    return needed + [
-        NeededChange(f"Not run: {_times(what, MAX_SPEEDUP)}: {reason}.", (MAX_SPEEDUP,))
-        for what, reason in unknown.items()
-    ]
+    return needed + unknown
 
 
 _Parts = dict[str, dict[str, ParsedQuantity]]
 """Description of a part -> {key: value} of the override that changes it."""
 
 
-def _at_most(
-    race: CandidateSearch, parts: Mapping[str, dict[str, ParsedQuantity]]
-) -> tuple[_Parts, list[str], dict[str, str]]:
-    """Return (parts that are enough at the largest factor, parts that are not, parts that did not run with the reason)."""
-    enough: _Parts = {}
-    short, unknown = [], {}
+def _tried(race: CandidateSearch, parts: _Parts, enough: _Parts) -> tuple[list[NeededChange], list[NeededChange]]:
+    """Try each part at the largest factor, add those that are enough to `enough`, and return (those that are not, not run)."""
+    short, unknown = [], []
     for what, found in parts.items():
+        largest = NeededChange(_times(what, MAX_SPEEDUP), (MAX_SPEEDUP,))
         try:
             if _keeps(race, _faster(found, MAX_SPEEDUP)):
                 enough[what] = found
             else:
-                short.append(what)
+                short.append(largest)
         except BudgetUsedError:
-            unknown[what] = race.runner.lack()
-    return enough, short, unknown
+            reason = race.runner.lack()
+            unknown.append(replace(largest, sentence=f"Not run: {largest.sentence}: {reason}."))
+    return short, unknown
 
 
 def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, ParsedQuantity]]:

@@ -32,7 +32,7 @@ BETTER = 0.95
 CLEARLY = 1.15
 """Barriers and intervals cannot help if the upload alone exceeds the limit by this factor."""
 
-RELAXED = Lever("all keys that may bind", frozenset(PARTS), lambda _: iter(()), costs="what each of them was set for")
+RELAXED = Lever("all keys that may bind", tuple(PARTS), lambda _: iter(()), costs="what each of them was set for")
 
 
 def pull(race: CandidateSearch) -> None:

@@ -149,7 +149,7 @@ class Lever:
     """A kind of change of a job, and the parts that it shortens."""
 
     name: str
-    helps: frozenset[str]  # parts that it may shorten
+    helps: tuple[str, ...]  # parts that it may shorten
     proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # yields nothing if it does not apply
     costs: str
     ask: str = ""  # question to answer before it is used

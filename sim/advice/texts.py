@@ -50,26 +50,20 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     name = f"{name_of(chosen.name)}{_with_keys(race, chosen)}"
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
+    keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
     if chosen.tight:
         advice = f"Try, and watch: {use} {name}. Too little room: {room_text(race, chosen)}."
     elif not race.settled:
-        keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
         advice = (
             f"Try, and watch: {use} {name}. It {keeps}, but so few runs do not settle that no other setting is better."
         )
     elif not race.confirmed:
-        advice = f"Try, and watch: {use} {name}. In short runs it keeps the limits ({bounds}){but}."
+        advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif chosen.name == today:
-        now = (
-            f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}"
-            if bounds
-            else f"{name_of(chosen.name)} is good"
-        )
-        advice = f"Stay: {now}; nothing that was tried loses clearly less."
+        now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
+        advice = f"Stay: {now} {keeps}; nothing that was tried loses clearly less."
     else:
-        advice = f"{capitalised(use)} {name}." + (
-            f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given."
-        )
+        advice = f"{capitalised(use)} {name}. {f'It {keeps}' if bounds else 'No limits were given'}."
     if unlimited := unlimited_text(race.scenario.unlimited_bytes):
         advice = f"{advice[:-1]}; {unlimited}."
     advice = f"{advice[:-1]}{rests}."

@@ -152,6 +152,7 @@ class TrialRunner:
         self._engine: Engine = engine
         self._budget_s, self._within_s = budget_s, within_s
         self._planned: dict[str, Cell] = {}
+        self._scenarios: dict[str, Scenario] = {}  # by the name of their row
         self._clock, self._left = clock, TimeLeft(clock)
         self._begun_s = clock()
         self._kept_s = self._spent_now_s = 0.0  # work by earlier calls of the command, and by this one
@@ -165,6 +166,7 @@ class TrialRunner:
         """
         planned = _cells(scenarios)
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
+        self._scenarios |= {cell.id: cell.scenario for cell in planned}
         before, spent_s, rate = len(self._own_rows()), self.spent_s(), self._rate()
         self._kept_s = spent_s - self._spent_now_s
 
@@ -182,8 +184,7 @@ class TrialRunner:
 
     def spent_s(self) -> float:
         """Return the work of all stored rows of these trials [s]."""
-        scenarios = self._scenarios()
-        return sum(work_s(row, scenarios[name]) for name, row in self._own_rows().items())
+        return sum(work_s(row, self._scenarios[name]) for name, row in self._own_rows().items())
 
     def cpu_s(self) -> float:
         """Return the measured CPU time of these rows [s]."""
@@ -236,20 +237,15 @@ class TrialRunner:
         return self._clock() - self._begun_s
 
     def _own_rows(self) -> dict[str, Row]:
-        own = {cell.id for cell in self._planned.values()}
-        return {name: row for name, row in self.store.rows().items() if name in own}
+        return {name: row for name, row in self.store.rows().items() if name in self._scenarios}
 
     def _rate(self) -> float:
         """Return work per simulated time over all rows so far, or 0 without rows."""
-        scenarios = self._scenarios()
-        simulated_ns = sum(scenarios[name].run.duration_ns for name in self._own_rows())
+        simulated_ns = sum(self._scenarios[name].run.duration_ns for name in self._own_rows())
         return 1e9 * self.spent_s() / simulated_ns if simulated_ns else 0.0
 
-    def _scenarios(self) -> dict[str, Scenario]:
-        return {cell.id: cell.scenario for cell in self._planned.values()}
-
     def _count(self, row: Row) -> None:
-        self._spent_now_s += work_s(row, self._scenarios()[row["cell"]])
+        self._spent_now_s += work_s(row, self._scenarios[row["cell"]])
 
 
 def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.trials import TASK, TASK_MANAGER
@@ -39,7 +39,11 @@ class FailingTask:
     recovery_ms: float | None = None  # recovery from a failing task; None: not run
     today_ms: float | None = None  # the same under the current setting; None: not run, or nothing changes
     today_gives_up: bool = False  # the current restart strategy may give up before there are slots
-    breaks: bool = False  # it is the milder one
+
+    @property
+    def breaks(self) -> bool:
+        """Return False: a failing task is the milder failure."""
+        return False
 
     def short(self) -> str:
         before = "" if self.today_ms is None else f"{ms_text(self.today_ms)} -> "
@@ -60,8 +64,7 @@ class FailingTask:
         return f"{judged}.{now}{also}"
 
     def plain(self) -> dict[str, Any]:
-        kept = {"slots_ms": self.slots_ms, "recovery_ms": self.recovery_ms, "today_ms": self.today_ms}
-        return kept | {"today_gives_up": self.today_gives_up}
+        return asdict(self)
 
     def _slots(self) -> str:
         if self.slots_ms is None:
@@ -116,13 +119,11 @@ def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None
     """Return the recovery from the failure that is not judged; None if it is unknown or recovery has no limit."""
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)
-    lost = FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name))
-    today = race.today
+    slots_ms, recovery_ms, today = race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), race.today
     if today is None or today.name == chosen.name:
-        return lost
-    return replace(
-        lost, today_ms=race.failing_task_ms.get(today.name), today_gives_up=race.slots_ms(today.name) is None
-    )
+        return FailingTask(slots_ms, recovery_ms)
+    gives_up = race.slots_ms(today.name) is None
+    return FailingTask(slots_ms, recovery_ms, race.failing_task_ms.get(today.name), gives_up)
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
@@ -162,46 +163,33 @@ SLOWER_RESCALED = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Ranges to watch after a change (ms, bytes, records/s), and bounds (`back_*`) beyond which it should be reverted.
+    """Ranges to watch after a change (ms, bytes, records/s), and bounds beyond which it should be reverted.
 
     Bounds are rounded away from the prediction.
     """
 
     factor: float  # error factor of p50
-    least_ms: float
-    most_ms: float
+    p50_ms: tuple[float, float]
     checkpointed_bytes: float
     per_second: float
-    least_per_second: float
-    back_p50_ms: float
-    back_longest_ms: float | None  # None: no limit on checkpoints
+    roll_back_below_per_second: float
+    roll_back_above_p50_ms: float
+    roll_back_above_longest_ms: float | None  # None: no limit on checkpoints
+    checkpoints: int
+    roll_back_only_if_lag_grows: bool  # the job serves all arrivals, so that throughput may decrease with them
     is_most: bool  # bytes are an upper bound, because the rate at which records rewrite state is unknown
-    keeps_up: bool  # the job serves all arrivals, so that throughput may decrease with them
 
     def watched(self) -> str:
-        most = "up to " if self.is_most else ""
-        return (
-            f"p50 {ms_text(self.least_ms)} to {ms_text(self.most_ms)}, {most}{bytes_text(self.checkpointed_bytes)} each, "
-            f"{per_second_text(self.per_second)} served"
-        )
+        least, most = map(ms_text, self.p50_ms)
+        size = f"{'up to ' if self.is_most else ''}{bytes_text(self.checkpointed_bytes)}"
+        return f"p50 {least} to {most}, {size} each, {per_second_text(self.per_second)} served"
 
     def taken_back(self) -> str:
-        longest = "" if self.back_longest_ms is None else f", longest > {ms_text(self.back_longest_ms)}"
-        growing = " and lag grows" if self.keeps_up else ""
-        return f"p50 of {CHECKPOINTS} > {ms_text(self.back_p50_ms)}{longest}, or under {per_second_text(self.least_per_second)}{growing}"
-
-    def plain(self) -> dict[str, Any]:
-        return {
-            "factor": self.factor,
-            "p50_ms": [self.least_ms, self.most_ms],
-            "checkpointed_bytes": self.checkpointed_bytes,
-            "per_second": self.per_second,
-            "roll_back_below_per_second": self.least_per_second,
-            "roll_back_above_p50_ms": self.back_p50_ms,
-            "roll_back_above_longest_ms": self.back_longest_ms,
-            "checkpoints": CHECKPOINTS,
-            "roll_back_only_if_lag_grows": self.keeps_up,
-        }
+        p50, longest_ms = ms_text(self.roll_back_above_p50_ms), self.roll_back_above_longest_ms
+        longest = "" if longest_ms is None else f", longest > {ms_text(longest_ms)}"
+        slow = f"under {per_second_text(self.roll_back_below_per_second)}"
+        growing = " and lag grows" if self.roll_back_only_if_lag_grows else ""
+        return f"p50 of {self.checkpoints} > {p50}{longest}, or {slow}{growing}"
 
 
 def watch(
@@ -232,15 +220,15 @@ def watch(
     slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
     return Watch(
         factor,
-        p50_ms / factor,
-        p50_ms * factor,
+        (p50_ms / factor, p50_ms * factor),
         chosen.written_per_hour / 3600 * interval_s,
         chosen.per_second,
         _down(chosen.per_second * (1 - slower)),
         _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
         longest_ms,
-        is_most,
+        CHECKPOINTS,
         keeps_up,
+        is_most,
     )
 
 

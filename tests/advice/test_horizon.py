@@ -1,15 +1,13 @@
 """State that grows: trials end at the horizon, and advice says for how long a setting keeps its limits."""
 
-from dataclasses import replace
-
 import pytest
 
 from sim.advice import horizon as horizons
 from sim.advice.candidates import CandidateSearch
-from sim.advice.horizon import GrowingState, Horizon
+from sim.advice.horizon import GrowingState
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import Lasting, horizon_sentence, lasting, lasting_sentence, to_json
+from sim.advice.optimizer import Lasting, lasting, lasting_sentence
 from sim.advice.settings import candidate, protocols
 from sim.advice.trials import FAILURE, LONG, UNDISTURBED
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
@@ -139,36 +137,10 @@ def test_a_first_upload_that_outlasts_a_trial_breaks_no_limit_later(tmp_path, in
     assert lasts == (found.kept_s, found.broken_s)
 
 
-def test_what_grows_is_said():
-    found = Horizon(7200 * S, (GrowingState("count", 10**8, 1e6),))
-
-    assert (
-        "the state of 2 h from now, which every trial keeps: that of count from 100 MB to 7.3 GB."
-        in horizon_sentence(found)
-    )
-    assert not horizon_sentence(replace(found, states=()))
-    assert to_json(found, None)["growing"]["count"] == {"now_bytes": 10**8, "then_bytes": 73 * 10**8}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(0, 1_000_000), (50, 1_500_000), (100, 2_000_000), (7200, 2_000_000)]
-)
-def test_state_whose_keys_expire_comes_to_its_limit(seconds, expected):
-    """20 kB/s for 100 s are 2 MB.  Until then the keys of now go, as old as they are."""
-    assert expected == GrowingState("sink", 1_000_000, 20_000.0, ttl_s=100.0).after(seconds)
-
-
 @pytest.mark.parametrize(("seconds", "expected"), [(0, 1_000_000), (100, 1_000_000 + 632_121), (10**5, 2_000_000)])
 def test_state_whose_keys_have_all_come_stays(seconds, expected):
     """2 MB of keys, half of them there, 20 kB/s of new ones while there was none."""
     assert expected == GrowingState("sink", 1_000_000, 20_000.0, limit_bytes=2_000_000).after(seconds)
-
-
-def test_the_horizon_knows_when_keys_expire():
-    growing = [loads(JOB.replace("growth: 100 B", "growth: 100 B, ttl: 100 s"), "s").scenarios[0]]
-
-    (state,) = horizons.horizon(growing, None, 7200 * S).states
-    assert (100.0, pytest.approx(4_000_000, rel=0.05)) == (state.ttl_s, state.after(7200))
 
 
 @pytest.mark.parametrize(

@@ -11,26 +11,10 @@ from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
-from sim.advice.questions import Unknown, unknowns
 from sim.advice.texts import changed_by_failures, share, unknown_failures, value_text
 from tests.advice.test_judged_tables import setting
 
 S = 10**9
-
-
-def test_a_mark_above_a_value_goes_over_comment_lines():
-    above = "# UNKNOWN: How\n    # many? Assumed: at most the 3 MB/s."
-    text = f"job:\n  a:\n    {above}\n    rate: 5/s\n    b: 1  # UNKNOWN: And this?\n# UNKNOWN: nothing\n"
-    first, second = unknowns(text)
-
-    assert (first.path, first.question, first.known) == (("job", "a", "rate"), "How many?", "at most the 3 MB/s.")
-    assert (second.path, second.assumed, second.question, second.known) == (("job", "a", "b"), 1, "And this?", "")
-    assert [own.vertex for own in (first, Unknown(("storage", "nic"), 1, "?"), second)] == ["a", "", "a"]
-    assert [
-        first.name,
-        Unknown(("storage", "nic"), 1, "?").name,
-        Unknown(("job", "a", "state", "size"), 1, "?").name,
-    ] == ["a: rate", "storage nic", "a: state size"]
 
 
 def test_keys_that_expire_leave_one_after_the_other():

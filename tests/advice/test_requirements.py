@@ -32,4 +32,4 @@ def test_up_to_eight_times_the_subtasks_are_tried(job, monkeypatch, enough, text
     monkeypatch.setattr(Full, "enough", enough)
     found = searched(job, Full({}), most=1, checkpoint_ms=1000)
 
-    assert text in " ".join(own.sentence for own in requirements(found, {}))
+    assert text in " ".join(own.sentence for own in requirements(found))

@@ -214,27 +214,6 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_
     assert same_setting == (race.choice().same_setting >= 0.95)
 
 
-def test_today_and_the_choice_run_twice_where_no_more_is_afforded(job):
-    race = raced(
-        job,
-        MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0}),
-        (30, "aligned"),
-        (30, "unaligned"),
-        (30, "aligned-timeout 1 s"),
-        checkpoint_ms=1000,
-    )
-    race.repeat()
-
-    assert [race.runs[setting_of(race, 30, name)] for name in ("aligned", "aligned-timeout 1 s", "unaligned")] == [
-        2,
-        2,
-        1,
-    ]
-    once = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), most=1)
-    once.repeat()
-    assert {1} == set(once.runs.values())
-
-
 class Longer(MadeUp):
     """Long runs have a longest checkpoint of their own."""
 

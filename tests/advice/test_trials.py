@@ -46,7 +46,7 @@ def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
 
-    write_sweep(folder / "sweep.yaml", bench, trials | varied, {"job.sink.state.size": "1 MB"})
+    write_sweep(folder / "sweep.yaml", bench, trials | varied)
     written = define(folder / "sweep.yaml").scenarios
 
     assert [identity(bench.scenario(trial)) for trial in (*trials, *varied)] == [

@@ -109,7 +109,7 @@ def test_a_sweep_file_names_what_a_trial_leaves_as_it_is(job, tmp_path):
     }
     own = candidate(bench.load({}), 30 * S, protocols()[0])
     trials = [next(bench.trials(own)), next(bench.trials(own, extra=changes))]
-    write_sweep(tmp_path / "sweep.yaml", bench, dict.fromkeys(trials, 2), {})
+    write_sweep(tmp_path / "sweep.yaml", bench, dict.fromkeys(trials, 2))
     found = compose((tmp_path / "sweep.yaml").read_text(), Reading("sweep"))
     (columns,) = found["together"]
 
@@ -218,12 +218,12 @@ def test_ranges_to_watch():
     assert pytest.approx(
         (
             own.factor,
-            own.least_ms,
-            own.most_ms,
+            own.p50_ms[0],
+            own.p50_ms[1],
             own.checkpointed_bytes,
             own.per_second,
-            own.least_per_second,
-            own.back_p50_ms,
+            own.roll_back_below_per_second,
+            own.roll_back_above_p50_ms,
         )
     ) == (1.66, 500 / 1.66, 830.0, 1e6, 400.0, 380.0, 830.0)
     assert own.watched() == "p50 301 ms to 830 ms, 1 MB each, 400/s served"
@@ -308,6 +308,7 @@ def test_refusals_say_what_to_change_first():
     assert now.text == f"{aligned.text} Today's setting is unaligned: change that first."
     assert aligned.text.endswith("Instead: IcebergSink (iceberg-v2).")
     assert aligned.short == "unaligned not tried: Iceberg's FlinkSink loses records"
+    assert "apache/iceberg#15846" in aligned.source
     assert refusals(loads(FORWARDED).scenarios[0]) == []
 
 

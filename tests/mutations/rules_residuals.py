@@ -63,7 +63,7 @@ RESIDUALS = (
         "advice/horizon.py",
         "self.per_second * min(seconds, self.ttl_s)",
         "self.per_second * seconds",
-        "tests/advice/test_horizon.py::test_state_whose_keys_expire_comes_to_its_limit",
+        "tests/advice/test_numbers_of_inputs.py::test_keys_that_expire_leave_one_after_the_other",
     ),
     Rule(
         "a job that keeps up serves what arrives",

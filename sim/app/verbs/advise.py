@@ -79,8 +79,7 @@ class Advised(Displayed):
     @property
     def verdict(self) -> str:
         """Return the first sentence of the advice: what to do, and which limits that keeps."""
-        first = self.report.parts[0]
-        return first if isinstance(first, str) else first.title
+        return self.report.verdict
 
     @property
     def parts(self) -> Sequence[str | TextTable]:
@@ -201,15 +200,13 @@ def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
 
 def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Sequence[str]) -> None:
     """Store the advice for `report`."""
-    first, *others = advised.report.parts
-    verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
     keep_answer(
         advised.folder,
         ADVICE,
         title=f"Advice for {job.name}",
         question="Which checkpoint settings keep the limits?",
-        verdict=verdict,
-        parts=parts,
+        verdict=advised.verdict,
+        parts=advised.parts[1:],
         findings=findings,
         assumptions=[
             *unknown_values(advised.file.read_text(encoding="utf-8")),

@@ -25,7 +25,6 @@ from sim.advice.texts import (
     quantity_of,
     reason_against,
     tables_of_settings,
-    theory,
 )
 from tests.advice.test_judged_tables import setting, values
 
@@ -57,7 +56,7 @@ def candidate_of(name, *changes):
 
 
 def lever_of(name, *, is_configuration=True):
-    return Lever(name, frozenset(), lambda _: iter(()), costs="", is_configuration=is_configuration)
+    return Lever(name, (), lambda _: iter(()), costs="", is_configuration=is_configuration)
 
 
 @pytest.mark.parametrize(
@@ -172,14 +171,6 @@ def test_tables_of_settings_by_how_often_they_ran():
     first, second = tables_of_settings(visible)
     assert (first.header[7], first.rows[0][7], second.rows[0][7]) == ("visible", "4 s", "-")
     assert len(tables_of_settings(race_of(once))) == 1
-
-
-def test_closed_formulas_beside_the_simulated_interval():
-    """A cost of half a second and a failure a day: sqrt(2 x 0.5 x 86,400) are 294 s."""
-    assert theory(race_of(cost_s=0.5)).startswith(
-        "A checkpoint costs 500 ms of processing; with a failure every 24 h Young says every 4.9 min,"
-    )
-    assert "what is replayed decides" in theory(race_of(cost_s=0.0))
 
 
 def test_levers_that_were_tried_are_named_with_their_nearest_setting():

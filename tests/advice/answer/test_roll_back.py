@@ -82,12 +82,12 @@ def test_twice_the_bounds_are_a_reason_to_go_back():
         own = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
         rule, served = own.taken_back(), chosen.per_second
 
-        assert is_broken(rule, 2 * own.back_p50_ms, 0.0, served, lag_grows=False)
+        assert is_broken(rule, 2 * own.roll_back_above_p50_ms, 0.0, served, lag_grows=False)
         assert is_broken(rule, 0.0, 0.0, served / 2, lag_grows=True)
         assert keeps_up != is_broken(rule, 0.0, 0.0, served / 2, lag_grows=False)  # at night less arrives
-        if own.back_longest_ms is not None:
-            assert is_broken(rule, 0.0, 2 * own.back_longest_ms, served, lag_grows=False)
-            assert own.back_longest_ms >= limits.checkpoint_ms
+        if own.roll_back_above_longest_ms is not None:
+            assert is_broken(rule, 0.0, 2 * own.roll_back_above_longest_ms, served, lag_grows=False)
+            assert own.roll_back_above_longest_ms >= limits.checkpoint_ms
 
 
 @pytest.mark.parametrize("spread", [1.0, 1.5, 3.0])
@@ -97,7 +97,7 @@ def test_medians_of_few_checkpoints_scatter(spread):
     chosen = SimpleNamespace(
         checkpoint_p50_ms=100.0, checkpoint_p90_ms=100.0 * spread, written_per_hour=1e9, per_second=1.0
     )
-    bound = watch(chosen, Limits(), None, 30.0).back_p50_ms / FACTOR
+    bound = watch(chosen, Limits(), None, 30.0).roll_back_above_p50_ms / FACTOR
     medians = [
         sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(CHECKPOINTS))[4:6] for _ in range(2000)
     ]

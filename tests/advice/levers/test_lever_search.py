@@ -2,7 +2,6 @@
 
 import pytest
 
-from sim.advice.answer import levers_left
 from sim.advice.trials import LEVERS, LONG
 from tests.advice.made_up import MadeUp, searched
 
@@ -80,28 +79,6 @@ def test_a_sink_that_loses_records_is_never_overtaken(job, connector, protocol):
 
     assert protocol == (found.chosen and found.chosen.protocol)
     assert (protocol is not None) == any("unaligned" in name for _, name in found.trials)
-
-
-def test_todays_setting_is_not_advised_if_it_loses_records(job):
-    """However well it does."""
-    today = JOB.replace("interval: 30 s", "interval: 30 s, barriers: unaligned")
-    job.write_text(today.replace("service: 1 ms", "service: 1 ms, connector: iceberg-v1"))
-    found = searched(job, Uploading({"aligned": 900.0, "unaligned": 100.0}), checkpoint_ms=1000)
-
-    assert found.chosen.protocol == "aligned"
-    assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}
-
-
-def test_levers_that_are_not_advised_are_named_with_their_reason(job):
-    """The changelog suffices; RocksDB was tried first, and nobody has to ask why it is not advised."""
-    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 500.0}
-    found = searched(job, Uploading(slow), checkpoint_ms=1000)
-    (sentence,) = levers_left(found, found.chosen)
-
-    assert found.chosen.protocol == "aligned, changelog"
-    assert "aligned, RocksDB incremental, every" in sentence
-    assert "checkpoints 2 s > 1 s" in sentence
-    assert "aligned, changelog, every" not in sentence
 
 
 class OfLongRuns(Uploading):

@@ -72,7 +72,3 @@ def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
     # the other half is that of one hot key, as far as anybody can tell
     assert pytest.approx([1 / 6, 1 / 6]) == shares[:2]
     assert pytest.approx(1.0) == sum(shares)
-
-
-def test_no_more_subtasks_than_key_groups():
-    assert more_subtasks(situation(), "count", 128) == {}

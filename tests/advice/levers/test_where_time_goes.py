@@ -166,7 +166,7 @@ def proposed(lever, where):
 
 
 def test_a_lever_helps_by_the_shares_of_its_parts():
-    lever = Lever("x", frozenset({UPLOAD, SYNC}), lambda _: iter(()), costs="")
+    lever = Lever("x", (UPLOAD, SYNC), lambda _: iter(()), costs="")
 
     assert lever.share(situation(**{UPLOAD: 0.5, SYNC: 0.25, QUEUE: 0.25})) == 0.75
     assert lever.share(situation(**{QUEUE: 1.0})) == 0.0
