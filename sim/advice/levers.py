@@ -433,7 +433,7 @@ def _prefixes(situation: Situation) -> Iterator[Change]:
 
 SPARE = Lever(
     "spare TaskManager",
-    frozenset({OUTAGE}),
+    (OUTAGE,),
     _spare,
     costs="one TaskManager that is idle",
     caution="the option is of Kubernetes and YARN; a standalone cluster needs one TaskManager more than its jobs have slots for",
@@ -444,7 +444,7 @@ SPARE = Lever(
 )
 ASYNC_CAPACITY = Lever(
     "async-io.capacity",
-    frozenset({QUEUE, ALIGNMENT, REPLAY}),
+    (QUEUE, ALIGNMENT, REPLAY),
     _async_capacity,
     costs="more requests under way, which a restore makes again",
     ask="can the service that answers take twice as many requests at a time?",

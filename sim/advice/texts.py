@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
@@ -121,7 +122,7 @@ def overload(race: CandidateSearch) -> str:
     name = next((own.name for own in (race.chosen, race.today) if own is not None and own.name in behind.index), None)
     if name is None or (race.chosen is None and len(behind) < len(means)):
         return ""
-    least = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
+    least: Any = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
     full = situation_of(race, name).full
     reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}"] if full else []
     if least[emitted] < (1 - FALLS_SHORT) * least[due]:
