@@ -5,7 +5,9 @@ They read checkpoint statistics and the rare rows of the journal.  Events at the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from sim.invariants.violation import LIFE, JournalFormatter, Violation, lasting, number_of, time_text
@@ -68,19 +70,9 @@ def checkpoint_timing_errors(
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
     """Check single checkpoints; report the first violation of each invariant.  `turns`: journal rows; `tasks`: number of tasks."""
-    for found in (
-        _overlapping(stats, pace, formatter),
-        _hurried(stats, turns, pace, tasks, formatter),
-        _expired(stats, pace, now_ns, formatter),
-        _survivors(turns, formatter),
-        _tolerated(stats, turns, pace, formatter),
-    ):
-        yield from _first(found)
-
-
-def _first(found: Iterator[Violation]) -> Iterator[Violation]:
-    if (violation := next(found, None)) is not None:
-        yield violation
+    run = _Timing(stats, turns, pace, tasks, now_ns, formatter)
+    for found in (run.overlapping(), run.hurried(), run.expired(), run.survivors(), run.tolerated()):
+        yield from islice(found, 1)
 
 
 def _end_ns(row: CheckpointStats) -> int:
@@ -88,110 +80,121 @@ def _end_ns(row: CheckpointStats) -> int:
     return min(ends, default=_NEVER)
 
 
-def _overlapping(stats: Mapping[int, CheckpointStats], pace: Pace, formatter: JournalFormatter) -> Iterator[Violation]:
-    """Check max-concurrent.  Savepoints may exceed it, and count for later checkpoints."""
-    under_way: list[tuple[int, CheckpointStats]] = []
-    for number, row in sorted(stats.items()):
-        under_way = [(other, theirs) for other, theirs in under_way if _end_ns(theirs) > row.trigger_ns]
-        if not row.savepoint_format and len(under_way) >= pace.max_concurrent:
-            others = ", ".join(str(other) for other, _ in under_way)
-            fact = f"it begins while {others} {'is' if len(under_way) == 1 else 'are'} under way, {pace.max_concurrent} may be at a time"
-            yield _violation(
-                AT_A_TIME, row.trigger_ns, number, fact, {number, *(other for other, _ in under_way)}, formatter
-            )
-        under_way.append((number, row))
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """The checkpoints of a run.  Each method yields the violations of one invariant."""
 
+    stats: Mapping[int, CheckpointStats]
+    turns: Sequence[Entry]
+    pace: Pace
+    tasks: int
+    now_ns: int
+    formatter: JournalFormatter
 
-def _hurried(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, tasks: int, formatter: JournalFormatter
-) -> Iterator[Violation]:
-    """Check min-pause.  It does not apply to the final checkpoint, nor to completions before a new JobManager."""
-    if not pace.min_pause_ns:
-        return
-    completed: list[tuple[int, int]] = []
-    ended: set[int] = set()
-    for row in turns:
-        if row.happening is Happening.COMPLETED:
-            completed.append((row.time_ns, row.checkpoint))
-        elif row.happening is Happening.JOB_MANAGER_LOST:
-            completed.clear()
-        elif row.happening is Happening.END_OF_DATA:
-            ended.add(row.task)
-        elif row.happening is Happening.TASK_RESTORED:
-            ended.discard(row.task)
-        elif row.happening is Happening.TRIGGERED and not stats[row.checkpoint].savepoint_format and len(ended) < tasks:
-            before_ns, before = next(
-                ((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns), (-1, -1)
-            )
-            if before >= 0 and row.time_ns - before_ns < pace.min_pause_ns:
-                after, pause = lasting(row.time_ns - before_ns), lasting(pace.min_pause_ns)
-                fact = f"it begins {after} after checkpoint {before} is complete, the pause is {pause}"
-                yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, formatter)
+    def overlapping(self) -> Iterator[Violation]:
+        """Check max-concurrent.  Savepoints may exceed it, and count for later checkpoints."""
+        under_way: list[tuple[int, CheckpointStats]] = []
+        for number, row in sorted(self.stats.items()):
+            under_way = [(other, theirs) for other, theirs in under_way if _end_ns(theirs) > row.trigger_ns]
+            if not row.savepoint_format and len(under_way) >= self.pace.max_concurrent:
+                others = ", ".join(str(other) for other, _ in under_way)
+                fact = f"it begins while {others} {'is' if len(under_way) == 1 else 'are'} under way, {self.pace.max_concurrent} may be at a time"
+                yield self._violation(
+                    AT_A_TIME, row.trigger_ns, number, fact, {number, *(other for other, _ in under_way)}
+                )
+            under_way.append((number, row))
 
-
-def _expired(
-    stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, formatter: JournalFormatter
-) -> Iterator[Violation]:
-    """Check the timeout.  It waits for the lock while metadata is written, and a checkpoint whose metadata is being written does not expire."""
-    for number, row in stats.items():
-        begun_ns = row.trigger_ns + pace.call_ns
-        due_ns, end_ns = begun_ns + pace.timeout_ns, min(_end_ns(row), now_ns)
-        if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
-            fact = f"it expires after {lasting(row.failed_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
-            yield _violation(EXPIRES, row.failed_ns, number, fact, {number}, formatter)
-        all_there = row.acknowledged >= row.tasks
-        waits_until_ns = row.latest_ack_ns if all_there else end_ns
-        if waits_until_ns > due_ns and waits_until_ns > _unlocked_ns(stats, number, due_ns):
-            fact = f"it waits for acknowledgements for {lasting(waits_until_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
-            yield _violation(EXPIRES, due_ns, number, fact, {number}, formatter)
-
-
-def _unlocked_ns(stats: Mapping[int, CheckpointStats], number: int, at_ns: int) -> int:
-    """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
-    for other, row in sorted(stats.items(), key=lambda item: item[1].latest_ack_ns):
-        if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
-            at_ns = max(at_ns, min(_end_ns(row), _NEVER))
-    return at_ns
-
-
-def _survivors(turns: Iterable[Entry], formatter: JournalFormatter) -> Iterator[Violation]:
-    under_way: set[int] = set()
-    restarts: list[Entry] = []  # the latest one, while checkpoints from before it are pending
-    for row in turns:
-        if restarts and row.time_ns > restarts[0].time_ns:
-            number = min(under_way)
-            fact = f"it began before restart {restarts[0].number}, and is under way behind it"
-            yield _violation(ENDS_WITH_THE_JOB, restarts[0].time_ns, number, fact, {number}, formatter)
+    def hurried(self) -> Iterator[Violation]:
+        """Check min-pause.  It does not apply to the final checkpoint, nor to completions before a new JobManager."""
+        if not self.pace.min_pause_ns:
             return
-        if row.happening is Happening.TRIGGERED:
-            under_way.add(row.checkpoint)
-        elif row.happening is Happening.JOB_RESTARTING:
-            restarts = [row]
-        elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
-            under_way.discard(row.checkpoint)
-        if not under_way:
-            restarts = []
+        completed: list[tuple[int, int]] = []
+        ended: set[int] = set()
+        for row in self.turns:
+            if row.happening is Happening.COMPLETED:
+                completed.append((row.time_ns, row.checkpoint))
+            elif row.happening is Happening.JOB_MANAGER_LOST:
+                completed.clear()
+            elif row.happening is Happening.END_OF_DATA:
+                ended.add(row.task)
+            elif row.happening is Happening.TASK_RESTORED:
+                ended.discard(row.task)
+            elif (
+                row.happening is Happening.TRIGGERED
+                and not self.stats[row.checkpoint].savepoint_format
+                and len(ended) < self.tasks
+            ):
+                before_ns, before = next(
+                    ((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns), (-1, -1)
+                )
+                if before >= 0 and row.time_ns - before_ns < self.pace.min_pause_ns:
+                    after, pause = lasting(row.time_ns - before_ns), lasting(self.pace.min_pause_ns)
+                    fact = f"it begins {after} after checkpoint {before} is complete, the pause is {pause}"
+                    yield self._violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint})
 
+    def expired(self) -> Iterator[Violation]:
+        """Check the timeout.  It waits for the lock while metadata is written, and a checkpoint whose metadata is being written does not expire."""
+        for number, row in self.stats.items():
+            begun_ns = row.trigger_ns + self.pace.call_ns
+            due_ns, end_ns = begun_ns + self.pace.timeout_ns, min(_end_ns(row), self.now_ns)
+            if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
+                fact = f"it expires after {lasting(row.failed_ns - begun_ns)}, the timeout is {lasting(self.pace.timeout_ns)}"
+                yield self._violation(EXPIRES, row.failed_ns, number, fact, {number})
+            all_there = row.acknowledged >= row.tasks
+            waits_until_ns = row.latest_ack_ns if all_there else end_ns
+            if waits_until_ns > due_ns and waits_until_ns > self._unlocked_ns(number, due_ns):
+                fact = f"it waits for acknowledgements for {lasting(waits_until_ns - begun_ns)}, the timeout is {lasting(self.pace.timeout_ns)}"
+                yield self._violation(EXPIRES, due_ns, number, fact, {number})
 
-def _tolerated(
-    stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace: Pace, formatter: JournalFormatter
-) -> Iterator[Violation]:
-    """Check tolerable failures.  Counts only certain ones: not savepoints, nor checkpoints older than the latest completed one."""
-    failed: list[int] = []
-    latest, since_ns = 0, _NEVER
-    for row in turns:
-        if row.time_ns > since_ns:
-            fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {pace.tolerable} may, and the job goes on"
-            yield _violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]), formatter)
-            return
-        if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
-            failed, since_ns = [], _NEVER
-        elif row.happening is Happening.COMPLETED and row.checkpoint > latest:
-            failed, since_ns, latest = [], _NEVER, row.checkpoint
-        elif row.happening is Happening.ABORTED and row.checkpoint > latest and row.detail in _COUNTS:
-            if not stats[row.checkpoint].savepoint_format:
-                failed.append(row.checkpoint)
-                since_ns = row.time_ns if len(failed) == pace.tolerable + 1 else since_ns
+    def _unlocked_ns(self, number: int, at_ns: int) -> int:
+        """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
+        for other, row in sorted(self.stats.items(), key=lambda item: item[1].latest_ack_ns):
+            if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
+                at_ns = max(at_ns, min(_end_ns(row), _NEVER))
+        return at_ns
+
+    def survivors(self) -> Iterator[Violation]:
+        under_way: set[int] = set()
+        restarts: list[Entry] = []  # the latest one, while checkpoints from before it are pending
+        for row in self.turns:
+            if restarts and row.time_ns > restarts[0].time_ns:
+                number = min(under_way)
+                fact = f"it began before restart {restarts[0].number}, and is under way behind it"
+                yield self._violation(ENDS_WITH_THE_JOB, restarts[0].time_ns, number, fact, {number})
+                return
+            if row.happening is Happening.TRIGGERED:
+                under_way.add(row.checkpoint)
+            elif row.happening is Happening.JOB_RESTARTING:
+                restarts = [row]
+            elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
+                under_way.discard(row.checkpoint)
+            if not under_way:
+                restarts = []
+
+    def tolerated(self) -> Iterator[Violation]:
+        """Check tolerable failures.  Counts only certain ones: not savepoints, nor checkpoints older than the latest completed one."""
+        failed: list[int] = []
+        latest, since_ns = 0, _NEVER
+        for row in self.turns:
+            if row.time_ns > since_ns:
+                fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {self.pace.tolerable} may, and the job goes on"
+                yield self._violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]))
+                return
+            if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
+                failed, since_ns = [], _NEVER
+            elif row.happening is Happening.COMPLETED and row.checkpoint > latest:
+                failed, since_ns, latest = [], _NEVER, row.checkpoint
+            elif row.happening is Happening.ABORTED and row.checkpoint > latest and row.detail in _COUNTS:
+                if not self.stats[row.checkpoint].savepoint_format:
+                    failed.append(row.checkpoint)
+                    since_ns = row.time_ns if len(failed) == self.pace.tolerable + 1 else since_ns
+
+    def _violation(self, law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int]) -> Violation:
+        wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
+        story = self.formatter.story(
+            lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider
+        )
+        return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])
 
 
 def excess_triggers_in_backlog(
@@ -211,11 +214,3 @@ def excess_triggers_in_backlog(
     what = f"its interval is {lasting(pace.backlog_ns)}" if pace.backlog_ns else "none may then"
     fact = f"a source reads a backlog from {time_text(begun_ns)} to {time_text(until_ns)}: {number_of(began, 'checkpoint')} began, {what}"
     return Violation(BACKLOG, until_ns, "the coordinator", fact)
-
-
-def _violation(
-    law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], formatter: JournalFormatter
-) -> Violation:
-    wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
-    story = formatter.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
-    return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])

@@ -13,20 +13,6 @@ def fact(after, *, before=KEYS, before_s=6, now_s=12, added=0, rewritten=0):
     return ttl_errors(before, before_s * S, after, now_s * S, TTL, added, rewritten)
 
 
-def test_keys_go_as_they_come_of_age():
-    """At 12 s those of the first two seconds are gone."""
-    assert younger(KEYS, 2 * S) == 50_000
-    assert fact(((2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000))) is None
-    assert fact(((2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000), (6 * S, 12 * S, 4_000)), added=4_000) is None
-
-
-def test_keys_that_expire_at_once():
-    assert (
-        fact(())
-        == "keys have expired too early: 0 bytes are left; at 6 s there were 70000 bytes, of which 50000 have not expired"
-    )
-
-
 def test_keys_that_are_young_again():
     assert (
         fact(((11 * S, 12 * S, 50_000),), added=1_000)

@@ -30,35 +30,10 @@ def facts(*rows):
     return [violation.fact for violation in broken_promises(written, stats, JournalFormatter(written, NAMES))]
 
 
-def test_a_sound_journal_is_silent():
-    again = [(happening, 2, task) for happening, _, task in SOUND]
-
-    assert facts(*SOUND, (H.NOTIFIED_COMPLETE, 1, -1), *again) == []
-
-
-def test_a_failed_checkpoint_is_no_violation():
-    assert facts((H.TRIGGERED, 1, -1), (H.ACKNOWLEDGED, 1, 0), (H.ABORTED, 1, -1), (H.ACKNOWLEDGED, 1, 1)) == []
-
-
 def test_ids_that_do_not_grow_are_told():
     """A restart must not use an id again."""
     assert facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 1, -1)) == ["it is triggered after checkpoint 2"]
     assert facts((H.TRIGGERED, 2, -1), (H.TRIGGERED, 2, -1)) == ["it is triggered after checkpoint 2"]
-
-
-def test_a_missing_acknowledgement_is_told():
-    """One of two tasks has not acknowledged; an acknowledgement said twice is one."""
-    assert facts(SOUND[0], SOUND[1], SOUND[1], *SOUND[3:]) == [
-        "its metadata is written although 1 of 2 tasks are missing"
-    ]
-
-
-def test_finished_tasks_need_not_acknowledge():
-    """One of two tasks had finished when the checkpoint was triggered."""
-    triggered, *others = journal([SOUND[0], *SOUND[2:]])
-    written = Journal([triggered._replace(number=1), *others])
-
-    assert list(broken_promises(written, {1: CheckpointStats(1, 0, tasks=2)}, JournalFormatter(written, NAMES))) == []
 
 
 def test_completion_without_metadata_is_told():

@@ -46,24 +46,6 @@ def violations(*commits):
     return list(broken_commits(commits, stats(), JournalFormatter(journal(commits), NAMES)))
 
 
-def test_intervals_that_tile_are_silent():
-    """Two channels; epoch 3 was aborted and comes with checkpoint 4; a second commit after a restore has nothing new."""
-    first, second = epoch(1, (0, 10), (0, 5)), epoch(2, (10, 20), (5, 5))
-    third, fourth = epoch(3, (20, 21), (5, 9)), epoch(4, (21, 30), (9, 9))
-
-    assert (
-        violations(commit(1, first), commit(2, second), commit(4, third, fourth), commit(4, at_ms=50, again=True)) == []
-    )
-
-
-def test_without_checkpoints_a_commit_waits_for_none():
-    """The end of such a job commits; what is lost or shown twice is told all the same."""
-    commits = [commit(3, epoch(1, (0, 10)), at_ms=31), commit(3, epoch(2, (12, 20)), at_ms=32)]
-    (violation,) = broken_commits(commits, stats(), JournalFormatter(journal(commits), NAMES), checkpointing=False)
-
-    assert violation.fact == "2 records are lost before it"
-
-
 def test_a_gap_is_told():
     """Records 10 to 14 of the first channel and 5 to 6 of the second are in no commit."""
     (violation,) = violations(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (14, 20), (6, 7))))
@@ -80,12 +62,6 @@ def test_an_overlap_is_told():
     assert violation.fact == "3 records are committed twice"
 
 
-def test_a_gap_here_does_not_make_up_for_an_overlap_there():
-    (violation,) = violations(commit(1, epoch(1, (0, 10), (0, 5))), commit(2, epoch(2, (12, 20), (4, 7))))
-
-    assert violation.fact == "2 records are lost before it and 1 record is committed twice"
-
-
 def test_the_same_epoch_twice_is_told():
     """Two writes of one transaction: what an external system that does not recognise it would show."""
     (violation,) = violations(commit(1, epoch(1, (0, 10))), commit(2, epoch(1, (0, 10))))
@@ -100,16 +76,6 @@ def test_a_lost_transaction_is_told_once():
     )
 
     assert violation.fact.startswith("20 records are lost: the transaction")
-
-
-def test_a_commit_without_a_complete_checkpoint_is_told():
-    """Before its completion, for an aborted one, for one that never was: each with what happened to it."""
-    commits = commit(1, epoch(1, (0, 1)), at_ms=9), commit(3, epoch(3, (0, 1))), commit(7, epoch(7, (0, 1)))
-    early, aborted, unheard = (violations(commit_)[0] for commit_ in commits)
-
-    assert {"it makes output of epoch 1 visible without a complete checkpoint"} == {early.fact}
-    assert "0.030000 s  the coordinator gives checkpoint 3 up: " in aborted.story
-    assert "epoch 7" in unheard.fact
 
 
 def test_output_newer_than_its_checkpoint_is_told():
@@ -130,13 +96,6 @@ def left(read, *commits):
         violation.fact
         for violation in uncommitted(commits, {SINK: read}, 99 * MS, JournalFormatter(journal(commits), NAMES))
     ]
-
-
-def test_a_finished_job_leaves_nothing_uncommitted():
-    """All records read are committed, or known to be lost; a writer that read nothing owes nothing."""
-    assert left((10, 5), commit(1, epoch(1, (0, 10), (0, 5)))) == []
-    assert left((10,), commit(1, epoch(1, (0, 4))), commit(2, lost=(epoch(2, (4, 10)),))) == []
-    assert left((0,)) == []
 
 
 def test_an_uncommitted_tail_is_told():
@@ -208,10 +167,6 @@ def test_the_story_of_an_uncommitted_tail_is_the_last_eight_ends():
     (violation,) = uncommitted([], {SINK: (1,)}, 99 * MS, JournalFormatter(rows, NAMES))
 
     assert [f"checkpoint {n} is complete" for n in range(2, 10)] == [line[12:] for line in violation.story]
-
-
-def test_a_commit_at_the_moment_of_completion_is_not_too_early():
-    assert violations(commit(1, epoch(1, (0, 1)), at_ms=10)) == []
 
 
 def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today():

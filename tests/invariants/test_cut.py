@@ -36,17 +36,6 @@ def cuts(*channels):
     return rows
 
 
-@pytest.mark.parametrize(
-    "channel", [(500, 500, 0, 0), (500, 200, 300, 0), (500, 200, 0, 300), (500, 200, 250, 50), (0, 0, 0, 0)]
-)
-def test_a_cut_that_adds_up_is_silent(channel):
-    """Consumed before the snapshot, captured at the reader or captured at the writer: each byte in one place."""
-    rows = cuts(channel)
-
-    assert rows.of(3).surplus.tolist() == [0]
-    assert None is broken(rows)
-
-
 def test_loss_is_told():
     """40 of 500 bytes are nowhere: where they went missing, who took part and when, and the account."""
     violation = broken(cuts((500, 400, 50, 10)))

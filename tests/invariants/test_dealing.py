@@ -28,12 +28,6 @@ TWO = shape(1, 2), tally([9, 4, 3], [4, 3], [5, 4])  # two records in flight
 THREE = shape(1, 3)
 
 
-def test_an_exact_deal_is_silent():
-    """Nine read by the source, seven by the sinks, two in flight, however they are dealt."""
-    assert facts(TWO, (THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0]))) == []
-    assert facts(TWO, TWO) == []
-
-
 def test_a_vertex_that_keeps_its_tasks_keeps_them_one_by_one():
     """The first subtask that differs is told."""
     assert facts(TWO, (TWO[0], tally([9, 3, 4], [4, 3], [5, 4]))) == [
@@ -48,14 +42,6 @@ def test_of_a_vertex_with_other_tasks_the_sum_counts():
     forgetful = THREE, tally([9, 3, 3, 0], [0, 0, 0], [1, 1, 0])
 
     assert facts(TWO, forgetful) == ["7 records are served by sink in the checkpoint, 6 in the new tasks"]
-
-
-def test_what_waits_for_outputs_is_dealt_too():
-    old = TWO[0], tally([9, 4, 3], [4, 3], [5, 4], late=[0, 1, 0])
-
-    new = THREE, tally([9, 3, 3, 1], [0, 0, 0], [1, 1, 0])
-
-    assert facts(old, new) == ["1 record is waiting for outputs of sink in the checkpoint, 0 in the new tasks"]
 
 
 def test_what_is_in_flight_is_dealt_too():

@@ -80,27 +80,11 @@ def test_records_of_an_idle_channel_wait_for_their_own_window_only():
     assert windows.later(250, {4: 6, 5: 7}) == 0
 
 
-def test_records_of_a_channel_that_is_active_again_have_left_or_wait_with_its_watermark():
-    windows = Belonging.of(100, 0, 0, [4])
-    windows.hear(4, IDLE, 5, 0)
-    windows.hear(4, ACTIVE, 8, 0)
-
-    assert windows.later(100, {4: 8}) == 0, "its silence is over"
-
-
 def test_windows_may_begin_anywhere():
     """Windows of 100 that end at 30, 130 and so on."""
     windows = Belonging.of(100, 30, 0, [4])
 
     assert [windows.end_until(time) for time in (29, 30, 129, 130)] == [0, 30, 30, 130]
-
-
-def test_a_watermark_counts_once_per_window():
-    windows = Belonging.of(100, 0, 0, [4])
-    windows.hear(4, 100, 3, 0)
-    windows.hear(4, 199, 5, 0)
-
-    assert windows.later(100, {4: 9}) == 9 - 3, "records before the second one belong to the next window"
 
 
 def test_a_channel_whose_data_has_ended_goes_on_no_more():

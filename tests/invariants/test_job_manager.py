@@ -56,17 +56,6 @@ def test_what_only_a_job_manager_can_do_is_told(happening):
     assert len(violations(LOST, doing)) == 1, "it need not come back"
 
 
-def test_what_tasks_do_alone_is_no_violation():
-    """They take snapshots whose barriers are under way, fail and come to their ends."""
-    assert (
-        violations(
-            LOST,
-            *((doing, 1) for doing in (H.SNAPSHOT_BEGUN, H.ASYNC_FINISHED, H.TASK_FAILED, H.TASK_FINISHED, H.REFUSED)),
-        )
-        == []
-    )
-
-
 def test_what_happens_in_the_instant_of_the_loss_is_let_pass():
     """What was pending is aborted then."""
     written = Journal([row._replace(time_ns=5) for row in journal(LOST, (H.TRIGGERED, 1))])

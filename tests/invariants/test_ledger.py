@@ -26,17 +26,6 @@ def noted(ledger, checkpoint, task, served, *records):
     return ledger.note(checkpoint, task, served, 0, np.array(read, np.int64), np.array(written, np.int64))
 
 
-def test_without_a_restart_it_is_what_was_counted():
-    ledger = pair()
-
-    assert tuple(part if isinstance(part, int) else part.tolist() for part in noted(ledger, 1, SOURCE, 7, 7)) == (
-        7,
-        [],
-        [7],
-    )
-    assert (ledger.of(1).served.tolist(), ledger.of(1).known.tolist()) == ([7, 0], [True, False])
-
-
 def test_behind_a_restart_only_what_is_counted_leads_on():
     """Ten served, back to the cut at seven, three served again: the task stands at ten."""
     ledger = pair()
@@ -55,12 +44,3 @@ def test_only_the_tasks_started_go_back():
     stands = ledger.stands(tally([10, 9], 9, 10))
 
     assert parts(stands) == ([0, 9], [9], [0])
-
-
-def test_a_checkpoint_without_notes_is_the_beginning():
-    """Notes that are forgotten too."""
-    ledger = pair()
-    noted(ledger, 1, SOURCE, 7, 7)
-    ledger.forget(lambda number: number < 2)
-
-    assert (ledger.of(1).served.tolist(), ledger.of(1).known.tolist()) == ([0, 0], [False, False])

@@ -43,12 +43,6 @@ def test_two_at_a_time():
     assert facts(completed(1, 0, 50), completed(2, 40, 90, savepoint_format="native")) == []
 
 
-def test_the_pause():
-    assert facts(completed(1, 0, 50), completed(2, 55, 60)) == [
-        "it begins 5e-06 ms after checkpoint 1 is complete, the pause is 1e-05 ms"
-    ]
-
-
 def test_the_checkpoint_behind_the_end_of_all_data_does_not_wait():
     assert facts(completed(1, 0, 50), completed(2, 55, 60), turns=[Entry(54, Happening.END_OF_DATA, task=0)]) == []
 

@@ -33,13 +33,6 @@ def restored(checkpoint, number=1):
     return (H.JOB_RESTORED, checkpoint, -1, number)
 
 
-def test_the_latest_completed_one_is_restored():
-    """From the beginning if there is none; a checkpoint that was only triggered, or is aborted, is no candidate."""
-    assert violations(FAILURE, restored(0)) == []
-    assert violations(FIRST, FAILURE, restored(1), SECOND, FAILURE, restored(2, 2)) == []
-    assert violations(FIRST, (H.TRIGGERED, 2, -1, 0), (H.ABORTED, 2, -1, 0), FAILURE, restored(1)) == []
-
-
 def test_an_older_checkpoint_is_told():
     (violation,) = violations(FIRST, SECOND, FAILURE, restored(1))
 
@@ -50,27 +43,6 @@ def test_an_older_checkpoint_is_told():
 def test_an_incomplete_checkpoint_is_told():
     assert facts(FIRST, FAILURE, restored(2)) == ["checkpoint 2 is restored, the latest completed one is 1"]
     assert facts(FIRST, FAILURE, restored(0)) == ["checkpoint 0 is restored, the latest completed one is 1"]
-
-
-def test_savepoints_are_no_candidates():
-    """They belong to the user."""
-    assert violations(FIRST, SECOND, FAILURE, restored(1), savepoints=(2,)) == []
-
-
-def test_what_a_cut_holds_twice_is_processed_twice():
-    """Once for each restore from it, with the failure before it and not the one before that."""
-    surpluses = {1: Surplus(30, 0, (0, 1), "of 70 bytes 100 were consumed")}
-    first, second = violations(
-        FIRST, FAILURE, restored(1), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(1, 2), surpluses=surpluses
-    )
-
-    assert first.fact == "30 bytes are processed twice"
-    assert first.story[-1] == "source[0] -> sink[0]: of 70 bytes 100 were consumed"
-    assert [line[12:] for line in second.story[:-1]] == [
-        "checkpoint 1 is complete",
-        "task manager 7 is lost",
-        "restart 2 deploys its tasks with the state of checkpoint 1 (0: none, from the beginning)",
-    ]
 
 
 def test_what_a_cut_does_not_hold_is_never_processed():
@@ -118,9 +90,17 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
     )
 
 
-def test_the_story_of_a_restore_begins_behind_the_last_one_before_it():
-    """The third of three failures is told, and no other."""
-    rows = [FIRST, FAILURE, restored(1), FAILURE, restored(1, 2), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(0, 3)]
-    (violation,) = violations(*rows)
+def test_what_a_cut_holds_twice_is_processed_twice():
+    """Once for each restore from it, with the failure before it and not the one before that."""
+    surpluses = {1: Surplus(30, 0, (0, 1), "of 70 bytes 100 were consumed")}
+    first, second = violations(
+        FIRST, FAILURE, restored(1), (H.TASK_MANAGER_LOST, -1, -1, 7), restored(1, 2), surpluses=surpluses
+    )
 
-    assert [line[12:] for line in violation.story[:2]] == ["checkpoint 1 is complete", "task manager 7 is lost"]
+    assert first.fact == "30 bytes are processed twice"
+    assert first.story[-1] == "source[0] -> sink[0]: of 70 bytes 100 were consumed"
+    assert [line[12:] for line in second.story[:-1]] == [
+        "checkpoint 1 is complete",
+        "task manager 7 is lost",
+        "restart 2 deploys its tasks with the state of checkpoint 1 (0: none, from the beginning)",
+    ]

@@ -51,10 +51,6 @@ def violations(stands, *, input_differs=False):
     )
 
 
-def test_who_stands_where_its_checkpoint_left_it_is_not_told():
-    assert violations(tally()) == []
-
-
 @pytest.mark.parametrize(
     ("stands", "where", "fact"),
     [

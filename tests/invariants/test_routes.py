@@ -46,13 +46,6 @@ def test_a_record_that_takes_another_channel_is_told():
     assert violation.fact == "its channel 0 has 4 records of 6, 3 choose it"
 
 
-def test_outputs_that_hold_what_chose_them_are_not_told():
-    own = chosen(Route(0, channels(0, 1), KEYS), 60).tolist()
-
-    assert violations_of([Route(0, channels(0, 1), KEYS)], *own) == []
-    assert len(violations_of([Route(0, channels(0, 1), KEYS)], own[0] + 1, own[1] - 1)) == 1
-
-
 def test_a_long_run_is_judged_by_its_first_outputs():
     own = [1, MAX_DRAWN - 1]
 
@@ -66,7 +59,3 @@ def test_the_first_channel_that_differs_is_told():
     (violation,) = violations_of([Route(0, channels(0, 1, 2))], 3, 4, 2)
 
     assert violation.fact == "its channel 1 has 4 records of 9, 3 choose it"
-
-
-def test_the_first_channel_begins_unless_another_one_is_named():
-    assert tuple(chosen(Route(0, channels(4, 5, 6)), 7)) == (3, 2, 2)

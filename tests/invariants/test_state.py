@@ -26,22 +26,6 @@ def keyed(stamp=OWN, share=ALL, size_bytes=100, copied_from=None):
     return RestoredState("keyed", stamp, share, size_bytes, copied_from)
 
 
-def test_what_comes_back_as_it_was_is_silent():
-    """From storage, or from the local copy that is its own."""
-    assert facts(keyed()) == []
-    assert facts(keyed(copied_from=("map", 1, 3))) == []
-    assert facts(stored={}) == []
-
-
-def test_no_story_is_told_of_what_comes_back_as_it_was():
-    """Each goes through the whole journal: a job of many restarts took minutes."""
-
-    def story():
-        raise AssertionError("nothing is wrong")
-
-    assert list(restored_state_differences(7, "restart 1", {"keyed": (OWN, 100)}, [keyed()], story)) == []
-
-
 def test_state_that_is_missing_is_told():
     assert facts() == ["its keyed state is not restored: 100 bytes in the checkpoint"]
 

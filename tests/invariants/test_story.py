@@ -1,6 +1,6 @@
 """What a person reads: sentences with simulated times, in their order."""
 
-from sim.invariants.violation import SENTENCES, JournalFormatter, Violation, count_is
+from sim.invariants.violation import SENTENCES, JournalFormatter, Violation
 from sim.results.journal import Entry, Happening, Journal
 
 NAMES = [("source", 0), ("sink", 3)]
@@ -33,19 +33,6 @@ def test_a_row_about_no_checkpoint_names_none():
     assert [f"sink[3]: {unnamed.value} (checkpoint 0)", f"sink[3]: {unnamed.value}"] == [
         JournalFormatter([], NAMES).sentence(Entry(5, unnamed, checkpoint, 1, 0, "")) for checkpoint in (0, -1)
     ]
-
-
-def test_one_is_told_as_one():
-    """ "1 records" was read in stories and facts."""
-    sentences = [
-        JournalFormatter([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)
-    ]
-
-    assert [
-        f"sink[3] makes {count} visible on completion of checkpoint 7"
-        for count in ("0 records", "1 record", "2 records")
-    ] == sentences
-    assert [count_is(number, "record") for number in (0, 1, 2)] == ["0 records are", "1 record is", "2 records are"]
 
 
 def test_the_story_of_a_checkpoint_leaves_out_the_others():

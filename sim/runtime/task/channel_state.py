@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sim.results.journal import Happening
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart
+from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
 from sim.runtime.task.slot import Slot
 from sim.storage.requests import Work
 
@@ -145,7 +145,7 @@ class ChannelState(TaskPart):
                 del self._captures[checkpoint]
 
 
-def attach(slot: Slot, _: PartsPort) -> ChannelState:
+def attach(slot: Slot, _: TaskParts) -> ChannelState:
     return ChannelState(slot)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.protocol.commit import Writer
 from sim.protocol.coordinator_messages import Work as Piece
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart, WaitingBytes
+from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.sink import OperatorFiles, SinkCommitter, SinkWriter
 from sim.runtime.task.slot import Slot
 from sim.storage.requests import Work
@@ -16,7 +16,7 @@ from sim.storage.requests import Work
 class Epochs(TaskPart):
     """A task's output files, its transactional writer and its committer; each is optional."""
 
-    def __init__(self, slot: Slot, operator: PartsPort) -> None:
+    def __init__(self, slot: Slot, operator: TaskParts) -> None:
         vertex, job = slot.vertex, slot.context.scenario.job
         self.slot = slot
         self.context = slot.context
@@ -168,7 +168,7 @@ class Epochs(TaskPart):
         return tuple(here.records_out.tolist()), since
 
 
-def attach(slot: Slot, operator: PartsPort) -> Epochs | None:
+def attach(slot: Slot, operator: TaskParts) -> Epochs | None:
     vertex = slot.vertex
     return (
         Epochs(slot, operator) if vertex.flush is not None or vertex.commit is not None or vertex.committer_of else None
@@ -205,7 +205,7 @@ class AsyncRequests(TaskPart):
         return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
 
-def attach_requests(slot: Slot, _: PartsPort) -> AsyncRequests | None:
+def attach_requests(slot: Slot, _: TaskParts) -> AsyncRequests | None:
     return None if slot.vertex.async_io is None else AsyncRequests(slot)
 
 

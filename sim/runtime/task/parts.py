@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import sim.runtime.task
 from sim.model.catalog import find_plugins
@@ -160,19 +160,6 @@ class TaskPart:
         """Handle that the task has finished."""
 
 
-class PartsPort(Protocol):
-    """The parts of a task, as its parts see them."""
-
-    def of(self, kind: type[P]) -> P | None:
-        """Return the part of a class, if it is attached already."""
-
-    def drained(self) -> bool:
-        """Whether the operators have finished."""
-
-    def committer_of(self, vertex: str) -> SinkCommitter:
-        """Return the global committer of a vertex."""
-
-
 class Stage(IntEnum):
     """The order in which the parts of a task are called: later parts handle the outputs of earlier ones."""
 
@@ -191,7 +178,7 @@ class TaskFeature:
     `attach` creates the part of a task, or returns None if the task does not have the feature.
     """
 
-    attach: Callable[[Slot, PartsPort], TaskPart | None]
+    attach: Callable[[Slot, TaskParts], TaskPart | None]
     stage: Stage = Stage.OPERATOR
 
 

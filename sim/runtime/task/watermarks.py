@@ -7,7 +7,7 @@ from sim.model.randomness import draw, stream
 from sim.plane.interface import Marker
 from sim.protocol.event_time import Idleness, last_end, next_end
 from sim.runtime.context import ACTIVE, IDLE, WATERMARKS
-from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart
+from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.windows import EventTimeWindows
 
@@ -132,7 +132,7 @@ class WatermarkGenerator(TaskPart):
         return self.slot.context.plane.position(self.slot.task).served
 
 
-def attach(slot: Slot, operator: PartsPort) -> WatermarkGenerator | None:
+def attach(slot: Slot, operator: TaskParts) -> WatermarkGenerator | None:
     source = slot.vertex.source
     if source is None or not slot.context.scenario.job.event_time_windows:
         return None

@@ -10,7 +10,7 @@ from sim.model.job import Window
 from sim.plane.interface import Marker
 from sim.protocol.event_time import Slices, StatusWatermarkValve, WindowContents, next_end
 from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS, TaskSnapshot
-from sim.runtime.task.parts import PartsPort, Stage, TaskFeature, TaskPart, WaitingBytes
+from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.slot import Slot
 
 # ---- The content of windows of either time: records in state, buffered rows, and output that leaves before a barrier.
@@ -230,7 +230,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self.content.work(self.content.flush_ns(), lambda: self.slot.thread.release_late_outputs(timer.records))
 
 
-def attach(slot: Slot, _: PartsPort) -> ProcessingTimeWindows | None:
+def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
     window = slot.vertex.window
     return ProcessingTimeWindows(slot, window) if window is not None and window.time != "event" else None
 
@@ -315,7 +315,7 @@ class EventTimeWindows(OperatorWindows):
         )
 
 
-def attach_event_time_windows(slot: Slot, _: PartsPort) -> EventTimeWindows | None:
+def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | None:
     window = slot.vertex.window
     return EventTimeWindows(slot, window) if window is not None and window.time == "event" else None
 
@@ -396,7 +396,7 @@ class EventTime(TaskPart):
         self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
 
-def attach_event_time(slot: Slot, operator: PartsPort) -> EventTime | None:
+def attach_event_time(slot: Slot, operator: TaskParts) -> EventTime | None:
     if not slot.context.scenario.job.event_time_windows or slot.vertex.source is not None:
         return None
     return EventTime(slot, operator.of(EventTimeWindows))
