@@ -43,26 +43,19 @@ def build_instances(
     given: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
     """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
-    jobs = built(scenario.Instances, given, At(("instances",), reading))
+    at = At(("instances",), reading)
+    jobs = built(scenario.Instances, given, at)
     if jobs.count == 1:
         return jobs
     if rescaled:
-        reading.wrong(
-            ("instances", "count"), "rescaling makes job instances of its own: write one of instances and rescale"
-        )
+        at.wrong("rescaling makes job instances of its own: write one of instances and rescale", "count")
     if jobs.start_from == "savepoint" and not savepoints:
-        reading.wrong(
-            ("instances", "from"), "no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]"
-        )
+        at.wrong("no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]", "from")
     if jobs.start_from == "checkpoint" and not checkpoints:
-        reading.wrong(
-            ("instances", "from"), "there are no checkpoints to start from: write an interval under checkpoint"
-        )
+        at.wrong("there are no checkpoints to start from: write an interval under checkpoint", "from")
     if changelog and jobs.claim == "no-claim":
-        wrong = (
-            "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
-        )
-        reading.wrong(("instances", "claim"), wrong)
+        none = "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
+        at.wrong(none, "claim")
     return jobs
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Discriminator, Field, Tag, create_model
 
 from sim.model import faults, units
+from sim.model.catalog import At
 from sim.model.cluster import Cluster
 from sim.model.faults import (
     FAULT_KINDS,
@@ -41,7 +42,7 @@ from sim.model.schema.trace import (
     require_columns,
 )
 from sim.model.text import did_you_mean
-from sim.model.units import SECOND, UnitError, parse_number
+from sim.model.units import MS, SECOND, UnitError, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -261,7 +262,7 @@ def _selected(
     clock, read = detect_clock(column, written, given_s)
     unit_ns = unit_ns or SECOND
     for line, row in read:
-        if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):
+        if any(not _same(row[name], value) for name, value in where) or not (row[column] or "").strip():
             continue
         if between:
             sum_ns += _number(row[column], file, line) * unit_ns
@@ -271,10 +272,6 @@ def _selected(
     if not rows:
         raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if where else ''}")
     return tuple(sorted(rows))
-
-
-def _blank(value: object) -> bool:
-    return value is None or str(value).strip() == ""
 
 
 def _same(value: object, required: object) -> bool:
@@ -321,10 +318,8 @@ def build_faults(
     """
     for i, section in enumerate(given):
         if section.commit in subtasks[0] and section.commit not in sinks:
-            reading.wrong(
-                ("faults", i, "commit"),
-                f"'{section.commit}' commits nothing: write commit: two-phase or as-connector there",
-            )
+            nothing = f"'{section.commit}' commits nothing: write commit: two-phase or as-connector there"
+            reading.wrong(("faults", i, "commit"), nothing)
     indices = max(max(row.values(), default=0) for row in subtasks)
     isolated = max(sum(row.values()) for row in subtasks)
     hosts = {"isolated": isolated, "spread": -(-indices // (cluster.slots or 1))}.get(cluster.placement, 1)
@@ -332,74 +327,65 @@ def build_faults(
     return tuple(
         fault
         for i, section in enumerate(given)
-        for fault in _faults(section, ("faults", i), most, hosts, reading, folder)
+        for fault in _faults(section, At(("faults", i), reading, folder), most, hosts)
     )
 
 
-def _faults(
-    given: Fault, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading, folder: FilePath
-) -> list[FaultsFault]:
+def _faults(given: Fault, at: At, job: Mapping[str, int], hosts: int) -> list[FaultsFault]:
     """`job`: vertices and how many subtasks they have at most."""
     what = next(name for name in _WHATS if getattr(given, name) is not None)
-    _check_details(given, what, here, reading)
-    target = _target(given, what, here, job, hosts, reading)
+    _check_details(given, what, at)
+    target = _target(given, what, at, job, hosts)
     if target is None:
         return []
     if given.trace is None:
         if (given.at is None) == (given.every is None):
-            reading.wrong(here, "write exactly one of at, every and trace")
+            at.wrong("write exactly one of at, every and trace")
             return []
-        return [
-            FaultsFault(target, When() if given.at is None else When((given.at,)))
-            if given.every is None
-            else FaultsFault(target, When(every=_law(given.every, here, reading)))
-        ]
+        when = When(every=_law(given.every, at.below("every"))) if given.at is None else When((given.at,))
+        return [FaultsFault(target, when)]
     if given.every is not None or given.column is None:
-        reading.wrong(here, "a trace has a column, and its own times: remove every")
+        at.wrong("a trace has a column, and its own times: remove every")
         return []
     try:
-        rows = read_faults(given, folder)
+        rows = read_faults(given, at.folder)
     except TraceError as error:
-        reading.wrong((*here, "trace"), str(error))
+        at.wrong(str(error), "trace")
         return []
     if given.lasts_column is None or not isinstance(target, StorageOutage | NetworkOutage | SlowTask | FailedCommits):
-        return [FaultsFault(target, When(tuple(at for at, _ in rows)))] if rows else []
-    return [FaultsFault(replace(target, lasts_ns=lasts), When((at,))) for at, lasts in rows if lasts]
+        return [FaultsFault(target, When(tuple(at_ns for at_ns, _ in rows)))] if rows else []
+    return [FaultsFault(replace(target, lasts_ns=lasts_ns), When((at_ns,))) for at_ns, lasts_ns in rows if lasts_ns]
 
 
-def _check_details(given: Fault, what: str, here: DocumentPath, reading: Reading) -> None:
-    """Keys that are missing, and values that make no sense."""
+def _check_details(given: Fault, what: str, at: At) -> None:
+    """Report keys that are missing, and values that make no sense."""
     if what in ("storage", "network") and given.lasts is None and given.lasts_column is None:
-        reading.wrong(here, f"say how long the {what} outage lasts")
+        at.wrong(f"say how long the {what} outage lasts")
     if given.lasts == 0:
-        reading.wrong((*here, "lasts"), "is 0: nothing would happen")
+        at.wrong("is 0: nothing would happen", "lasts")
     if given.factor is not None and given.factor > _MAX_SLOW:
-        reading.wrong(
-            (*here, "factor"), f"is {given.factor}: at most {_MAX_SLOW}; for a task that stands still write kill"
-        )
+        at.wrong(f"is {given.factor}: at most {_MAX_SLOW}; for a task that stands still write kill", "factor")
     if given.unit == 0:
-        reading.wrong((*here, "unit"), "is 0: all faults would come at once")
+        at.wrong("is 0: all faults would come at once", "unit")
     if what == "slow" and given.factor is None:
-        reading.wrong(here, "say how slow: factor")
+        at.wrong("say how slow: factor")
     if given.silent and given.orderly:
-        reading.wrong((*here, "orderly"), "is written beside silent: one that ends in an orderly way says so")
+        at.wrong("is written beside silent: one that ends in an orderly way says so", "orderly")
 
 
-def _target(
-    given: Fault, what: str, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading
-) -> Target | None:
+def _target(given: Fault, what: str, at: At, job: Mapping[str, int], hosts: int) -> Target | None:
     if what == "kill" and given.kill is not None:
         if given.kill == (ANY_TASK, None):
             return Kill()
         if given.kill == (ANY_TASK_MANAGER, None):
             return TaskManagerLost()
-        return Kill(*given.kill) if _exists(given.kill, (*here, "kill"), job, reading) else None
+        return Kill(*given.kill) if _exists(given.kill, at.below("kill"), job) else None
     if what == "slow" and given.slow is not None:
         vertex, subtask = given.slow
-        known = _exists(given.slow, (*here, "slow"), job, reading)
+        known = _exists(given.slow, at.below("slow"), job)
         return SlowTask(vertex, given.factor or 1, given.lasts, subtask) if known else None
     if what == "commit" and given.commit is not None:
-        known = _exists((given.commit, None), (*here, "commit"), job, reading)
+        known = _exists((given.commit, None), at.below("commit"), job)
         return FailedCommits(given.commit, given.lasts) if known else None
     if what == "job_manager":
         return JobManagerDown(given.job_manager or 0)
@@ -407,35 +393,33 @@ def _target(
         return StorageOutage(given.lasts or 0)
     host = given.task_manager if what == "task_manager" else given.network
     if host is not None and host >= hosts:
-        reading.wrong(
-            (*here, what.replace("_", "-")),
-            f"there is no task manager {host}: the placement makes {hosts}, counted from 0",
-        )
+        none = f"there is no task manager {host}: the placement makes {hosts}, counted from 0"
+        at.wrong(none, what.replace("_", "-"))
         return None
     number = None if host is None or host < 0 else host
     lost = TaskManagerLost(number, bool(given.silent), bool(given.orderly))
     return lost if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
 
 
-def _exists(name: tuple[str, int | None], here: DocumentPath, job: Mapping[str, int], reading: Reading) -> bool:
+def _exists(name: tuple[str, int | None], at: At, job: Mapping[str, int]) -> bool:
     vertex, subtask = name
     parallelism = job.get(vertex)
     if parallelism is None:
-        reading.wrong(here, f"there is no vertex '{vertex}'{did_you_mean(vertex, list(job))}")
+        at.wrong(f"there is no vertex '{vertex}'{did_you_mean(vertex, list(job))}")
     elif subtask is not None and subtask >= parallelism:
-        reading.wrong(here, f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
+        at.wrong(f"'{vertex}' has {parallelism} subtasks, counted from 0: there is no {vertex}[{subtask}]")
     else:
         return True
     return False
 
 
-def _law(given: FaultTimes | int | None, here: DocumentPath, reading: Reading) -> FaultLaw:
+def _law(given: FaultTimes | int | None, at: At) -> FaultLaw:
     law = FaultLaw(given) if isinstance(given, int) else None
     if isinstance(given, FaultTimes):
         named = {kind: value for kind in FAULT_KINDS.values() if (value := getattr(given, kind.name)) is not None}
         if len(named) != 1:
             *known, last = FAULT_KINDS
-            reading.wrong((*here, "every"), f"write exactly one distribution: {', '.join(known)} or {last}")
+            at.wrong(f"write exactly one distribution: {', '.join(known)} or {last}")
         else:
             ((kind, value),) = named.items()
             parameters = {kind.parameter: float(getattr(value, kind.parameter))} if kind.parameter else {}
@@ -443,14 +427,11 @@ def _law(given: FaultTimes | int | None, here: DocumentPath, reading: Reading) -
     if law is None:
         return FaultLaw(1)
     if law.mean_ns == 0:
-        reading.wrong((*here, "every"), "faults without a time between them never end")
-    elif law.mean_ns < 1_000_000:
-        reading.wrong((*here, "every"), "is less than 1 ms: the job would do nothing but restart")
+        at.wrong("faults without a time between them never end")
+    elif law.mean_ns < MS:
+        at.wrong("is less than 1 ms: the job would do nothing but restart")
     if not 0.1 <= law.shape <= 100 or not 0 < law.cv <= 100:
-        reading.wrong(
-            (*here, "every", law.kind),
-            "must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]",
-        )
+        at.wrong("must lie between 0.1 and 100" if law.kind == "weibull" else "cv must lie in (0, 100]", law.kind)
     return law
 
 
@@ -461,21 +442,17 @@ def build_rescale(given: Rescale | list[Rescale] | None, job: Job, reading: Read
         here: DocumentPath = ("rescale", i) if isinstance(given, list) else ("rescale",)
         for name, parallelism in change.parallelism.items():
             vertex = next((v for v in job.vertices if v.name == name), None)
-            place = (*here, "parallelism", name)
+            at = At((*here, "parallelism", name), reading)
             if vertex is None:
-                reading.wrong(place, f"there is no vertex '{name}'{did_you_mean(name, [v.name for v in job.vertices])}")
+                at.wrong(f"there is no vertex '{name}'{did_you_mean(name, [v.name for v in job.vertices])}")
             elif parallelism > vertex.max_parallelism:
-                reading.wrong(place, f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
+                at.wrong(f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
             elif vertex.commit is not None or vertex.committer_of:
-                reading.wrong(
-                    place, "what a transactional sink has committed is not carried over: keep the parallelism"
-                )
+                at.wrong("what a transactional sink has committed is not carried over: keep the parallelism")
             elif vertex.window is not None and vertex.window.time != "event":
-                reading.wrong(place, "timers of processing time are not dealt out anew: keep the parallelism")
+                at.wrong("timers of processing time are not dealt out anew: keep the parallelism")
             elif vertex.source is not None:
-                reading.wrong(
-                    place, "a source keeps its parallelism: each of its subtasks reads its own part of the log"
-                )
+                at.wrong("a source keeps its parallelism: each of its subtasks reads its own part of the log")
     rows = [
         FaultsRescale(change.at, tuple(change.parallelism.items()), savepoint=change.from_ == "savepoint")
         for change in several

@@ -13,6 +13,7 @@ from sim.model import randomness
 from sim.model.backtest import Backtest as BacktestBacktest
 from sim.model.backtest import ComparedQuantity, ObservedFailures, Quantiles
 from sim.model.backtest import OtherSettings as BacktestOtherSettings
+from sim.model.catalog import At
 from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
@@ -21,7 +22,7 @@ from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 
 # ---- `backtest:` as it is written: one key per quantity, observed beside predicted.
@@ -216,7 +217,7 @@ def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
         if section is None:
             continue
         for side in ("observed", "predicted"):
-            _check(getattr(section, side), ("backtest", quantity, side), reading)
+            _check(getattr(section, side), At(("backtest", quantity, side), reading))
         compared.append(
             ComparedQuantity(
                 quantity=quantity,
@@ -265,12 +266,12 @@ def _other_settings(given: Backtest, reading: Reading) -> BacktestOtherSettings 
     return BacktestOtherSettings(p50, p90)
 
 
-def _check(given: Any, path: Sequence[str], reading: Reading) -> None:
+def _check(given: Any, at: At) -> None:
     values = [value for value in (given.p50, given.p90, given.max) if value is not None]
     if len(values) != (3 if given.count else 0):
-        reading.wrong(tuple(path), "write p50, p90, max and count, or count: 0 alone")
+        at.wrong("write p50, p90, max and count, or count: 0 alone")
     elif "unlimited" in values or sorted(values) != values:
-        reading.wrong(tuple(path), "expected p50 <= p90 <= max")
+        at.wrong("expected p50 <= p90 <= max")
 
 
 def _quantiles(given: Any, kind: Kind) -> Quantiles:

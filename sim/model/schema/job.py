@@ -38,7 +38,6 @@ from sim.model.schema.sections import (
     Texts,
     built,
 )
-from sim.model.schema.text import DocumentPath, Reading
 from sim.model.sinks import SINKS
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
@@ -363,25 +362,24 @@ LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at wh
 KINDS = ("tumbling", "sliding", "session")
 
 
-def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None:
+def build_window(given: Vertex, at: At) -> JobWindow | None:
     """Build the window of a vertex.  None: it has none."""
     if given.window is None:
         return None
-    here: DocumentPath = ("job", name, "window")
     if given.window.mini_batch is not None:
-        reading.warn((*here, "mini-batch"), "has no effect: mini-batches are not modelled")
+        at.warn("has no effect: mini-batches are not modelled", "mini-batch")
         return None
     if given.source is not None and given.window.stage != "local":
-        reading.wrong(here, "a source keeps no keyed state: only stage: local stands in its chain")
+        at.wrong("a source keeps no keyed state: only stage: local stands in its chain")
     if given.async_io is not None:
-        reading.wrong(here, "windows and requests are two vertices: write async-io in another one")
+        at.wrong("windows and requests are two vertices: write async-io in another one")
     if given.commit not in (None, "none"):
-        reading.wrong(here, "windows and transactions are two vertices: write commit in the next one")
+        at.wrong("windows and transactions are two vertices: write commit in the next one")
     window = given.window
     (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
-    _judge(window, kind, size_ns, here, reading)
-    made = built(JobWindow, window, At(here, reading), size_ns=max(1, size_ns))
+    _judge(window, kind, size_ns, at)
+    made = built(JobWindow, window, at, size_ns=max(1, size_ns))
     # every watermark ends the sessions whose gap it passes; their records have waited so long on average
     if kind == "session":
         step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)
@@ -389,29 +387,24 @@ def build_window(given: Vertex, name: str, reading: Reading) -> JobWindow | None
     return replace(made, early=window.stage == "local")
 
 
-def _judge(window: Window, kind: str, size_ns: int, here: DocumentPath, reading: Reading) -> None:
-    """Keys that contradict each other."""
+def _judge(window: Window, kind: str, size_ns: int, at: At) -> None:
+    """Report keys that contradict each other."""
     if size_ns < SHORTEST_NS:
-        reading.wrong(
-            (*here, kind), f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more"
-        )
+        at.wrong(f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more", kind)
     if kind == "sliding":
-        _judge_slide(window.every, size_ns, (*here, "every"), reading)
+        _judge_slide(window.every, size_ns, at.below("every"))
     step_ns = window.every or size_ns
     if window.phase is not None and window.phase >= step_ns:
         step = format_duration(step_ns)
-        reading.wrong(
-            (*here, "phase"), f"is {format_duration(window.phase)}, but a window of {step} ends within {step}"
-        )
+        at.wrong(f"is {format_duration(window.phase)}, but a window of {step} ends within {step}", "phase")
     if window.flush is not None and window.api == "datastream":
-        reading.wrong((*here, "flush"), "the WindowOperator buffers nothing: flush stands with api: sql")
+        at.wrong("the WindowOperator buffers nothing: flush stands with api: sql", "flush")
 
 
-def _judge_slide(every_ns: int | None, size_ns: int, here: DocumentPath, reading: Reading) -> None:
+def _judge_slide(every_ns: int | None, size_ns: int, at: At) -> None:
     if every_ns is None:
-        reading.wrong(here, "is missing: windows that slide begin one every so often, write every: 1 s")
+        at.wrong("is missing: windows that slide begin one every so often, write every: 1 s")
     elif not SHORTEST_NS <= every_ns <= size_ns:
-        reading.wrong(
-            here,
-            f"is {format_duration(every_ns)}: write 1 ms or more, and no more than the size, {format_duration(size_ns)}",
+        at.wrong(
+            f"is {format_duration(every_ns)}: write 1 ms or more, and no more than the size, {format_duration(size_ns)}"
         )

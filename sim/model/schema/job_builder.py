@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -42,26 +43,23 @@ _MAX_SAID = 8
 """Maximum shares listed in a warning."""
 
 
-def build_weights(
-    given: doc.Input, readers: int, groups: int, here: DocumentPath, reading: Reading
-) -> tuple[Fraction, ...]:
-    """Return the shares, which add up to 1.  Errors are added to `reading`."""
+def build_weights(given: doc.Input, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
+    """Return the shares, which add up to 1.  Errors are reported at `at`."""
     weights = given.weights
     if weights is None:
         return ()
     if not SHIPPING[given.ship].keyed:
-        reading.wrong(here, f"only hash has weights, not {given.ship}")
+        at.wrong(f"only hash has weights, not {given.ship}")
         return ()
     if isinstance(weights, doc.Skew):
-        return _skew(weights, excess_of(given), readers, max(groups, readers), here, reading)
+        return _skew(weights, excess_of(given), readers, max(groups, readers), at)
     if len(weights) != readers:
         how_many = f"{len(weights)} weights for {readers} subtasks"
-        reading.wrong(
-            here,
-            f"{how_many}: write one each, or {{counted: [...]}} if they were counted at a parallelism of {len(weights)}",
+        at.wrong(
+            f"{how_many}: write one each, or {{counted: [...]}} if they were counted at a parallelism of {len(weights)}"
         )
         return ()
-    return _shares(weights, here, reading)
+    return _shares(weights, at)
 
 
 def excess_of(given: doc.Input) -> Excess:
@@ -74,17 +72,15 @@ def groups_of(given: doc.Vertex) -> int:
     return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
 
 
-def _skew(
-    skew: doc.Skew, excess: Excess, readers: int, groups: int, here: DocumentPath, reading: Reading
-) -> tuple[Fraction, ...]:
+def _skew(skew: doc.Skew, excess: Excess, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
     if skew.hot is not None:
         if skew.excess is not None:
-            reading.warn((*here, "excess"), "has no effect: hot is one key already")
+            at.warn("has no effect: hot is one key already", "excess")
         return _hot(skew.hot, readers, groups) if readers > 1 else ()
-    shares = _shares(skew.counted or [], here, reading)
+    shares = _shares(skew.counted or [], at)
     counted = len(shares)
     if counted > groups:
-        reading.wrong((*here, "counted"), f"{counted} weights, more than the {groups} key groups")
+        at.wrong(f"{counted} weights, more than the {groups} key groups", "counted")
         return ()
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
@@ -92,20 +88,17 @@ def _skew(
         listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MAX_SAID])
         what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
         most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))
-        reading.warn(
-            here,
-            (
-                f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MAX_SAID else ''}."
-                f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
-                f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
-            ),
+        at.warn(
+            f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MAX_SAID else ''}."
+            f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
+            f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
         )
     return shares
 
 
-def _shares(weights: Sequence[Fraction], here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:
+def _shares(weights: Sequence[Fraction], at: At) -> tuple[Fraction, ...]:
     if (total := sum(weights)) == 0:
-        reading.wrong(here, "all weights are 0: no subtask would get a record")
+        at.wrong("all weights are 0: no subtask would get a record")
         return ()
     return tuple(Fraction(weight) / total for weight in weights)
 
@@ -201,12 +194,10 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
 # ---- `state:` of a vertex.
 
 
-def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State | None:
-    """Mistakes go to `reading`."""
+def build_state(given: doc.State | None, at: At) -> State | None:
+    """Build the state of a vertex.  Errors are reported at `at`."""
     if given is None:
         return None
-    here: DocumentPath = ("job", vertex, "state")
-    at = At(here, reading)
     return built(State, given, at, ttl=None if given.limit else _ttl(given, at))
 
 
@@ -225,51 +216,42 @@ def _ttl(given: doc.State, at: At) -> Ttl | None:
 # ---- `commit:` of a vertex.  A global committer becomes a separate vertex.
 
 
-def build_commit(
-    given: doc.Commit | str | None, connector: str, here: DocumentPath, *, has_input: bool, reading: Reading
-) -> Commit | None:
+def build_commit(given: doc.Commit | str | None, connector: str, at: At, *, has_input: bool) -> Commit | None:
     """Build the commit options; defaults are those of the connector."""
     if given is None or given == "none":
         return None
     kind = SINKS.get(connector)
     usual = Commit() if kind is None else commit_of(kind)
     if given == "as-connector" and kind is None:
-        reading.wrong(here, "names no connector: write connector: beside it, or commit: two-phase")
+        at.wrong("names no connector: write connector: beside it, or commit: two-phase")
     if usual is None:
         if given != "as-connector":
-            reading.wrong(
-                here,
-                f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector",
+            at.wrong(
+                f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector"
             )
         return None
     if not has_input:
-        reading.wrong(here, "a source commits nothing: commit stands in a vertex with an input")
+        at.wrong("a source commits nothing: commit stands in a vertex with an input")
     if isinstance(given, str):
         return usual
     if given.transaction_timeout == 0:
-        reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    commit = built(Commit, given, At(here, reading), usual)
+        at.wrong("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
+    commit = built(Commit, given, at, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
-        reading.wrong(
-            (*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go"
-        )
+        at.wrong("a global committer is no part of the vertex: only a chained one lets records go", "emits")
     return commit
 
 
-def build_connector(
-    given: doc.Connector | str | None, here: DocumentPath, *, is_source: bool, reading: Reading
-) -> dict[str, str]:
+def build_connector(given: doc.Connector | str | None, at: At, *, is_source: bool) -> dict[str, str]:
     """Return the fields of a vertex about its connector."""
     name, version = (given.name, given.version) if isinstance(given, doc.Connector) else (given, None)
     if name is not None and (name in SOURCES) is not is_source:
-        reading.wrong(
-            here,
-            f"'{name}' is {'written to' if is_source else 'read'}: expected {either([*(SOURCES if is_source else SINKS)])}",
-        )
+        expected = either([*(SOURCES if is_source else SINKS)])
+        at.wrong(f"'{name}' is {'written to' if is_source else 'read'}: expected {expected}")
     return {"connector": name or "", "connector_version": version or ""}
 
 
-def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Vertex, ...]:
+def with_committers(vertices: tuple[Vertex, ...], at: At) -> tuple[Vertex, ...]:
     """Insert a vertex for each global committer, which reads committables of negligible size."""
     names, committers = {vertex.name for vertex in vertices}, list[Vertex]()
     for vertex in vertices:
@@ -277,7 +259,7 @@ def with_committers(vertices: tuple[Vertex, ...], reading: Reading) -> tuple[Ver
             continue
         name = f"{vertex.name}: committer"
         if name in names:
-            reading.wrong(("job", name), f"is the name of the global committer of {vertex.name}: choose another")
+            at.wrong(f"is the name of the global committer of {vertex.name}: choose another", name)
         behind = Input(vertex.name, "global", service=Distribution(0), record_bytes=Distribution(1))
         committers.append(Vertex(name, inputs=(behind,), committer_of=vertex.name))
     return (*vertices, *committers)
@@ -295,26 +277,26 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 @remembered
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """Build the job, with traces up to the end of the run.  Errors are added to `reading`."""
+    at = At(("job",), reading, folder)
     order = topological({name: [up for up in vertex.upstreams.values() if up in job] for name, vertex in job.items()})
     built: dict[str, Vertex] = {}
     read = {upstream for vertex in job.values() for upstream in vertex.upstreams.values()}
     emitted: dict[str, Distribution] = {}  # size of the records of its main output
     for name in order:
         vertex = job[name]
+        own = at.below(name)
         inputs = [
-            _input(name, key, vertex, job, emitted, reading)
-            for key, upstream in vertex.upstreams.items()
-            if upstream in built
+            _input(key, vertex, job, emitted, own) for key, upstream in vertex.upstreams.items() if upstream in built
         ]
-        emitted[name] = _record(name, vertex, inputs, name in read, reading)
-        built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
+        emitted[name] = _record(vertex, inputs, name in read, own)
+        built[name] = _vertex(name, vertex, tuple(inputs), own, duration_ns)
     for name in built:
-        _check_unions(name, job[name], reading)
-    _all_read(job, reading)
-    return Job(with_committers(tuple(built.values()), reading))
+        _check_unions(job[name], at.below(name))
+    _all_read(job, at)
+    return Job(with_committers(tuple(built.values()), at))
 
 
-def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
+def _check_unions(vertex: doc.Vertex, at: At) -> None:
     """Check that the edges of one input of a join are consecutive."""
     unions = {
         key: given.union
@@ -323,145 +305,117 @@ def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
     }
     before, closed = "", set[str]()
     for key in vertex.input or {}:
-        union, here = unions.get(key, ""), ("job", name, "input", key, "union")
+        union = unions.get(key, "")
         if union and vertex.combine != "join":
-            reading.warn(here, "has no effect: without combine: join all inputs are one stream")
+            at.warn("has no effect: without combine: join all inputs are one stream", "input", key, "union")
         elif union in closed:
-            reading.wrong(here, f"the inputs of '{union}' do not follow each other: write them one after the other")
+            apart = f"the inputs of '{union}' do not follow each other: write them one after the other"
+            at.wrong(apart, "input", key, "union")
         if union != before and before:
             closed.add(before)
         before = union
 
 
-def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
+def _all_read(job: dict[str, doc.Vertex], at: At) -> None:
     """Warn of side outputs without readers, whose records Flink drops."""
     details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
     read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
     for name, vertex in job.items():
         for tag in vertex.outputs or {}:
             if (name, tag) not in read:
-                reading.warn(("job", name, "outputs", tag), "has no effect: no input says output: " + tag)
+                at.warn(f"has no effect: no input says output: {tag}", name, "outputs", tag)
 
 
-def _vertex(
-    name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int
-) -> Vertex:
-    connector = build_connector(
-        given.connector, ("job", name, "connector"), is_source=given.source is not None, reading=reading
-    )
+def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], at: At, duration_ns: int) -> Vertex:
+    connector = build_connector(given.connector, at.below("connector"), is_source=given.source is not None)
+    source = given.source
     return built(
         Vertex,
         given,
-        At(("job", name), reading),
+        at,
         name=name,
         max_parallelism=groups_of(given),
         inputs=inputs,
         joined=given.combine == "join",
-        source=None
-        if given.source is None
-        else _source(given.source, ("job", name, "source"), given.parallelism or 1, reading, folder, duration_ns),
-        service_factors=_service_factors(given, name, reading),
-        window=build_window(given, name, reading),
-        state=build_state(given.state, name, reading),
-        commit=build_commit(
-            given.commit, connector["connector"], ("job", name, "commit"), has_input=bool(inputs), reading=reading
-        ),
+        source=None if source is None else _source(source, at.below("source"), given.parallelism or 1, duration_ns),
+        service_factors=_service_factors(given, name, at.below("service-factor")),
+        window=build_window(given, at.below("window")),
+        state=build_state(given.state, at.below("state")),
+        commit=build_commit(given.commit, connector["connector"], at.below("commit"), has_input=bool(inputs)),
         **connector,
     )
 
 
-def _service_factors(given: doc.Vertex, name: str, reading: Reading) -> tuple[tuple[int, Fraction], ...]:
+def _service_factors(given: doc.Vertex, name: str, at: At) -> tuple[tuple[int, Fraction], ...]:
     parallelism, factors = given.parallelism or 1, list[tuple[int, Fraction]]()
     for subtask, factor in (given.service_factor or {}).items():
-        here: DocumentPath = ("job", name, "service-factor", subtask)
         if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
-            reading.wrong(
-                here, f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}"
-            )
+            at.wrong(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
         elif not MIN_FACTOR <= factor <= MAX_FACTOR:
-            reading.wrong(
-                here,
-                f"is {format_number(factor)}: a factor stands between {format_number(MIN_FACTOR)} and {MAX_FACTOR}",
-            )
+            between = f"a factor stands between {format_number(MIN_FACTOR)} and {MAX_FACTOR}"
+            at.wrong(f"is {format_number(factor)}: {between}", subtask)
         else:
             factors.append((int(subtask), factor))
     return tuple(sorted(factors))
 
 
 def _input(
-    name: str,
-    key: str,
-    vertex: doc.Vertex,
-    job: dict[str, doc.Vertex],
-    emitted: dict[str, Distribution],
-    reading: Reading,
+    key: str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution], of_vertex: At
 ) -> Input:
-    here: DocumentPath = ("job", name, "input", key)
+    at = of_vertex.below("input").below(key)
     given, upstream = (vertex.input or {})[key], vertex.upstreams[key]
     details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship
     if SHIPPING[ship].one_to_one and readers != writers:
-        reading.warn(
-            here, f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does"
-        )
+        at.warn(f"{ship} needs equal parallelism, not {writers} -> {readers}: rebalance instead, as Flink does")
         ship = "rebalance"
-    default = _law(vertex.service, DEFAULT_SERVICE, ("job", name, "service"), reading)
-    fan_out, size, size_place = details.fan_out, details.record, (*here, "record")
-    if (
-        details.output is not None
-        and (side := _side_output(details, job[upstream], upstream, here, reading)) is not None
-    ):
-        fan_out, size, size_place = side.fan_out, side.record, ("job", upstream, "outputs", details.output, "record")
+    default = _law(vertex.service, DEFAULT_SERVICE, of_vertex.below("service"))
+    fan_out, size, at_size = details.fan_out, details.record, at.below("record")
+    if details.output is not None and (side := _side_output(details, job[upstream], upstream, at)) is not None:
+        fan_out, size = side.fan_out, side.record
+        at_size = replace(at, here=("job", upstream, "outputs", details.output, "record"))
     return Input(
         upstream,
         ship,
-        weights=build_weights(details, readers, groups_of(vertex), (*here, "weights"), reading),
+        weights=build_weights(details, readers, groups_of(vertex), at.below("weights")),
         excess=excess_of(details),
-        service=_law(details.service, default, (*here, "service"), reading),
-        record_bytes=_law(size, emitted[upstream], size_place, reading),
+        service=_law(details.service, default, at.below("service")),
+        record_bytes=_law(size, emitted[upstream], at_size),
         union=details.union or "",
         output=details.output or "",
         fan_out=fan_out,
     )
 
 
-def _side_output(
-    given: doc.Input, writer: doc.Vertex, upstream: str, here: DocumentPath, reading: Reading
-) -> doc.Output | None:
+def _side_output(given: doc.Input, writer: doc.Vertex, upstream: str, at: At) -> doc.Output | None:
     """Return the side output that an edge reads, or None if there is no such output."""
     outputs, tag = writer.outputs or {}, given.output or ""
     if tag not in outputs:
-        known = reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
-        reading.wrong((*here, "output"), f"'{upstream}' has no side output '{tag}'{known}")
+        known = at.reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
+        at.wrong(f"'{upstream}' has no side output '{tag}'{known}", "output")
         return None
     for key, value in (("fan-out", given.fan_out), ("record", given.record)):
         if value is not None:
-            reading.wrong(
-                (*here, key), f"stands in outputs of '{upstream}': the edges of an output carry the same records"
-            )
+            at.wrong(f"stands in outputs of '{upstream}': the edges of an output carry the same records", key)
     return outputs[tag]
 
 
-def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:
+def _record(given: doc.Vertex, inputs: list[Input], has_readers: bool, at: At) -> Distribution:
     if given.source is not None:
         if given.record is not None:
-            reading.wrong(("job", name, "record"), "a source says record inside source:")
-        return _law(given.source.record, DEFAULT_RECORD, ("job", name, "source", "record"), reading)
+            at.wrong("a source says record inside source:", "record")
+        return _law(given.source.record, DEFAULT_RECORD, at.below("source").below("record"))
     if given.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
-        reading.wrong(("job", name), "reads records of different sizes: say record: for those it emits")
-    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, ("job", name, "record"), reading)
+        at.wrong("reads records of different sizes: say record: for those it emits")
+    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.below("record"))
 
 
-def _source(
-    given: doc.Source, here: DocumentPath, parallelism: int, reading: Reading, folder: Path, duration_ns: int
-) -> Source:
+def _source(given: doc.Source, at: At, parallelism: int, duration_ns: int) -> Source:
     silent = given.silent or 0
     if silent >= parallelism:
-        reading.wrong(
-            (*here, "silent"),
-            f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has",
-        )
+        most = f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has"
+        at.wrong(most, "silent")
     emitting = max(1, parallelism - silent)
     key, shared = ("rate", emitting) if given.rate is not None else ("rate-per-subtask", 1)
     rate = given.rate if given.rate is not None else given.rate_per_subtask
@@ -469,77 +423,58 @@ def _source(
     if given.records is not None:
         total, rest = divmod(given.records, emitting)
         if rest:
-            reading.wrong(
-                (*here, "records"),
-                f"{given.records} records do not divide by {emitting} subtasks: write records-per-subtask",
+            at.wrong(
+                f"{given.records} records do not divide by {emitting} subtasks: write records-per-subtask", "records"
             )
     if total == 0:
-        reading.wrong(
-            (*here, "records" if given.records is not None else "records-per-subtask"),
-            "each subtask emits at least one record",
-        )
-    rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
-    backlog = _backlog(given, here, emitting, total, reading)
-    return built(
-        Source,
-        given,
-        At(here, reading),
-        rates=rates,
-        total=total,
-        backlog=backlog,
-    )
+        key_of_total = "records" if given.records is not None else "records-per-subtask"
+        at.wrong("each subtask emits at least one record", key_of_total)
+    rates = _rates(rate, shared, at.below(key), duration_ns)
+    backlog = _backlog(given, emitting, total, at.below("backlog"))
+    return built(Source, given, at, rates=rates, total=total, backlog=backlog)
 
 
-def _backlog(
-    given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading
-) -> Backlog | None:
+def _backlog(given: doc.Source, parallelism: int, total: int | None, at: At) -> Backlog | None:
     if given.backlog is None:
         return None
-    here = (*here, "backlog")
     if given.backlog.records is None:
         if given.rate == "unlimited" or given.rate_per_subtask == "unlimited":
-            reading.wrong((*here, "lag"), "records of an unlimited source are never overdue: write records, or a rate")
+            at.wrong("records of an unlimited source are never overdue: write records, or a rate", "lag")
         return Backlog(lag_ns=given.backlog.lag)
     records = -(-given.backlog.records // parallelism)
     if total is not None and records > total:
-        reading.wrong(
-            (*here, "records"), f"is {given.backlog.records}, more than the source emits: {total * parallelism}"
-        )
+        at.wrong(f"is {given.backlog.records}, more than the source emits: {total * parallelism}", "records")
     return Backlog(records)
 
 
-def _rates(
-    given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int
-) -> Sequence[Rate]:
+def _rates(given: object, shared: int, at: At, duration_ns: int) -> Sequence[Rate]:
     """Return the rates of one subtask, an equal part of the vertex's; empty if unlimited."""
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):
-        reading.reads_files = True
+        at.reading.reads_files = True
         try:
-            rates = rates_of_trace(given, folder, until_ns=duration_ns, subtasks=shared)
-            if assumed := series_of(given, folder).assumed:
-                reading.warn((*here, "trace"), f"{given.trace}: {assumed}")
+            rates = rates_of_trace(given, at.folder, until_ns=duration_ns, subtasks=shared)
+            if assumed := series_of(given, at.folder).assumed:
+                at.warn(f"{given.trace}: {assumed}", "trace")
             return rates
         except TraceError as error:
-            reading.wrong((*here, "trace"), str(error))
+            at.wrong(str(error), "trace")
     if isinstance(given, list):
         steps: list[doc.Step] = given
         for i, step in enumerate(steps):
             if step.rate == "unlimited":
-                reading.wrong(
-                    (*here, i, "rate"), "a step cannot be unlimited: write a rate above what the job can serve"
-                )
+                at.wrong("a step cannot be unlimited: write a rate above what the job can serve", i, "rate")
             elif i and step.at <= steps[i - 1].at:
-                reading.wrong((*here, i, "at"), "is not after the step before it")
+                at.wrong("is not after the step before it", i, "at")
         return tuple(Rate(step.at, step.rate / shared) for step in steps if isinstance(step.rate, Fraction))
     return ()
 
 
-def _law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
-    found = law(given, default, here, reading)
-    if here[-1] == "record" and found.mean == 0:
-        reading.wrong(here, "a record has at least 1 B")
-    if here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
-        reading.wrong(here, "a record of Flink has less than 2 GiB: its length is an int")
+def _law(given: int | Law | None, default: Distribution, at: At) -> Distribution:
+    found = law(given, default, at)
+    if at.here[-1] == "record" and found.mean == 0:
+        at.wrong("a record has at least 1 B")
+    if at.here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
+        at.wrong("a record of Flink has less than 2 GiB: its length is an int")
     return found

@@ -35,7 +35,7 @@ from sim.model.catalog import At, Option, attribute_of, options_of
 from sim.model.fields import BYTE_RATE, RANDOM_DURATION, RECORD_RATE, Duration, Number, OnOff, Size
 from sim.model.job import Distribution
 from sim.model.randomness import DISTRIBUTIONS, DistributionKind
-from sim.model.schema.text import DocumentPath, Mapping, Reading
+from sim.model.schema.text import Mapping, Reading
 from sim.model.text import did_you_mean, listed
 
 # ---- Dependencies between keys of a section, used by validation, the JSON Schema and the key reference.
@@ -376,8 +376,8 @@ DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationL
 SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
 
 
-def law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
-    """Build the distribution at the path `here`.  Errors are added to `reading`."""
+def law(given: int | Law | None, default: Distribution, at: At) -> Distribution:
+    """Build the distribution at a place.  Errors are reported there."""
     if given is None:
         return default
     if isinstance(given, int):
@@ -386,14 +386,14 @@ def law(given: int | Law | None, default: Distribution, here: DocumentPath, read
     named = {kind: value for kind, name in keys.items() if (value := getattr(given, name)) is not None}
     if len(named) != 1:
         *known, last = keys
-        reading.wrong(here, f"write exactly one distribution: {', '.join(known)} or {last}")
+        at.wrong(f"write exactly one distribution: {', '.join(known)} or {last}")
         return default
     ((kind, value),) = named.items()
     if isinstance(value, int):
         return Distribution(value, kind)
     most = DISTRIBUTIONS[kind].most_cv
     if not 0 < value.cv <= most:
-        reading.wrong((*here, kind, "cv"), f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean")
+        at.wrong(f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean", kind, "cv")
     return Distribution(value.mean, kind, float(value.cv))
 
 
@@ -461,7 +461,7 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
         if record.needs is not None:
             other = attribute_of(record.needs[0])
             default = records[other].default if usual is None else getattr(usual, records[other].field)
-            _check_need(record.needs, getattr(given, other) or default, below.here, at.reading)
+            _check_need(record.needs, getattr(given, other) or default, below)
     found = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
     return found.completed(replace(at, given=given)) if hasattr(found, "completed") else found
 
@@ -475,15 +475,13 @@ def built_part(record: Option, written: Any, at: At) -> Any:
     return record.part() if written is True else None
 
 
-def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: DocumentPath, reading: Reading) -> None:
+def _check_need(needs: tuple[str, tuple[str, ...]], other: object, at: At) -> None:
     """Warn if an option has no effect, because another key does not have the needed value `other`."""
     key, readers = needs
     if not readers and not other:
-        reading.warn(here, f"has no effect: write {key}")
+        at.warn(f"has no effect: write {key}")
     elif readers and other not in readers:
-        reading.warn(
-            here, f"has no effect: {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} it, not {other}"
-        )
+        at.warn(f"has no effect: {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} it, not {other}")
 
 
 def _value(record: Option, written: Any, at: At) -> Any:
@@ -491,7 +489,7 @@ def _value(record: Option, written: Any, at: At) -> Any:
     if record.part is not None:
         return built_part(record, written, at)
     if record.leaf is RANDOM_DURATION:
-        return law(written, Distribution(0) if record.default is MISSING else record.default, at.here, at.reading)
+        return law(written, Distribution(0) if record.default is MISSING else record.default, at)
     if record.leaf is RECORD_RATE:
         if isinstance(written, Fraction) and written < 1:
             at.wrong("must be at least 1/s")
