@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import Barriers
 from sim.model.scenario import Scenario
@@ -90,17 +90,14 @@ def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
     return _with_vertex(changed, replace(vertex, snapshot=own, state=state))
 
 
-def _without_constant(part: Literal["freeze_ns", "upload_ns"]) -> _Change:
+def _without_constant(part: str) -> _Change:
     """Return a change: no snapshot work, and no constant time of RocksDB in this phase."""
+
+    instant: dict[str, Any] = {part: 0}
 
     def change(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
         if vertex is not None and vertex.state is not None:
-            lsm = (
-                replace(vertex.state.lsm, freeze_ns=0)
-                if part == "freeze_ns"
-                else replace(vertex.state.lsm, upload_ns=0)
-            )
-            vertex = replace(vertex, state=replace(vertex.state, lsm=lsm))
+            vertex = replace(vertex, state=replace(vertex.state, lsm=replace(vertex.state.lsm, **instant)))
         return _without_work(scenario, vertex)
 
     return change

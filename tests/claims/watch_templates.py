@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from sim.jobs.source.rest_answers import Totals
 from sim.jobs.watch.forecast import Forecast
-from sim.jobs.watch.look import JobObservation, SeenCheckpoint, VertexTotals
+from sim.jobs.watch.look import JobObservation, SeenCheckpoint
 from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from sim.model.units import format_duration
@@ -580,8 +581,12 @@ def play(seed, *, looks=45):
             base,
             time_ms=now_ms,
             totals={
-                "src": VertexTotals(0, written, all_ms / 2, all_ms / 2, 0),
-                "map": VertexTotals(written, 0, busy_ms, all_ms - busy_ms, 0),
+                "src": Totals(
+                    read_records=0, write_records=written, busy_ms=all_ms / 2, idle_ms=all_ms / 2, backpressured_ms=0
+                ),
+                "map": Totals(
+                    read_records=written, write_records=0, busy_ms=busy_ms, idle_ms=all_ms - busy_ms, backpressured_ms=0
+                ),
             },
         )
         strange = (

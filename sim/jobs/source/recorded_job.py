@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from gzip import GzipFile
 from json import JSONDecodeError
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, Protocol
 
@@ -438,29 +439,12 @@ def checkpoints_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame
 def subtasks_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
     """Return a row per checkpoint and subtask, with the nested fields of Flink's REST API flattened."""
     rows = [
-        {
-            "id": checkpoint.id,
-            "vertex": vertex,
-            "index": subtask.index,
-            "status": subtask.status,
-            "ack_timestamp": subtask.ack_timestamp,
-            "end_to_end_duration": subtask.end_to_end_duration,
-            "start_delay": subtask.start_delay,
-            "alignment_duration": subtask.alignment.duration,
-            "alignment_processed": subtask.alignment.processed,
-            "alignment_persisted": subtask.alignment.persisted,
-            "sync_duration": subtask.checkpoint.sync,
-            "async_duration": subtask.checkpoint.async_,
-            "checkpointed_size": subtask.checkpointed_size,
-            "state_size": subtask.state_size,
-            "unaligned_checkpoint": subtask.unaligned_checkpoint,
-            "aborted": subtask.aborted,
-        }
+        [checkpoint.id, vertex, *_subtask_values(subtask)]
         for checkpoint in checkpoints
         for vertex, task in checkpoint.tasks.items()
         for subtask in task.subtasks
     ]
-    return pd.DataFrame(rows, columns=SUBTASK_COLUMNS)
+    return pd.DataFrame(rows, columns=["id", "vertex", *_SUBTASK_FIELDS])
 
 
 def _to_number(value: object) -> float:
@@ -469,21 +453,21 @@ def _to_number(value: object) -> float:
 
 
 _MAX_SAMPLE = 1e30
-SUBTASK_COLUMNS = [
-    "id",
-    "vertex",
-    "index",
-    "status",
-    "ack_timestamp",
-    "end_to_end_duration",
-    "start_delay",
-    "alignment_duration",
-    "alignment_processed",
-    "alignment_persisted",
-    "sync_duration",
-    "async_duration",
-    "checkpointed_size",
-    "state_size",
-    "unaligned_checkpoint",
-    "aborted",
-]
+_SUBTASK_FIELDS = {
+    "index": "index",
+    "status": "status",
+    "ack_timestamp": "ack_timestamp",
+    "end_to_end_duration": "end_to_end_duration",
+    "start_delay": "start_delay",
+    "alignment_duration": "alignment.duration",
+    "alignment_processed": "alignment.processed",
+    "alignment_persisted": "alignment.persisted",
+    "sync_duration": "checkpoint.sync",
+    "async_duration": "checkpoint.async_",
+    "checkpointed_size": "checkpointed_size",
+    "state_size": "state_size",
+    "unaligned_checkpoint": "unaligned_checkpoint",
+    "aborted": "aborted",
+}
+"""Column -> field of `RecordedSubtask`."""
+_subtask_values = attrgetter(*_SUBTASK_FIELDS.values())

@@ -118,16 +118,10 @@ class Forecast:
     usual: Circumstances  # when the forecast was made
 
     @property
-    def longest_p50_ms(self) -> float:
-        return self.p50_ms * self.factors[0]
-
-    @property
-    def shortest_p50_ms(self) -> float:
-        return self.p50_ms / self.factors[0]
-
-    @property
-    def longest_p90_ms(self) -> float:
-        return self.p90_ms * self.factors[1]
+    def limits_ms(self) -> dict[str, float]:
+        """The limit of each of `DEPARTURES`, by its name."""
+        p50, p90 = self.factors
+        return {TAIL.name: self.p90_ms * p90, UPPER.name: self.p50_ms * p50, LOWER.name: self.p50_ms / p50}
 
     def widened(self, p50_ms: float, p90_ms: float) -> Forecast | None:
         """Return the forecast with factors that include these percentiles, or None if they deviate too much."""
@@ -187,6 +181,7 @@ class ForecastBound:
 TAIL = ForecastBound("longer than p90", 0.1, 0.8)
 UPPER = ForecastBound("longer than p50", 0.5, 0.95)
 LOWER = ForecastBound("shorter than p50", 0.5, 0.95)
+DEPARTURES = (TAIL, UPPER, LOWER)
 RETURN = ForecastBound("within again", 0.2, 0.8)
 """The bound for checkpoints that have left the forecast: shares within it by chance, and after a return."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
 from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.rest_answers import Totals
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.watch.forecast import Circumstances
 from sim.model.text import one_line
@@ -56,17 +57,6 @@ class SeenCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class VertexTotals:
-    """The counters of a vertex since its start; None if Flink does not report them."""
-
-    read: float | None
-    written: float | None
-    busy_ms: float | None
-    idle_ms: float | None
-    pressed_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class JobObservation:
     """One observation of a job."""
 
@@ -82,7 +72,7 @@ class JobObservation:
     task_managers: int  # 0 if unknown
     restored: int | None  # number of restores
     failures_ms: tuple[int, ...] | None
-    totals: Mapping[str, VertexTotals]
+    totals: Mapping[str, Totals]  # counters of each vertex since its start
     checkpoints: tuple[SeenCheckpoint, ...]  # that have ended and are not in an earlier look, oldest first
     implausible: tuple[str, ...] = ()  # reasons for which checkpoints were rejected
     # Number of checkpoints that Flink lists, including those in progress, and the id of the oldest.
@@ -144,16 +134,7 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         len(job.task_managers),
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
-        {
-            vertices[row.id].name: VertexTotals(
-                row.metrics.read_records,
-                row.metrics.write_records,
-                row.metrics.busy_ms,
-                row.metrics.idle_ms,
-                row.metrics.backpressured_ms,
-            )
-            for row in about.vertices
-        },
+        {vertices[row.id].name: row.metrics for row in about.vertices},
         tuple(_checkpoint_of(history, point, snapshot.job) for point in ended[-MAX_NEW_CHECKPOINTS:]),
         tuple(_implausible(point) for point in rejected[:3]),
         (len(numbers), min(numbers, default=0)),
@@ -338,13 +319,12 @@ def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
         earlier = before.totals.get(vertex)
         if earlier is None:
             continue
-        written = _increase(earlier.written, totals.written)
+        written = _increase(earlier.write_records, totals.write_records)
         if vertex in now.sources and written is not None:
             load[vertex] = written / passed_s
         spent = [
-            _increase(earlier.busy_ms, totals.busy_ms),
-            _increase(earlier.idle_ms, totals.idle_ms),
-            _increase(earlier.pressed_ms, totals.pressed_ms),
+            _increase(getattr(earlier, name), getattr(totals, name))
+            for name in ("busy_ms", "idle_ms", "backpressured_ms")
         ]
         times = [time for time in spent if time is not None]
         if len(times) == len(spent) and sum(times) > 0:

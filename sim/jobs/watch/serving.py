@@ -6,11 +6,10 @@ import asyncio
 import math
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
@@ -41,128 +40,78 @@ if TYPE_CHECKING:
 # The textfile collector of Prometheus' node exporter can read it, too, because it contains neither timestamps nor
 # exemplars.
 
-Labels = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric family."""
-
-    name: str
-    kind: Literal["gauge", "counter"]
-    meaning: str
-    samples: tuple[tuple[Labels, float], ...]
-    unit: str = ""
+Samples = Iterable[tuple[Mapping[str, str], float]]
+"""(labels, value)"""
 
 
 def open_metrics_text(watcher: Watcher, requests: int) -> str:
     """Return the OpenMetrics text.  Unknown values have no sample."""
     look = watcher.course.look
-    job: Labels = () if look is None else (("flink_job", look.name),)
-    return "".join(line for metric in _metrics(watcher, requests) for line in _metric_lines(metric, job)) + "# EOF\n"
+    job = {} if look is None else {"flink_job": look.name}
+    return "".join(line for family in _families(watcher, requests) for line in _lines(*family, job=job)) + "# EOF\n"
 
 
-def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
-    course, forecast = watcher.course, watcher.course.forecast
-    counts = course.counts
-    p50, p90 = percentiles(watcher.recent[-RECENT_CHECKPOINTS:])
+def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, Samples]]:
+    """Yield (name, type, meaning, samples) of each metric family.  A unit is the last word of the name."""
+    course, forecast, counts = watcher.course, watcher.course.forecast, watcher.course.counts
     last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
-    yield Metric(
-        "ckptsim_answers",
-        "gauge",
-        "1: the JobManager answers.",
-        (((), float(course.away_ms is None and not course.strange)),),
-    )
-    yield Metric(
-        "ckptsim_looks", "counter", "Looks at the job, by how they ended.", _samples_by(counts, "looks", "outcome")
-    )
-    yield Metric("ckptsim_requests", "counter", "Requests since this process began.", (((), float(requests)),))
-    yield Metric(
-        "ckptsim_restarts",
-        "counter",
-        "How often the job was seen to begin again.",
-        (((), float(counts.get("restarts", 0))),),
-    )
-    yield Metric(
-        "ckptsim_missed_checkpoints",
-        "counter",
-        "Checkpoints that ended unseen.",
-        (((), float(counts.get("missed", 0))),),
-    )
-    yield Metric(
-        "ckptsim_checkpoints",
-        "counter",
-        "Checkpoints that ended, by verdict.",
-        _samples_by(counts, "checkpoints", "verdict"),
-    )
+    is_fine = course.away_ms is None and not course.strange
+    yield "ckptsim_answers", "gauge", "1: the JobManager answers.", [({}, is_fine)]
+    looks = _samples_by(counts, "looks", "outcome")
+    yield "ckptsim_looks", "counter", "Looks at the job, by how they ended.", looks
+    yield "ckptsim_requests", "counter", "Requests since this process began.", [({}, requests)]
+    restarts = counts.get("restarts", 0)
+    yield "ckptsim_restarts", "counter", "How often the job was seen to begin again.", [({}, restarts)]
+    yield "ckptsim_missed_checkpoints", "counter", "Checkpoints that ended unseen.", [({}, counts.get("missed", 0))]
+    verdicts = _samples_by(counts, "checkpoints", "verdict")
+    yield "ckptsim_checkpoints", "counter", "Checkpoints that ended, by verdict.", verdicts
     if last is not None:
-        yield _seconds("ckptsim_checkpoint_seconds", "The last completed checkpoint.", (((), last.duration_ms),))
-        state = tuple((((("vertex", vertex),)), float(size)) for vertex, size in last.state_bytes.items())
-        yield Metric("ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state, "bytes")
-    yield _seconds(
-        "ckptsim_observed_seconds",
-        f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.",
-        _percentile_samples(p50, p90),
-    )
+        yield "ckptsim_checkpoint_seconds", "gauge", "The last completed checkpoint.", [({}, last.duration_ms / 1e3)]
+        state = _by("vertex", last.state_bytes.items())
+        yield "ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state
+    observed = _percentiles(percentiles(watcher.recent[-RECENT_CHECKPOINTS:]), 1e3)
+    meaning = f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints."
+    yield "ckptsim_observed_seconds", "gauge", meaning, observed
     if forecast is not None:
-        yield _seconds(
-            "ckptsim_forecast_seconds", "The same, as forecast.", _percentile_samples(forecast.p50_ms, forecast.p90_ms)
-        )
-        yield Metric(
-            "ckptsim_forecast_factor",
-            "gauge",
-            "Within which factor the forecast holds.",
-            _percentile_samples(*forecast.factors),
-        )
-        yield Metric(
-            "ckptsim_forecast_holds",
-            "gauge",
-            "0: checkpoints have left the forecast.",
-            (((), float(course.left_ms is None)),),
-        )
+        expected = _percentiles((forecast.p50_ms, forecast.p90_ms), 1e3)
+        yield "ckptsim_forecast_seconds", "gauge", "The same, as forecast.", expected
+        factors = _percentiles(forecast.factors)
+        yield "ckptsim_forecast_factor", "gauge", "Within which factor the forecast holds.", factors
+        holds = course.left_ms is None
+        yield "ckptsim_forecast_holds", "gauge", "0: checkpoints have left the forecast.", [({}, holds)]
     if watcher.limit is not None:
-        yield _seconds("ckptsim_limit_seconds", "The limit of p90.", (((), watcher.limit),))
+        yield "ckptsim_limit_seconds", "gauge", "The limit of p90.", [({}, watcher.limit / 1e3)]
     if watcher.rows:
-        load = tuple(
-            (((("vertex", vertex),)), rate)
-            for vertex, rate in mean_circumstances(watcher.rows[-MIN_LOOKS_OF_LOAD:], []).load.items()
-        )
-        yield Metric(
-            "ckptsim_source_records_per_second",
-            "gauge",
-            f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks.",
-            load,
-        )
+        load = _by("vertex", mean_circumstances(watcher.rows[-MIN_LOOKS_OF_LOAD:], []).load.items())
+        meaning = f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks."
+        yield "ckptsim_source_records_per_second", "gauge", meaning, load
 
 
-def _seconds(name: str, meaning: str, samples_ms: tuple[tuple[Labels, float], ...]) -> Metric:
-    return Metric(name, "gauge", meaning, tuple((labels, ms / 1e3) for labels, ms in samples_ms), "seconds")
+def _by(label: str, values: Iterable[tuple[str, float]], divisor: float = 1) -> Samples:
+    return [({label: name}, value / divisor) for name, value in values]
 
 
-def _percentile_samples(p50: float, p90: float) -> tuple[tuple[Labels, float], ...]:
-    return tuple(((("percentile", name),), value) for name, value in (("50", p50), ("90", p90)))
+def _percentiles(values: tuple[float, float], divisor: float = 1) -> Samples:
+    return _by("percentile", zip(("50", "90"), values, strict=True), divisor)
 
 
-def _samples_by(counts: Mapping[str, int], prefix: str, label: str) -> tuple[tuple[Labels, float], ...]:
-    return tuple(
-        (((label, key.partition(" ")[2]),), float(count))
-        for key, count in sorted(counts.items())
-        if key.startswith(f"{prefix} ")
-    )
+def _samples_by(counts: Mapping[str, int], prefix: str, label: str) -> Samples:
+    found = ((key.partition(" "), count) for key, count in sorted(counts.items()))
+    return _by(label, [(name, count) for (first, _, name), count in found if first == prefix])
 
 
-def _metric_lines(metric: Metric, job: Labels) -> Iterator[str]:
-    samples = [(labels, value) for labels, value in metric.samples if math.isfinite(value)]
-    if not samples:
+def _lines(name: str, kind: str, meaning: str, samples: Samples, job: Mapping[str, str]) -> Iterator[str]:
+    known = [({**job, **labels}, value) for labels, value in samples if math.isfinite(value)]
+    if not known:
         return
-    yield f"# TYPE {metric.name} {metric.kind}\n"
-    if metric.unit:
-        yield f"# UNIT {metric.name} {metric.unit}\n"
-    yield f"# HELP {metric.name} {_escaped(metric.meaning)}\n"
-    name = f"{metric.name}_total" if metric.kind == "counter" else metric.name
-    for labels, value in samples:
-        given = ",".join(f'{key}="{_escaped(text)}"' for key, text in (*job, *labels))
-        yield f"{name}{{{given}}} {value:.12g}\n" if given else f"{name} {value:.12g}\n"
+    yield f"# TYPE {name} {kind}\n"
+    if (unit := name.rpartition("_")[2]) in ("seconds", "bytes"):
+        yield f"# UNIT {name} {unit}\n"
+    yield f"# HELP {name} {_escaped(meaning)}\n"
+    for labels, value in known:
+        given = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        suffix = "_total" if kind == "counter" else ""
+        yield f"{name}{suffix}{f'{{{given}}}' if given else ''} {value:.12g}\n"
 
 
 def _escaped(text: str) -> str:
@@ -266,12 +215,8 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
     if (forecast := watcher.course.forecast) is not None:
         last = done[-1].trigger_ms
         begin = (min(max(forecast.made_ms, done[0].trigger_ms), last) - last) / 6e4
-        bounds = {
-            "p50, longest": forecast.longest_p50_ms,
-            "p50, shortest": forecast.shortest_p50_ms,
-            "p90, longest": forecast.longest_p90_ms,
-        }
-        for name, ms in bounds.items():
+        names = ("p90, longest", "p50, longest", "p50, shortest")
+        for name, ms in zip(names, forecast.limits_ms.values(), strict=True):
             marks.append(
                 {
                     "series": f"forecast of {name}",

@@ -13,10 +13,10 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from sim.jobs.watch.forecast import (
+    DEPARTURES,
     LOWER,
     RETURN,
     TAIL,
-    UPPER,
     Circumstances,
     Forecast,
     ForecastBound,
@@ -113,10 +113,7 @@ class WatchState:
     counted: JobObservation | None = None  # the last one with new counters
     seen: list[int] = field(default_factory=list)  # ids of known checkpoints
     forecast: Forecast | None = None
-    tail: ForecastEvidence = field(default_factory=ForecastEvidence)
-    upper: ForecastEvidence = field(default_factory=ForecastEvidence)
-    lower: ForecastEvidence = field(default_factory=ForecastEvidence)
-    back: ForecastEvidence = field(default_factory=ForecastEvidence)
+    evidence: dict[str, ForecastEvidence] = field(default_factory=dict)  # by name of a bound
     left_ms: int | None = None  # time since when checkpoints are outside the forecast
     left_by: str = ""  # the bound beyond which they are
     left_by_itself: bool = False  # whether load and state were unchanged then
@@ -135,12 +132,18 @@ class WatchState:
     def count(self, what: str, by: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + by
 
+    def add_evidence(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
+        """Add a checkpoint to the evidence for a bound, and return it."""
+        found = self.evidence.get(bound.name, ForecastEvidence()).after(bound, at_ms, beyond=beyond)
+        self.evidence[bound.name] = found
+        return found
+
     def see(self, numbers: list[int]) -> None:
         self.seen = [*self.seen, *numbers][-MAX_SEEN_CHECKPOINTS:]
 
     def reset_evidence(self) -> None:
         """Reset the evidence, because checkpoints are within the forecast again."""
-        self.tail = self.upper = self.lower = self.back = ForecastEvidence()
+        self.evidence = {}
         self.left_ms, self.left_by, self.left_by_itself = None, "", False
 
     def reset(self) -> None:
@@ -367,7 +370,7 @@ class Watcher:
                 *failed,
                 *(self._add_evidence(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else []),
             ]
-        verdict = "beyond" if point.duration_ms > forecast.longest_p90_ms else "within"
+        verdict = "beyond" if point.duration_ms > forecast.limits_ms[TAIL.name] else "within"
         return verdict, [*failed, *self._add_evidence(forecast, point, now_ms)]
 
     def _report_failure(self, point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
@@ -396,35 +399,23 @@ class Watcher:
             yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": course.failed})
 
     def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
-        course, ms = self.course, point.duration_ms
+        course, ms, at_ms = self.course, point.duration_ms, point.trigger_ms
         is_beyond = {
-            TAIL.name: ms > forecast.longest_p90_ms,
-            UPPER.name: ms > forecast.longest_p50_ms,
-            LOWER.name: ms < forecast.shortest_p50_ms,
+            name: ms < limit_ms if name == LOWER.name else ms > limit_ms
+            for name, limit_ms in forecast.limits_ms.items()
         }
         if course.left_ms is not None:
-            course.back = course.back.after(RETURN, point.trigger_ms, beyond=not is_beyond[course.left_by])
-            return self._report_return(point, now_ms) if course.back.is_sure else []
-        course.tail = course.tail.after(TAIL, point.trigger_ms, beyond=is_beyond[TAIL.name])
-        course.upper = course.upper.after(UPPER, point.trigger_ms, beyond=is_beyond[UPPER.name])
-        course.lower = course.lower.after(LOWER, point.trigger_ms, beyond=is_beyond[LOWER.name])
-        sure = [
-            (line, found)
-            for line, found in ((TAIL, course.tail), (UPPER, course.upper), (LOWER, course.lower))
-            if found.is_sure
-        ]
+            back = course.add_evidence(RETURN, at_ms, beyond=not is_beyond[course.left_by])
+            return self._report_return(point, back, now_ms) if back.is_sure else []
+        evidence = [(bound, course.add_evidence(bound, at_ms, beyond=is_beyond[bound.name])) for bound in DEPARTURES]
+        sure = [(bound, found) for bound, found in evidence if found.is_sure]
         return [self._report_departure(forecast, *sure[0], now_ms)] if sure else []
 
     def _report_departure(
         self, forecast: Forecast, line: ForecastBound, found: ForecastEvidence, now_ms: int
     ) -> WatchEvent:
         course = self.course
-        course.left_ms, course.left_by, course.back = found.since_ms, line.name, ForecastEvidence()
-        limits = {
-            TAIL.name: forecast.longest_p90_ms,
-            UPPER.name: forecast.longest_p50_ms,
-            LOWER.name: forecast.shortest_p50_ms,
-        }
+        course.left_ms, course.left_by, course.evidence = found.since_ms, line.name, {}
         since = self._between(found.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
@@ -437,14 +428,14 @@ class Watcher:
         course.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
-            f"{ms_text(limits[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
+            f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
         )
         return WatchEvent(
             now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain}
         )
 
-    def _report_return(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
-        since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
+    def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
+        since_ms, begun_ms = self.course.left_ms or point.trigger_ms, back.since_ms
         learned = self._widen_forecast(since_ms, begun_ms) if self.course.left_by_itself else ""
         self.course.reset_evidence()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
