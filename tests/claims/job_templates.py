@@ -11,7 +11,7 @@ from typing import Any
 from sim.jobs.history.history import History, subtasks_of
 from sim.model.text import one_line
 from sim.results.formats import bytes_text, share_text
-from tests.claims.printed import Template, number, same_ms
+from tests.claims.printed import Template, always, number, same_ms
 
 SUB = r"[^\s,;:()]+\[\d+\]"
 
@@ -60,10 +60,6 @@ class ToldJob:
         """The statistics of a subtask in all other checkpoints."""
         rows = [self.of(name, point) for point in self.history.detailed if point.id != self.point.id]
         return [row for row in rows if row is not None and row.checkpoint.async_ >= 0]
-
-
-def always(told, match):
-    return True
 
 
 def known(told, match):

@@ -257,3 +257,35 @@ def false_sentences(told, texts, names, templates):
         except ValueError as unknown:
             found.append(str(unknown))
     return found, exercised
+
+
+def check(cases, templates):
+    """False sentences by case, and by template how many cases exercised it.  `cases`: (name, what is told, texts)."""
+    found, exercised = {}, Counter()
+    for name, told, texts in cases:
+        wrong, used = false_sentences(told, texts, names_of(told), templates)
+        found |= {name: wrong} if wrong else {}
+        exercised.update(used)
+    return found, exercised
+
+
+def weak_sentences(told, texts, templates, changed, skipped=()):
+    """(how many changed sentences were tried, those for which the claim of their template holds all the same)"""
+    count, weak = 0, []
+    for text in texts:
+        for template, match in split(text, names_of(told), templates):
+            for wrong in changed(match[0]) if template.name not in skipped and template.holds(told, match) else ():
+                count += 1
+                again = template.match(wrong, 0, names_of(told))
+                if again and again.end() == len(wrong) and template.holds(told, again):
+                    weak.append((template.name, wrong))
+    return count, weak
+
+
+def names_of(told):
+    """The strategies that sentences may name."""
+    return getattr(told, "names_and_labels", ["-"])
+
+
+def always(told, match):
+    return True

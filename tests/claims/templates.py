@@ -18,6 +18,7 @@ from sim.runtime.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,
     Template,
+    always,
     end_of_data_ns,
     is_noise,
     mean_end_ms,
@@ -40,10 +41,6 @@ COLUMNS = (
 SPENT = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs")
 LOAD = r" \((?P<load>[^)]*)\)"
 FATE = r"(?P<count>\d+) of (?P<m>\d+) checkpoints (?:expired?|fail(?:ed)? \((?P<reason>[\w ]+)\))"
-
-
-def always(told, match):
-    return True
 
 
 def finished(told, match):

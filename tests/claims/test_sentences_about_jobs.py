@@ -1,7 +1,6 @@
 """Each sentence that `explain` prints about a real job has a template, and holds of Flink's answers or of lines of its log."""
 
 import random
-from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +10,7 @@ from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from tests.claims.job_templates import TEMPLATES, ToldJob, ToldLog, sentences
-from tests.claims.printed import false_sentences
+from tests.claims.printed import check
 from tests.places import DATA, USERS
 
 JOBS = [
@@ -56,14 +55,18 @@ REFUSALS = {
 
 
 def checked(histories):
-    """False sentences by job, and by template how many jobs exercised it; each checkpoint that was asked for is told as well."""
-    found, exercised = {}, Counter()
-    for name, told, ids in histories:
-        texts = [text for number in (None, *ids) for text in sentences(answer_text(answer(told.history, number)))]
-        wrong, templates = false_sentences(told, texts, ["-"], TEMPLATES)
-        found |= {name: wrong} if wrong else {}
-        exercised.update(templates)
-    return found, exercised
+    """`histories`: (name, what is told, ids of the checkpoints that are asked for)."""
+    return check(
+        (
+            (
+                name,
+                told,
+                [text for number in (None, *ids) for text in sentences(answer_text(answer(told.history, number)))],
+            )
+            for name, told, ids in histories
+        ),
+        TEMPLATES,
+    )
 
 
 def recorded(paths, *, each=1):

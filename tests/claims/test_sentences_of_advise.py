@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from statistics import fmean
 from textwrap import dedent
@@ -13,7 +12,7 @@ from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from tests.advice.made_up import JOB, MadeUp
-from tests.claims.printed import Template, false_sentences, number, same_ms
+from tests.claims.printed import Template, always, check, number, same_ms
 
 PROTOCOLS = ("aligned", "unaligned", "aligned-timeout 1 s")
 SETTING = r"(?P<name>[\w ,-]+?, every \d+ (?:ms|s|min|h))"
@@ -134,10 +133,6 @@ def keeps_aligned(told, match):
 
 def no_aligned_one_keeps(told, match):
     return not any(told.keeps(name) for name in aligned_ones(told))
-
-
-def always(told, match):
-    return True
 
 
 def none_is_advised(told, match):
@@ -282,13 +277,7 @@ def made_up(seed, folder):
 
 
 def checked(seeds, folder):
-    found, exercised = {}, Counter()
-    for seed in seeds:
-        told, texts = made_up(seed, folder)
-        wrong, templates = false_sentences(told, texts, ["-"], TEMPLATES)
-        found |= {seed: wrong} if wrong else {}
-        exercised.update(templates)
-    return found, exercised
+    return check(((seed, *made_up(seed, folder)) for seed in seeds), TEMPLATES)
 
 
 def test_sentences_of_advice_are_true(tmp_path):

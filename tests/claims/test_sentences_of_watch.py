@@ -11,7 +11,7 @@ from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, ch
 from sim.jobs.watch.reasons import explain_deviation
 from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
-from tests.claims.printed import false_sentences, split
+from tests.claims.printed import check, weak_sentences
 from tests.claims.watch_templates import TEMPLATES, play
 
 S = 1000
@@ -243,19 +243,17 @@ def test_the_verdict_names_those_that_completed(points, state, completed):
 
 def test_sentences_about_made_up_jobs_are_true():
     """And with another number each is false, at the moment that it is said."""
-    found, exercised, weak, count = [], Counter(), [], 0
+    found, exercised, weak, count = {}, Counter(), [], 0
+    others = {template.name for template in TEMPLATES} - STRONG
     for seed in range(30):
         for told, text in play(seed):
-            wrong, templates = false_sentences(told, [text], ["-"], TEMPLATES)
-            found += [(seed, own) for own in wrong]
-            exercised.update(templates)
-            for template, match in split(text, ["-"], TEMPLATES) if seed < 8 else ():
-                for other in changed(match[0]) if template.name in STRONG else ():
-                    count += 1
-                    again = template.match(other, 0, ["-"])
-                    weak += [other] if again and again.end() == len(other) and template.holds(told, again) else []
+            wrong, used = check([(seed, told, [text])], TEMPLATES)
+            found |= wrong
+            exercised += used
+            tried, own = weak_sentences(told, [text], TEMPLATES, changed, others) if seed < 8 else (0, [])
+            count, weak = count + tried, weak + own
 
-    assert found == []
+    assert found == {}
     assert weak == []
     assert count > 100
     assert {template.name for template in TEMPLATES if not exercised[template.name]} <= UNEXERCISED

@@ -17,7 +17,7 @@ from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from sim.model.units import format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
-from tests.claims.printed import Template, number
+from tests.claims.printed import Template, always, number
 
 S, LOOK_S, EVERY_S = 1000, 60, 10
 BEGUN_MS = 1_795_000_000_000
@@ -93,10 +93,6 @@ def is_factor(words, factor):
         "fell to nothing": factor == 0,
         "grew from nothing": factor == math.inf,
     }[words]
-
-
-def always(told, match):
-    return True
 
 
 def is_away(told, match):

@@ -21,7 +21,6 @@ MESSAGES = {
     "a web page": "answers with a web page",
     "status 503": "HTTP 503",
     "to another host, later": "What does /jobs/:id/plan answer?",
-    "half a body": "cut off or damaged",
     "reset at once": "cannot be reached",
     "headers without end": "got more than 100 headers",
 }

@@ -42,5 +42,5 @@ def compared(seed):
 
 
 def sentences(comparison):
-    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *comparison.outcomes)
+    found = (comparison.verdict, comparison.overload, comparison.consequences_sentence, *comparison._remarks())
     return [sentence for sentence in found if sentence]
