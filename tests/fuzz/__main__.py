@@ -10,8 +10,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
+
+import pandas as pd
 
 from tests.fuzz.child import preload, run
 from tests.fuzz.inputs import KINDS, make
@@ -69,7 +70,7 @@ def main():
     chosen = parser.parse_args()
     preload()
     kinds = chosen.kind or list(KINDS)
-    cases, cpu, peak, codes, bad = Counter[str](), Counter[str](), Counter[str](), Counter[int](), list[str]()
+    cases, bad = [], []
     began = time.monotonic()
     print(f"{chosen.count} cases, seeds from {chosen.first}")
     for i in range(chosen.count):
@@ -77,20 +78,17 @@ def main():
             break
         kind, seed = kinds[i % len(kinds)], chosen.first + i
         ended, found = try_case(kind, seed, chosen.folder)
-        cases[kind] += 1
-        codes[ended.code] += 1
-        cpu[kind] = max(cpu[kind], round(ended.cpu_s * 1000))
-        peak[kind] = max(peak[kind], round(ended.peak_mb))
+        cases.append((kind, ended.code, ended.cpu_s, ended.peak_mb))
         if found:
             bad.append(f"{kind} {seed}: {found}")
             print(bad[-1], flush=True)
         if (i + 1) % max(1, chosen.count // 20) == 0:
             print(f"{i + 1} of {chosen.count} cases, {time.monotonic() - began:.0f} s, {len(bad)} findings", flush=True)
-    print("kind, cases, most processor time [s], most memory [MB]")
-    for kind in kinds:
-        print(f"{kind}, {cases[kind]}, {cpu[kind] / 1000:.1f}, {peak[kind]}")
-    print("exit codes: " + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items())))
-    print(f"{len(bad)} findings in {cases.total()} cases")
+    table = pd.DataFrame(cases, columns=["kind", "exit code", "cpu [s]", "memory [MB]"])
+    most = table.groupby("kind", sort=False).agg({"exit code": "size", "cpu [s]": "max", "memory [MB]": "max"})
+    print(most.rename(columns={"exit code": "cases"}).round(1).to_string())
+    print(table["exit code"].value_counts().to_string())
+    print(f"{len(bad)} findings in {len(cases)} cases")
     return 1 if bad else 0
 
 

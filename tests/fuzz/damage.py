@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
-from random import Random
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -133,8 +131,7 @@ def damaged_tree(tree, rng):
         places = list(_places(tree))
         if not places:
             return rng.choice(HOSTILE)
-        parent, key = rng.choice(places)
-        rng.choice(_CHANGES)(parent, key, places, rng)
+        _damage(*rng.choice(places), places, rng)
     return tree
 
 
@@ -149,44 +146,28 @@ def _places(tree):
                 stack.append(node[key])
 
 
-def _replace(parent, key, _places, rng):
-    parent[key] = rng.choice(HOSTILE)
-
-
-def _remove(parent, key, _places, _rng):
-    del parent[key]
-
-
-def _double(parent, key, _places, rng):
-    if isinstance(parent, list):
-        parent[key:key] = [parent[key]] * rng.choice([1, 2, 50])
-    else:
-        parent[f"{key}{rng.choice(['', '2', ' ', 'é'])}x"] = parent[key]
-
-
-def _nest(parent, key, _places, rng):
-    parent[key] = [parent[key]] if rng.random() < 0.5 else {"x": parent[key]}
-
-
-def _scale(parent, key, places, rng):
-    """A number grows, shrinks or changes its sign; a quantity changes its unit."""
-    value = parent[key]
-    if isinstance(value, int | float) and not isinstance(value, bool):
+def _damage(parent, key, places, rng):
+    """Change one node, or the node and its neighbours."""
+    value, kind = parent[key], rng.randrange(7)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind < 2:
+        parent[key] = rng.choice(HOSTILE)
+    elif kind == 2:
+        del parent[key]
+    elif kind == 3 and isinstance(parent, list):
+        parent[key:key] = [value] * rng.choice([1, 2, 50])
+    elif kind == 3:
+        parent[f"{key}{rng.choice(['', '2', ' ', 'é'])}x"] = value
+    elif kind == 4:
+        parent[key] = [value] if rng.random() < 0.5 else {"x": value}
+    elif kind == 5 and is_number:  # grows, shrinks or changes its sign
         parent[key] = value * rng.choice([-1, 0, 2, 1000, 10**6, 0.001])
-    elif isinstance(value, str) and " " in value:
+    elif kind == 5 and isinstance(value, str) and " " in value:  # another unit
         parent[key] = value.split(" ")[0] + " " + rng.choice(["ns", "d", "B", "TiB", "%", "MB/s", ""])
     else:
-        _exchange(parent, key, places, rng)
-
-
-def _exchange(parent, key, places, rng):
-    other, there = rng.choice(places)
-    if (other is not parent or there != key) and there in (other if isinstance(other, dict) else range(len(other))):
-        parent[key] = json.loads(json.dumps(other[there], default=str))
-
-
-_Change = Callable[[Any, Any, list[tuple[Any, Any]], Random], None]
-_CHANGES: tuple[_Change, ...] = (_replace, _replace, _remove, _double, _nest, _scale, _exchange)
+        other, there = rng.choice(places)
+        if (other is not parent or there != key) and there in (other if isinstance(other, dict) else range(len(other))):
+            parent[key] = json.loads(json.dumps(other[there], default=str))
 
 
 def damaged_yaml(content, rng):

@@ -88,14 +88,18 @@ def _json(content, rng):
     return json.dumps(damaged_tree(json.loads(content), rng)).encode("utf-8", "surrogatepass")
 
 
+def _run(folder, content, *options):
+    return ["run", _write(folder, "job.yaml", content), "--jobs", "1", "--out", "kept", *options]
+
+
 def scenario(folder, rng):
-    return ["run", _write(folder, "job.yaml", _yaml(SCENARIO, rng)), "--jobs", "1", "--out", "kept"]
+    return _run(folder, _yaml(SCENARIO, rng))
 
 
 def settings(folder, rng):
     """Good scenario, arbitrary `--set KEY=VALUE`."""
     keys = re.findall(rb"[a-z-]+(?=:)", SCENARIO)
-    arguments = ["run", _write(folder, "job.yaml", SCENARIO), "--jobs", "1", "--out", "kept"]
+    arguments = _run(folder, SCENARIO)
     for _ in range(rng.choice([1, 1, 2])):
         depth = rng.randint(1, 4)
         key = rng.choice([".".join(rng.choice(keys).decode() for _ in range(depth)), *_PATHS, *_PATHS])
@@ -130,16 +134,8 @@ _PATHS = (
 
 def sweep(folder, rng):
     _write(folder, "job.yaml", SCENARIO.replace(b"4 s", b"2 s"))
-    return [
-        "sweep",
-        _write(folder, "sweep.yaml", _yaml(SWEEP, rng)),
-        "--jobs",
-        "1",
-        "--out",
-        "kept",
-        "--max-failures",
-        "2",
-    ]
+    file = _write(folder, "sweep.yaml", _yaml(SWEEP, rng))
+    return ["sweep", file, *["--jobs", "1", "--out", "kept", "--max-failures", "2"]]
 
 
 def recording(folder, rng):
@@ -191,13 +187,13 @@ def log(folder, rng):
 def table(folder, rng):
     """A trace of rates."""
     _write(folder, "rates.csv", _any(RATES, rng))
-    return ["run", _write(folder, "job.yaml", TRACED), "--jobs", "1", "--out", "kept"]
+    return _run(folder, TRACED)
 
 
 def environment(folder, rng):
     content = (ROOT / "sim" / "model" / "schema" / "environments" / "flink-2-loopback.yaml").read_bytes()
     _write(folder, "mine.yaml", _yaml(content, rng))
-    return ["run", _write(folder, "job.yaml", SCENARIO), "--jobs", "1", "--out", "kept", "--environment", "mine.yaml"]
+    return _run(folder, SCENARIO, "--environment", "mine.yaml")
 
 
 KINDS: dict[str, Callable[[Path, Random], Arguments]] = {

@@ -76,11 +76,16 @@ def test_options_of_the_cluster_are_kept_if_they_mean_something():
         "s3.secret-key": "******",
         "state.backend.incremental": "true",
     }
-    none, several = cluster(), cluster(kept | left_out | {"scheduler-mode": "reactive"})
-    switch = {"taskmanager.network.memory.buffer-debloat.enabled": True, "jobmanager.scheduler": "adaptive"}
+    older = {"jobmanager.adaptive-scheduler.scaling-interval.min": "7 s"}
+    none, several = cluster(), cluster(kept | left_out | older | {"scheduler-mode": "reactive"})
 
-    assert several.document["flink"] == kept | switch | {"scheduler-mode": "reactive"}
-    assert several.inferred - none.inferred == 7
+    assert several.document["flink"] == kept | {
+        "taskmanager.network.memory.buffer-debloat.enabled": True,
+        "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "7 s",
+        "scheduler-mode": "reactive",
+        "jobmanager.scheduler": "adaptive",
+    }
+    assert several.inferred - none.inferred == 8
 
 
 def test_the_restart_strategy_of_the_job_replaces_that_of_the_cluster():

@@ -1,7 +1,5 @@
 """Recordings of jobs like users' jobs: what their own history says of the simulation."""
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.lab import read
@@ -71,25 +69,12 @@ def test_the_table_fits_a_terminal_and_a_comment(name):
 
 def test_the_section_reads_back():
     """What later commands read is what was compared, to four digits."""
-    found = backtest(read_any(USERS / "J4-pressed-unaligned-r1.zip"))
-    document = {
-        "version": 1,
-        "job": {"source": {"source": {"rate": "1/s", "record": "1 B"}, "parallelism": 1}},
-        "checkpoint": {"interval": "1 s"},
-        "run": {"duration": "1 s"},
-        "backtest": section_of(found),
-    }
-    read = loads(write(document, "?")).backtest
+    section = section_of(backtest(read_any(USERS / "J4-pressed-unaligned-r1.zip")))
+    job = {"source": {"source": {"rate": "1/s", "record": "1 B"}}}
+    document = {"version": 1, "job": job, "checkpoint": {"interval": "1 s"}, "run": {"duration": "1 s"}}
 
-    assert [replace(row, observed=None, predicted=None) for row in found.compared] == [
-        replace(row, observed=None, predicted=None) for row in read.compared
-    ]
-    assert [pytest.approx(row.observed.p90, rel=1e-3) for row in found.compared] == [
-        row.observed.p90 for row in read.compared
-    ]
-    assert [row.predicted.count for row in found.compared] == [row.predicted.count for row in read.compared]
-    assert [pytest.approx(duration, rel=1e-3) for duration in found.longest_ms] == list(read.longest_ms)
-    assert (found.runs, found.simulated_ns) == (read.runs, read.simulated_ns)
+    assert section_of(loads(write(document | {"backtest": section}, "?")).backtest) == section
+    assert {"longest", "end-to-end", "async", "throughput"} <= section.keys()
 
 
 def test_only_a_first_checkpoint_that_completed_is_named():
