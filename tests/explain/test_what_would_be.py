@@ -37,6 +37,7 @@ NO_WORK = {
 NO_STORAGE = {
     "overheads.file_ns": 0,
     "storage.bytes_per_second": None,
+    "storage.read_bytes_per_second": None,
     "storage.slow_probability": 0.0,
     "storage.slow_factor": 1,
 }
