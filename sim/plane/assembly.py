@@ -1,4 +1,4 @@
-"""The rows of a plane, assembled from its specification; tables that stay as they are."""
+"""The rows of a plane, created from its specification, and tables copied from them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CLOCKS = {
 
 
 def column(rows: Any, name: str) -> Column:
-    """One field of all rows, whichever way they are kept."""
+    """Return one field of all rows, in either representation."""
     if isinstance(rows, General):
         rows = [rows]
     if isinstance(rows, list):
@@ -84,7 +84,7 @@ def column(rows: Any, name: str) -> Column:
 
 
 def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
-    """One field of some rows."""
+    """Return one field of some rows."""
     if isinstance(rows, list):
         places = range(len(rows))[places] if isinstance(places, slice) else places
         return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
@@ -93,7 +93,7 @@ def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Colu
 
 
 def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
-    """Set one field of some rows, to one value or to one each."""
+    """Set one field of some rows, to one value or to one value each."""
     if not isinstance(rows, list):
         rows[name][places] = values
         return
@@ -116,14 +116,14 @@ def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
 
 
 def summed(n: int, owner: Column, values: Column) -> Column:
-    """The values added up by owner."""
+    """Return the sums of the values by owner."""
     total = np.zeros(n, np.int64)
     np.add.at(total, owner, values)
     return total
 
 
 def total(state: PlaneState, name: str) -> Column:
-    """What each task has written or taken in all its attempts (P3)."""
+    """Return what each task has written or taken in all its attempts (P3)."""
     earlier, end, of_channel = TOTALS[name]
     return column(state.tasks, earlier) + summed(
         len(state.tasks), column(state.channels, end), column(state.channels, of_channel)
@@ -135,7 +135,7 @@ def totals(state: PlaneState) -> dict[str, Column]:
 
 
 def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
-    """All columns, or some: those that sum over channels take longest where there are many."""
+    """Return all columns of the task table, or some.  Sums over channels take longest if there are many."""
     tasks = state.tasks
     thread_states, running = column(tasks, "state"), now - column(tasks, "since")
 
@@ -211,7 +211,7 @@ dtype_of = cache(record_dtype)
 
 
 def new_rows(row: type, n: int) -> Rows:
-    """n fresh rows that begin on a cache line."""
+    """Return n new rows that begin on a cache line."""
     dtype = dtype_of(row)
     raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
     begin = -raw.ctypes.data % LINE_OF_CACHE
@@ -224,7 +224,7 @@ def new_rows(row: type, n: int) -> Rows:
 
 
 def as_objects(arrays: PlaneState) -> PlaneState:
-    """The state of the plane for the interpreter."""
+    """Return the state of the plane for the interpreter."""
     lists = [
         [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist()
         for name, array in arrays._asdict().items()
@@ -233,7 +233,7 @@ def as_objects(arrays: PlaneState) -> PlaneState:
 
 
 def grown(state: PlaneState, n: int) -> PlaneState:
-    """The state of the plane with n more elements in the pool."""
+    """Return the state of the plane with n more elements in the pool."""
     elements: Any = state.elements
     if isinstance(elements, list):
         return state._replace(elements=elements + [Element() for _ in range(n)])
@@ -243,7 +243,7 @@ def grown(state: PlaneState, n: int) -> PlaneState:
 
 
 class WordTable:
-    """The tables of the kernel, one behind the other.  Equal tables are stored once."""
+    """The tables of the kernel, one after the other.  Equal tables are stored once."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # where they stand; zeros between them
@@ -251,14 +251,14 @@ class WordTable:
         self.known: dict[Law, int] = {}
 
     def add(self, values: Any) -> int:
-        """Where the values stand."""
+        """Add values, and return where they begin."""
         part = np.asarray(values, np.int64)
         at = self.zeros(len(part))
         self.parts.append((at, part))
         return at
 
     def zeros(self, n: int) -> int:
-        """Where n zeros stand.  They take no memory until the table is whole."""
+        """Add n zeros, and return where they begin.  They take no memory until the table is complete."""
         at = self.n
         self.n += n
         return at
@@ -276,12 +276,12 @@ class WordTable:
 
 
 def power_of_two(n: int) -> int:
-    """The smallest that is not below n."""
+    """Return the smallest power of two that is not below n."""
     return 1 << max(0, n - 1).bit_length()
 
 
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
-    """The state at the beginning, before `START`, with room for so many markers, or for one per channel if that is more."""
+    """Return the state before `START`, with room for `marker_room` markers, or for one per channel if that is more."""
     plan = layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
@@ -310,7 +310,7 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
 
 
 def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
-    """Data and messages: a segment or a credit each, a resume per channel, the size messages on their way."""
+    """Return the bound of data and messages: a segment or a credit each, a resume per channel, the size messages in transit."""
     # a shared segment stands in all of them
     queues = np.where(partitions["ship"] == Ship.BROADCAST, partitions["channels"], 1)
     n = (
@@ -371,7 +371,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
 
 
 def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
-    """Which tasks may serve records ahead of their time: a buffer holds several, and a record makes one copy at most."""
+    """Return which tasks may serve records ahead: a buffer holds several records, and a record makes one copy at most."""
     small = [2 * min(edge.record_bytes) <= spec.segment_bytes for edge in spec.edges]
 
     def unseen(t: int) -> bool:
@@ -511,18 +511,18 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
 
 
 def len_of_position(plan: Layout) -> Callable[[int], int]:
-    """How many words the position of a task takes."""
+    """Return a function from a task to the number of words of its position."""
     return lambda t: 1 + 2 * (len(channels_in(plan, t)) + len(channels_out(plan, t)))
 
 
 def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:
-    """(its first channel, the vertex that writes it) of each edge, and what is behind the last: their channels stand together (N3)."""
+    """Return (first channel, vertex that writes it) of each edge, and the end.  The channels of an edge are adjacent (N3)."""
     first = np.searchsorted(np.array(plan.edge, np.int64), np.arange(len(spec.edges))).tolist()
     return [*zip(first, (edge.upstream for edge in spec.edges), strict=True), (len(plan.edge), 0)]
 
 
 def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:
-    """(phase, member) of a timer, by phase, flat."""
+    """Return (phase, member) of a timer, by phase, as a flat list."""
     phases = sorted(
         (1 + ((draw(stream(spec.seed, *name), 0) * period) >> 32), member) for member, name in names.items()
     )

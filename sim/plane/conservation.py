@@ -1,8 +1,8 @@
 """Conservation of records, credits, buffers, segments, bytes and places in lists, checked on the rows of a kernel.
 
-The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current
-buffers. Every rule is looked at for all rows at once, and lists are followed side by side: a job has hundreds of
-channels per task.
+The sums are over the lists that the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
+Each rule is checked for all rows at once, and lists are followed in parallel, because a job has hundreds of channels
+per task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCK = 1_000_000
 
 
 class Columns:
-    """The fields of one kind of rows as arrays, read once each."""
+    """The fields of one kind of rows as arrays, each read once."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -45,7 +45,7 @@ class Columns:
 
 
 class Queues(NamedTuple):
-    """Lists of elements, one per channel, as columns."""
+    """Queues of elements, one per channel, as columns."""
 
     elements: Column
     buffers: Column  # ... of which data
@@ -56,7 +56,7 @@ class Queues(NamedTuple):
 
 
 class Books:
-    """The accounts of the plane at one moment: the holder of each buffer, credit and segment."""
+    """The holder of each buffer, credit and segment of the plane at one moment."""
 
     def __init__(self, state: PlaneState, spec: PlaneSpec) -> None:
         self.state, self.spec = state, spec
@@ -71,7 +71,7 @@ class Books:
         self.remote = self.channels["local"] == 0
 
     def sending(self) -> Queues:
-        """The senders' queues; the open buffer ends where its channel does."""
+        """Return the senders' queues.  The open buffer ends where its channel does."""
         ch = self.channels
         return self._queues(np.where(ch["queued"] > 0, ch["head"], -1), np.where(ch["full_at"] > 0, ch["written"], -1))
 
@@ -80,14 +80,14 @@ class Books:
         return self._queues(np.where(ch["received"] > 0, ch["first"], -1), np.full(len(ch), -1))
 
     def floating(self, received: Queues) -> Column:
-        """The floating buffers that each channel holds, full or empty."""
+        """Return the floating buffers that each channel holds, full or empty."""
         ch = self.channels
         held: Column = ch["fl_free"] + received.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
         return held
 
     @cached_property
     def promised(self) -> Column:
-        """Buffers each writer may still send, or has sent and they travel, or will hear of."""
+        """Return the buffers that each writer may still send, has sent, or will be granted."""
         promised = self.channels["credit"].astype(np.int64)
         for i, head in enumerate(self.lines["head"]):
             line = self._line(int(head))
@@ -125,10 +125,9 @@ class Books:
         return found
 
     def sizes(self) -> tuple[Column, Column]:
-        """By channel: bytes of the records behind the reader's next one, and of the last of them.
+        """Return by channel the bytes of the records after the reader's next one, and of the last of them.
 
-        That one is being written, or will be the next (B1).
-        """
+        That one is being written, or will be the next (B1)."""
         ch, gate = self.channels, self.channels["gate"]
         table, n, words = self.gates["size_table"], self.gates["size_n"], np.asarray(self.state.words)
         count = ch["records_out"] - ch["records_in"]
@@ -145,7 +144,7 @@ class Books:
         return behind, last
 
     def ensure(self, holds: Mask, what: Callable[[int], str], rows: Columns) -> None:
-        """AssertionError with the story of the first row of which it does not hold."""
+        """Raise AssertionError with the first row for which the condition does not hold."""
         if holds.all():
             return
         first = int(np.flatnonzero(~holds)[0])
@@ -155,7 +154,7 @@ class Books:
 
 
 def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]]:
-    """All lists side by side: (their numbers, the places where they are) step by step, without those that have ended."""
+    """Follow all lists side by side.  Yield (numbers of lists, current elements) per step, without lists that have ended."""
     owners = np.flatnonzero(heads >= 0)
     here = heads[owners]
     while len(owners):
@@ -166,7 +165,7 @@ def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]
 
 
 def blocks(rows: Column, count: Column) -> Iterator[Column]:
-    """The rows in parts of about so many records that memory does not matter."""
+    """Split the rows into parts with a limited number of records."""
     ends = np.cumsum(count[rows] + 1)
     for part in np.split(rows, np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK))) if len(rows) else ():
         if len(part):
@@ -174,7 +173,7 @@ def blocks(rows: Column, count: Column) -> Iterator[Column]:
 
 
 def check_state(state: PlaneState, spec: PlaneSpec) -> None:
-    """Raise AssertionError with the story of the violation."""
+    """Raise AssertionError with a description of the first violation."""
     books = Books(state, spec)
     check_offsets(books)
     check_senders(books, books.sending())
@@ -246,7 +245,7 @@ def check_segments(books: Books) -> None:
 
 
 def check_records(books: Books) -> None:
-    """Every copy made is in a channel, and every byte of a channel is a record's."""
+    """Check that every copy made is in a channel, and every byte of a channel belongs to a record."""
     ch, parts, tasks = books.channels, books.partitions, books.tasks
     shared = parts["ship"] == BROADCAST
     counted = summed(len(parts), ch["partition"], ch["records_out"])
@@ -266,7 +265,7 @@ def check_records(books: Books) -> None:
 
 
 def check_streams(books: Books, rest: Column) -> None:
-    """Behind the reader's next record lie those written, and the one being written, of which `rest` bytes are missing."""
+    """Check that after the reader's next record follow those written, and the one being written, of which `rest` bytes are missing."""
     ch = books.channels
     known = ch["records_in"] <= ch["records_out"]
     books.ensure(known, lambda c: f"channel {c} has more records read than written", ch)
@@ -300,7 +299,7 @@ def check_pools(books: Books, floating: Column) -> None:
 
 
 def check_lists(books: Books) -> None:
-    """No task sleeps while it has work: a ready channel stands in its gate's list, its gate in its task's."""
+    """Check that no task sleeps while it has work: a ready channel is in its gate's list, its gate in its task's list."""
     ch, gates, tasks = books.channels, books.gates, books.tasks
     ready = np.zeros(len(gates), np.int64)
     for owners, here in followed(gates["ready_head"], ch["ready_after"]):

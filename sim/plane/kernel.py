@@ -1,4 +1,4 @@
-"""The compiled data plane: its verbs, and restarts of tasks."""
+"""The data plane as a kernel: its methods, and restarts of tasks."""
 
 # The path of a call.  Python checks arguments and copies tables; rows change behind `dispatch_operation`
 # (text/loop.py).  The one exception is a restart of tasks:  `place` writes their rows between two operations of the
@@ -85,7 +85,7 @@ from sim.plane.text.loop import dispatch_operation
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of the rows of some tasks."""
+    """The row numbers of some tasks, and of their partitions, gates and channels."""
 
     tasks: list[int]
     partitions: list[int]
@@ -104,7 +104,7 @@ class Places:
 
 
 def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position:
-    """P2 without captures, whose fields lie on lines of memory that are seldom touched; `cells` as the kernel's text copies them."""
+    """Return the position without captures (P2), whose fields are on cache lines that are seldom read.  `cells`: as the kernel copies them."""
     read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
     return Position(
         int(cells[0]),
@@ -119,7 +119,7 @@ def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position
 
 
 def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
-    """P2; the places of the channels of the task."""
+    """Return the position with captures (P2).  `inputs`, `outputs`: the channels of the task."""
     rows = state.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
     return bare._replace(
@@ -129,7 +129,7 @@ def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outp
 
 
 def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
-    """Segments in use beyond what the pools may grant, once the tasks stand at these positions."""
+    """Return the segments in use beyond the pools, once the tasks are at these positions."""
     used = column(state.partitions, "used")
     for t, position in positions.items():
         segments = iter((-(-position.overtaken // segment_bytes)).tolist())
@@ -141,7 +141,7 @@ def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Ma
 def place(
     state: PlaneState, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]
 ) -> None:
-    """P3: the tasks stand at their positions; `do` runs an operation of the kernel."""
+    """Start the tasks at their positions (P3).  `do` executes an operation of the kernel."""
     where = Places.of(plan, positions)
     before, stood = totals(state), standing(state, where)
     assign(state.tasks, "held", where.tasks, FORGETTING)
@@ -171,7 +171,7 @@ def place(
 
 
 def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]]:
-    """Where the tasks and channels stand, by the field that keeps what a start takes back (P8)."""
+    """Return the counts of tasks and channels, by the field that keeps what a start takes back (P8)."""
     return {
         "earlier_served": picked(state.tasks, "served", where.tasks),
         "earlier_read": picked(state.channels, "records_in", where.channels),
@@ -180,7 +180,7 @@ def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]
 
 
 def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
-    """Every field as it was at the beginning, except those kept."""
+    """Reset the rows to their initial values, except the kept fields."""
     for row, rows, places in (  # noqa: F402
         (Task, state.tasks, where.tasks),
         (Partition, state.partitions, where.partitions),
@@ -205,7 +205,7 @@ def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
 
 
 def write(state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
-    """P5: the records a task has served, the offsets of its output channels."""
+    """Write the records that a task has served, and the offsets of its output channels (P5)."""
     assign(state.tasks, "served", [task], position.served)
     assign(state.tasks, "late", [task], position.late)
     sent = position.written - position.overtaken
@@ -221,7 +221,7 @@ def write(state: PlaneState, task: int, position: Position, outputs: list[int], 
 
 
 def count_copies(state: PlaneState, partitions: Sequence[int], position: Position) -> None:
-    """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
+    """Write the copies made of the records whose outputs are written, and the channel of the next one (P4)."""
     columns = (
         picked(state.partitions, name, partitions).tolist()
         for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels")
@@ -238,7 +238,7 @@ def count_copies(state: PlaneState, partitions: Sequence[int], position: Positio
 
 
 def seek_due(state: PlaneState, task: int, served: int) -> None:
-    """W1: when the next record of a source is due, and by which segment."""
+    """Write when the next record of a source is due, and by which rate segment (W1)."""
     begin, end = (int(picked(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
     segments = range(begin, end, SEGMENT)
     at = (
@@ -264,7 +264,7 @@ MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb nee
 
 
 class KernelPlane:
-    """The data plane as a compiled (or interpreted) kernel over rows of integers."""
+    """The data plane as a compiled or interpreted kernel over rows of integers."""
 
     def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
         self.spec = spec
@@ -290,7 +290,7 @@ class KernelPlane:
         self._do(basics.START)
 
     def _settle_in(self, state: PlaneState) -> None:
-        """From now on operations act on this state."""
+        """Let operations use this state from now on."""
         self._state = state
         self._handle: Any = state
         if self.backend == "compiled":
@@ -327,7 +327,7 @@ class KernelPlane:
             )
 
     def _first_notice(self, noted: int) -> Notice:
-        """So many notices are pending: the first of them."""
+        """Return the first of the pending notices."""
         self._collect(noted)
         notice = self._notices.popleft()
         self.now = notice.time
@@ -344,7 +344,7 @@ class KernelPlane:
         return captured
 
     def _written_by(self, task: int, edge: int | None) -> tuple[int, int]:
-        """The partition of a task on an edge (None: -1, all of them), and how many channels all of them have."""
+        """Return the partition of a task on an edge (-1 for None: all of them), and the number of its output channels."""
         if (task, edge) not in self._partitions:
             of_edge = {self.layout.partitions[p][1]: p for p in self.layout.task_partitions[task]}
             if edge is not None and edge not in of_edge:
@@ -353,12 +353,12 @@ class KernelPlane:
         return self._partitions[task, edge]
 
     def _general(self, name: str) -> int:
-        """One field of the plane as a whole."""
+        """Return one field of the plane as a whole."""
         g: Any = self._state.g
         return int(g[name][0]) if self.backend == "compiled" else int(getattr(g, name))
 
     def _make_room(self, markers: int) -> None:
-        """Before a verb adds markers: the pool grows by doubling."""
+        """Enlarge the pool before an operation adds markers.  It grows by doubling."""
         needed = self._general("markers") + markers
         if needed > self._marker_room:
             extra = max(needed, 2 * self._marker_room) - self._marker_room
@@ -366,7 +366,7 @@ class KernelPlane:
             self._marker_room += extra
 
     def _make_excess_room(self, segments: int) -> None:
-        """Before recovered output takes more segments than the pools have (P6)."""
+        """Enlarge the pool before recovered output takes more segments than the pools have (P6)."""
         if segments > self._excess_room:
             self._settle_in(grown(self._state, segments - self._excess_room))
             self._excess_room = segments
@@ -432,7 +432,7 @@ class KernelPlane:
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
     def _present(self) -> PlaneState:
-        """The state, no task ahead of this moment."""
+        """Return the state, with no task ahead of now."""
         self._do(basics.CATCH_UP)
         return self._state
 
@@ -456,13 +456,13 @@ class KernelPlane:
         return Counted(served, records[:inputs], records[inputs:])
 
     def _ends(self, task: int) -> tuple[int, int]:
-        """How many channels it reads, and how many it writes."""
+        """Return the numbers of input and output channels of a task."""
         if task not in self._channels:
             self._channels[task] = len(channels_in(self.layout, task)), len(channels_out(self.layout, task))
         return self._channels[task]
 
     def _copied(self, n: int) -> np.ndarray[Any, Any]:
-        """The first n words of what the operation before has copied."""
+        """Return the first n words that the previous operation has copied."""
         return np.array(self._state.words[self._copied_to : self._copied_to + n], np.int64)
 
     def start(self, positions: Mapping[int, Position]) -> None:
@@ -492,7 +492,7 @@ class KernelPlane:
         return rows, self._first_notice(self._general("noted"))
 
     def _looks(self, n: int) -> np.ndarray[Any, Any]:
-        """The first n of them."""
+        """Return the rows of the first n looks."""
         begin, tasks = self._looks_at, len(self.layout.vertex)
         return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
 

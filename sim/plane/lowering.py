@@ -1,10 +1,9 @@
-"""The kernel's text as LLVM's intermediate representation: the front end of its compiler.
+"""The front end of the kernel's compiler: it lowers the kernel's source to LLVM's intermediate representation.
 
-The text is a language of integers, rows and calls in which every type is written, so a kind of node takes a few lines
-here.  The state of the plane is a pointer to a table of base addresses.  Rows and words are plain memory behind it; a
-row is the address of its first field.  Thus a call inside the kernel passes one register and nothing counts references.
-What a field or a word
-stands for cannot overlap with any other: the loads and stores say so (TBAA), which is how C++ treats members of structures.
+The source consists of integers, rows and calls, and all types are annotated, so each kind of node takes a few lines
+here.  The state of the plane is a pointer to a table of base addresses.  Rows and words are plain memory; a row is the
+address of its first field.  A call inside the kernel passes one register, and no references are counted.  A field
+cannot overlap with any other one; loads and stores are marked accordingly (TBAA), as C++ does for members of structures.
 """
 
 from __future__ import annotations
@@ -143,11 +142,11 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
 
 
 class UnsupportedSyntaxError(TypeError):
-    """A node that the text may not have, with its file and line."""
+    """A node that the kernel's language does not have, with its file and line."""
 
 
 def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
-    """All functions of the files.  The door is the only one to be called from outside, by the name `entry` and with integers."""
+    """Return a module with all functions of the files.  Only the entry point can be called from outside, as `entry`, with integers."""
     module = ir.Module("kernel")
     known = {node.name: _Function(module, node, file) for file in files for node in _definitions(file)}
     for function in known.values():
@@ -166,7 +165,7 @@ def _definitions(file: ModuleType) -> list[ast.FunctionDef]:
 
 
 class _Function:
-    """A function of the text: its node, its types, and the empty function that is made of it."""
+    """A function of the kernel: its node, its types, and its empty LLVM function."""
 
     def __init__(self, module: ir.Module, node: ast.FunctionDef, file: ModuleType) -> None:
         self.node, self.file = node, file
@@ -187,12 +186,12 @@ _columns = cache(record_dtype)
 
 
 def _fields(kind: Kind) -> Mapping[str, Any]:
-    """The columns of a row; no other kind has any."""
+    """Return the columns of a row.  Other kinds have none."""
     return _columns(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
 
 
 class _Body:
-    """The body of a function, written node by node.  Variables are places on the stack; LLVM makes registers of them."""
+    """The body of a function, lowered node by node.  Variables are places on the stack, which LLVM promotes to registers."""
 
     def __init__(self, function: _Function, known: Mapping[str, _Function]) -> None:
         self._function, self._known, self._module = function, known, function.made.module
@@ -275,7 +274,7 @@ class _Body:
         self._code.position_at_end(after)
 
     def _for(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
-        """The number of rounds is known at the beginning, whatever the body does with the variable."""
+        """Lower a loop.  The number of rounds is fixed at the beginning, whatever the body does with the variable."""
         *begin, end = (self._as(int, bound) for bound in bounds)
         count = self._stack.alloca(_WORD)
         self._code.store(begin[0] if begin else _WORD(0), count)
@@ -303,7 +302,7 @@ class _Body:
         return self._function.made.append_basic_block()
 
     def _go(self, block: Any) -> bool:
-        """Whether the end of a suite is reached: it may return before."""
+        """Branch to a block unless the suite has returned.  Return whether its end is reached."""
         if is_reached := not self._code.block.is_terminated:
             self._code.branch(block)
         return is_reached
@@ -342,7 +341,7 @@ class _Body:
         raise self._refused(node)
 
     def _as(self, kind: Kind, node: ast.expr) -> Any:
-        """The value as this kind: a truth is 0 or 1 where an integer is meant."""
+        """Return the value as this kind.  A truth value is 0 or 1 where an integer is expected."""
         return self._converted(*self._value(node), kind, node)
 
     def _converted(self, value: Any, found: Kind, kind: Kind, node: ast.AST) -> Any:
@@ -408,7 +407,7 @@ class _Body:
         raise self._refused(node)
 
     def _fetch(self, node: ast.Call) -> Value:
-        """The processor is asked for the lines of a channel that most steps touch."""
+        """Prefetch the cache lines of a channel that most steps use."""
         state, number = self._as(PlaneState, node.args[0]), self._as(int, node.args[1])
         half = ir.IntType(32)
         prefetch = self._module.declare_intrinsic(
@@ -423,7 +422,7 @@ class _Body:
     # memory
 
     def _table(self, state: Any, name: str) -> Value:
-        """The address of what the state has under this name.  It stays where it is during an operation."""
+        """Return the address of a field of the state.  It does not change during an operation."""
         at, kind = _TABLE[name]
         address = self._code.load(
             self._code.gep(state, [_WORD(at)], inbounds=True, source_etype=_POINTER), typ=_POINTER
@@ -437,7 +436,7 @@ class _Body:
         )
 
     def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
-        """A table or a row by its address; else the integer that stands there."""
+        """Return a table or a row by its address, otherwise the integer at the place."""
         base, kind = self._value(node.value)
         match node:
             case ast.Attribute(_, name) if kind is PlaneState and name in _TABLE:
@@ -476,7 +475,7 @@ class _Body:
         self._tagged(self._code.store(value, pointer), name)
 
     def _tagged(self, instruction: Any, name: str) -> Any:
-        """No access under this name overlaps with one under another."""
+        """Mark an access: it overlaps with no access of another name."""
         if name:
             root = self._module.add_metadata(["plane"])
             kind = self._module.add_metadata([name, root, _WORD(0)])

@@ -1,7 +1,7 @@
 """The kernel's machine code: compiled once with LLVM from the kernel's source, cached on disk, loaded.
 
-It is one function over integers and memory that needs nothing of Python, so any process with the same text and
-processor can run it.
+It is one function over integers and memory that does not use Python, so any process with the same source and processor
+can execute it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _compiled_here: list[str] = []
 
 @cache
 def load_compiled_entry_point() -> Callable[..., int] | None:
-    """The kernel's door, for the address of a table of addresses; None (and one warning) without a compiler."""
+    """Return the entry point, which takes the address of a table of addresses.  Without a compiler, return None and warn once."""
     dispatch_operation, why = _load_or_compile()
     if why:
         warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
@@ -52,28 +52,28 @@ def load_compiled_entry_point() -> Callable[..., int] | None:
 
 
 def export_code() -> tuple[str, bytes] | None:
-    """The name and the bytes of the machine code, for `receive` in another process.  None: this process cannot have any."""
+    """Return name and bytes of the machine code for `import_code` in another process, or None if there is none."""
     dispatch_operation, _ = _load_or_compile()
     return next(iter(_codes.items()), None) if dispatch_operation else None
 
 
 def import_code(name: str, code: bytes) -> None:
-    """Take machine code of another process.  It is used if this text, processor and compiler give it the same name."""
+    """Accept machine code of another process.  It is used if this source, processor and compiler give it the same name."""
     _codes.setdefault(name, code)
 
 
 def compiled_here() -> bool:
-    """Whether this process compiled the kernel itself."""
+    """Return whether this process compiled the kernel itself."""
     return bool(_compiled_here)
 
 
 def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """What the door takes for a state of arrays: where each of them begins.  The arrays must stay alive during the call."""
+    """Return where each array of the state begins, for the entry point.  The arrays must stay alive during the call."""
     return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
 
 
 def texts() -> list[ModuleType]:
-    """Kernel source modules, sorted by path."""
+    """Return the kernel's source modules, sorted by path."""
     return [
         importlib.import_module(info.name)
         for info in pkgutil.walk_packages(text.__path__, f"{text.__name__}.")
@@ -83,7 +83,7 @@ def texts() -> list[ModuleType]:
 
 @cache
 def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
-    """The door, or why there is none."""
+    """Return the entry point, or the reason why there is none."""
     try:
         from llvmlite import binding
 
@@ -102,11 +102,9 @@ def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
 
 
 def places() -> Iterator[Path]:
-    """Where machine code is looked for, and kept where it can be written.
+    """Yield the folders in which machine code is looked for, and stored if they are writable.
 
-    The place that CACHE_DIR names is the only one.  Without it: beside the text, the user's cache, the system's
-    temporary folder.
-    """
+    If CACHE_DIR is set, it is the only one.  Otherwise: next to the source, the user's cache, the system's temporary folder."""
     if chosen := os.environ.get(CACHE_DIR):
         yield Path(chosen)
         return
@@ -118,7 +116,7 @@ def places() -> Iterator[Path]:
 
 
 def _temporary() -> Path | None:
-    """The user's own folder among those of all users.  None: there is no temporary folder."""
+    """Return the user's own folder in the shared temporary directory, or None if there is none."""
     try:
         return Path(tempfile.gettempdir()) / f"ckptsim-{os.getuid()}"
     except OSError:
@@ -126,14 +124,14 @@ def _temporary() -> Path | None:
 
 
 def _key(binding: Any) -> str:
-    """The text, the compiler, the processor: code is of use only where all of them are the same."""
+    """Return a digest of source, compiler and processor: code can be used only if all of them are the same."""
     compiler = f"{version('llvmlite')} {binding.get_process_triple()}"
     processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
     return hashlib.blake2b(f"{_fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
 
 
 def _fingerprint() -> str:
-    """A digest of everything that is compiled, and of how."""
+    """Return a digest of everything that is compiled, and of the compiler."""
     digest = hashlib.blake2b(digest_size=6)
     compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
     for path in (*(str(module.__file__) for module in (*texts(), interface, spec, rows)), *compiler):
@@ -142,7 +140,7 @@ def _fingerprint() -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Machine code, if it is there and whole, and no other user could have put it there."""
+    """Return machine code if it exists, is complete, and no other user could have written it."""
     try:
         if not _is_private(path.parent):
             return None
@@ -154,7 +152,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _keep(code: bytes, name: str) -> None:
-    """Where it can be; where nothing can be written every process compiles."""
+    """Store the code in the first writable folder.  If there is none, every process compiles."""
     for place in places():
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True, mode=0o700 if place == _temporary() else 0o777)
@@ -165,7 +163,7 @@ def _keep(code: bytes, name: str) -> None:
 
 
 def _is_private(place: Path) -> bool:
-    """Whether no other user can write there, only relevant in the shared temporary directory."""
+    """Return whether no other user can write to the folder, which only matters in the shared temporary directory."""
     if place != _temporary():
         return True
     found = place.lstat()
@@ -177,7 +175,7 @@ def _checksum(code: bytes) -> bytes:
 
 
 def _machine(binding: Any) -> Any:
-    """This processor, for code that is loaded into this process."""
+    """Return this processor as a target for code that is loaded into this process."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_triple(binding.get_process_triple())

@@ -1,12 +1,12 @@
 """The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields integers.
 
-Each class is read twice.  The interpreter works on lists of these objects; the compiler works on arrays of records with
-the same fields in the same order (`record_dtype`).  The order is the layout in memory: what a step touches together
-stands together, 64 bytes to a cache line.  What the fields mean is said here and nowhere else; rule numbers are those
-of
-``sim/plane/RULES.md``.  A missing index is -1.  Building the rows of a specification is left to `build`.
+The interpreter works on lists of these objects, the compiled kernel on arrays of records with the same fields in the
+same order (`record_dtype`).  The order is the layout in memory: fields that a step uses together share cache lines of
+64 bytes.  The meaning of the fields is documented only here; rule numbers are those of ``sim/plane/RULES.md``.  A
+missing index is -1.  `assembly` creates the rows of a specification.
 
-A field has 64 bits.  Of channels and elements there are millions: their places, amounts and switches have 32 and 8.
+Fields have 64 bits.  There are millions of channels and elements, so their indices and amounts have 32 bits, and their
+switches 8.
 """
 
 # How the rows refer to each other.  A reference is a field that holds the number of a row; -1 is "no row".

@@ -106,7 +106,7 @@ LOOK = 28
 
 
 def draw(stride: int, offset: int, k: int) -> int:
-    """The k-th uniform 32-bit integer of a stream."""
+    """Return the k-th uniform 32-bit integer of a stream."""
     x = ((k & MASK32) * stride + offset) & MASK32
     x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
     x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
@@ -114,14 +114,14 @@ def draw(stride: int, offset: int, k: int) -> int:
 
 
 def law(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> int:
-    """The k-th value of a quantile table of n entries; one entry is a constant."""
+    """Return the k-th value of a quantile table of n entries.  A table with one entry is a constant."""
     if n == 1:
         return w.words[table]
     return w.words[table + ((draw(stride, offset, k) * n) >> 32)]
 
 
 def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
-    """Bytes of the k-th record of a channel, whose stream is read only where sizes are drawn."""
+    """Return the bytes of the k-th record of a channel.  Its stream is read only if sizes are drawn."""
     if n == 1:
         return w.words[table]
     ch = w.channels[c]
@@ -129,7 +129,7 @@ def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
 
 
 def fold(digest: int, x: int) -> int:
-    """One number into a digest (G1)."""
+    """Return the digest with one more number (G1)."""
     return (((digest ^ (x & MASK31)) * 48271) + ((x >> 31) & MASK31)) & MASK31
 
 
@@ -180,7 +180,7 @@ def scaled(a: int, b: int, c: int) -> int:
 
 
 def set_leaf(w: PlaneState, rank: int, key: int) -> None:
-    """Play the matches from one leaf to the root."""
+    """Set one leaf, and play its matches up to the root."""
     tree = w.tree
     i = w.g.leaf0 + rank
     tree[i] = key
@@ -193,7 +193,7 @@ def set_leaf(w: PlaneState, rank: int, key: int) -> None:
 
 
 def schedule(w: PlaneState, rank: int, time: int) -> None:
-    """The rank's only event happens at `time`."""
+    """Set the only event of a rank to `time`."""
     g = w.g
     if time > g.horizon:
         time = g.horizon
@@ -203,7 +203,7 @@ def schedule(w: PlaneState, rank: int, time: int) -> None:
 
 
 def cancel(w: PlaneState, rank: int) -> None:
-    """The rank has no event."""
+    """Remove the event of a rank."""
     set_leaf(w, rank, NEVER)
 
 
@@ -211,14 +211,14 @@ def cancel(w: PlaneState, rank: int) -> None:
 
 
 def append_work(w: PlaneState, item: int) -> None:
-    """At the end of the work list: TURN t is t, SEND c is tasks + c."""
+    """Append an item to the work list: TURN t is t, SEND c is tasks + c."""
     g = w.g
     w.ring[(g.work_head + g.work_n) & g.work_mask] = item
     g.work_n += 1
 
 
 def append_turn(w: PlaneState, t: int) -> None:
-    """TURN t, unless it is there already."""
+    """Append TURN t, unless it is on the work list already."""
     task = w.tasks[t]
     if task.listed == 0:
         task.listed = 1
@@ -226,7 +226,7 @@ def append_turn(w: PlaneState, t: int) -> None:
 
 
 def wake(w: PlaneState, t: int) -> None:
-    """TURN t, unless the task is in service or held."""
+    """Append TURN t, unless the task is in service or held."""
     task = w.tasks[t]
     if task.serving == 0 and task.held == 0:
         append_turn(w, t)
@@ -238,7 +238,7 @@ def wake_if(w: PlaneState, t: int, state: int) -> None:
 
 
 def wake_between_records(w: PlaneState, t: int) -> None:
-    """Priority markers and interruptions do not wait for output."""
+    """Wake a task that is not within a record.  Priority markers and interruptions do not wait for output."""
     state = w.tasks[t].state
     if state == IDLE or state == SOFT:
         wake(w, t)
@@ -247,7 +247,7 @@ def wake_between_records(w: PlaneState, t: int) -> None:
 def report(
     w: PlaneState, kind: int, task: int, gate: int, series: int, number: int, channel: int, first: int, last: int
 ) -> None:
-    """A notice, in the order of the interface's fields; a halted task has nothing to say (P1)."""
+    """Add a notice, with the fields of the interface in their order.  A halted task reports nothing (P1)."""
     if w.tasks[task].state == HALTED:
         return
     i = w.g.noted * NOTE_WORDS
@@ -265,24 +265,24 @@ def report(
 
 
 def report_task(w: PlaneState, kind: int, t: int, number: int) -> None:
-    """A notice about a task as a whole.  `number`: of a marker, or -1."""
+    """Add a notice about a task as a whole.  `number`: of a marker, or -1."""
     report(w, kind, t, -1, -1, number, -1, 0, 0)
 
 
 def report_safe(w: PlaneState, t: int) -> None:
-    """An interrupted task is between records (E4)."""
+    """Report that an interrupted task is between records (E4)."""
     w.tasks[t].interrupted = 0
     w.tasks[t].behind = 0
     report_task(w, NOTE_SAFE, t, -1)
 
 
 def become(w: PlaneState, t: int, state: int) -> None:
-    """Enter a state now."""
+    """Set the state of a task from now on."""
     enter(w, t, state, w.g.now)
 
 
 def enter(w: PlaneState, t: int, state: int, now: int) -> None:
-    """Enter a state; the time since the last change belongs to the old one."""
+    """Set the state of a task from `now` on.  The time since the last change belongs to the previous state."""
     task = w.tasks[t]
     old = task.state
     if old != state:
@@ -302,7 +302,7 @@ def enter(w: PlaneState, t: int, state: int, now: int) -> None:
 
 
 def fold_channel(w: PlaneState, c: int, end: int, length: int) -> None:
-    """Sending, arrival or taking of a data element (G1)."""
+    """Add the sending, arrival or taking of a data element to the digest of its channel (G1)."""
     ch = w.channels[c]
     ch.digest = fold(fold(fold(ch.digest, w.g.now), end), length)
 
@@ -314,12 +314,12 @@ def fold_channel(w: PlaneState, c: int, end: int, length: int) -> None:
 
 
 def fetch(w: PlaneState, c: int) -> None:
-    """Channel c is needed soon: compiled, its hot lines are on their way from memory; the interpreter has no use for that."""
+    """Prefetch the hot cache lines of channel c.  The interpreter does nothing."""
     return
 
 
 def new_element(w: PlaneState, c: int, kind: int) -> int:
-    """An element of channel c out of the pool."""
+    """Take an element for channel c from the pool."""
     g = w.g
     e = g.free
     if e >= 0:
@@ -354,7 +354,7 @@ def free_marker(w: PlaneState, e: int) -> None:
 
 
 def append_element(w: PlaneState, c: int, e: int) -> None:
-    """At the end of the sender's queue."""
+    """Append an element to the sender's queue."""
     ch = w.channels[c]
     if ch.head < 0:
         ch.head = e
@@ -365,7 +365,7 @@ def append_element(w: PlaneState, c: int, e: int) -> None:
 
 
 def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
-    """Out of the sender's queue; `before` is the element ahead of e, -1 if e is the head."""
+    """Remove element e from the sender's queue.  `before`: the element in front of it, or -1 if e is the head."""
     ch = w.channels[c]
     after = w.elements[e].next
     if before < 0:
@@ -379,7 +379,7 @@ def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
 
 
 def take_head(w: PlaneState, c: int) -> int:
-    """The head leaves the sender's queue; an emptied queue has nothing to flush (S2)."""
+    """Remove the head of the sender's queue.  An empty queue has nothing to flush (S2)."""
     ch = w.channels[c]
     e = ch.head
     remove_after(w, c, -1, e)
@@ -389,7 +389,7 @@ def take_head(w: PlaneState, c: int) -> int:
 
 
 def insert_priority(w: PlaneState, c: int, e: int) -> None:
-    """Before all ordinary elements, behind priority markers already there (M1)."""
+    """Insert a priority marker in front of all ordinary elements, behind earlier priority markers (M1)."""
     ch = w.channels[c]
     before = -1
     i = ch.head
@@ -411,7 +411,7 @@ def is_priority(w: PlaneState, e: int) -> bool:
 
 
 def append_urgent(w: PlaneState, t: int, e: int) -> None:
-    """At the end of the task's priority list."""
+    """Append an element to the task's priority list."""
     task = w.tasks[t]
     w.elements[e].next = -1
     if task.urgent_head < 0:

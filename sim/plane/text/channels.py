@@ -56,7 +56,7 @@ from sim.plane.text.basics import (
 
 
 def copies_of(w: PlaneState, p: int, served: int) -> int:
-    """floor((k+1) f) - floor(k f), k + 1 records served."""
+    """Return floor((k+1) f) - floor(k f), after k + 1 records served."""
     part = w.partitions[p]
     if part.fan_den == 1:
         return part.fan_num
@@ -64,14 +64,14 @@ def copies_of(w: PlaneState, p: int, served: int) -> int:
 
 
 def address(w: PlaneState, p: int) -> int:
-    """The channel of the next copy, which is made now."""
+    """Return the channel of the next copy, and count the copy."""
     c = route(w, p)
     count_copy(w, p)
     return c
 
 
 def count_copy(w: PlaneState, p: int) -> None:
-    """One copy more is made."""
+    """Count one more copy."""
     part = w.partitions[p]
     part.copies += 1
     if part.ship == REBALANCE or part.ship == RESCALE:
@@ -81,12 +81,12 @@ def count_copy(w: PlaneState, p: int) -> None:
 
 
 def route(w: PlaneState, p: int) -> int:
-    """The channel of the next copy, the first one of a broadcast (O5)."""
+    """Return the channel of the next copy, or the first channel of a broadcast (O5)."""
     return route_later(w, p, 0)
 
 
 def route_later(w: PlaneState, p: int, k: int) -> int:
-    """The same, when k copies more are made."""
+    """Return the channel of the copy that follows after k more."""
     part = w.partitions[p]
     if part.ship == HASH:
         u = draw(part.stride, part.offset, part.copies + k)
@@ -99,14 +99,14 @@ def route_later(w: PlaneState, p: int, k: int) -> int:
 
 
 def fetch_targets(w: PlaneState, t: int, k: int) -> None:
-    """The channels that a record will be written to, k copies from now, of a job whose channels exceed the cache."""
+    """Prefetch the channels of a record, k copies from now, if the channels of the job exceed the cache."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         fetch(w, route_later(w, p, k))
 
 
 def next_due(w: PlaneState, t: int) -> None:
-    """When record `served` is due (W1), step by step without a division."""
+    """Compute when record `served` is due (W1), step by step without a division."""
     task = w.tasks[t]
     if task.segment == task.last_segment:
         return
@@ -127,7 +127,7 @@ def next_due(w: PlaneState, t: int) -> None:
 
 
 def consume(w: PlaneState, c: int) -> None:
-    """The next record of a channel, which is taken as a whole, is the reader's."""
+    """Assign the next complete record of a channel to its reader."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.consumed = ch.record_end
@@ -137,7 +137,7 @@ def consume(w: PlaneState, c: int) -> None:
 
 
 def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
-    """How long record `served` takes (T11)."""
+    """Return the service time of record `served` [ns] (T11)."""
     task = w.tasks[t]
     ns = law(w, table, n, task.stride, task.offset, task.served)
     if task.slow_num != task.slow_den:
@@ -156,7 +156,7 @@ def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
 
 
 def goes_far(w: PlaneState, t: int) -> bool:
-    """Whether it pays to run ahead: where channels come from memory, a few records wait for it less when each is served by itself."""
+    """Return whether serving ahead pays off.  If channels come from memory, a few records wait less when each is served by itself."""
     task = w.tasks[t]
     if w.g.fetches == 0 or task.source > 0:
         return True
@@ -167,7 +167,7 @@ def goes_far(w: PlaneState, t: int) -> bool:
 
 
 def run_ahead(w: PlaneState, t: int, end: int) -> int:
-    """A service that ends at `end` has begun; returns when the task's next event is."""
+    """Serve records ahead after a service that ends at `end`.  Return the time of the task's next event."""
     task = w.tasks[t]
     task.ahead_end = end
     if task.source > 0:
@@ -182,7 +182,7 @@ def run_ahead(w: PlaneState, t: int, end: int) -> int:
 
 
 def catch_up(w: PlaneState, t: int) -> None:
-    """A task that is ahead goes back to the beginning of that, and on to this moment."""
+    """Take back the records that a task has served ahead, and serve those up to now again."""
     task = w.tasks[t]
     if task.ahead == 0:
         return
@@ -208,7 +208,7 @@ def catch_up_all(w: PlaneState) -> None:
 
 
 def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
-    """Serve on from a service that ends at `end`, up to the first event that shows or whose key is not below `bound`; returns its time."""
+    """Serve records from a service that ends at `end` to the first visible event, or the first key not below `bound`.  Return its time."""
     task = w.tasks[t]
     while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
         task.ahead += 1
@@ -234,12 +234,12 @@ def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
 
 
 def is_below(w: PlaneState, t: int, time: int, bound: int) -> bool:
-    """Whether the task's event at `time` comes before the key `bound`."""
+    """Return whether the task's event at `time` comes before the key `bound`."""
     return time < w.g.horizon and ((time << w.g.shift) | t) < bound
 
 
 def has_next(w: PlaneState, t: int) -> bool:
-    """Whether another record follows unseen: of a buffer that it does not end, of a source that is not exhausted."""
+    """Return whether another record follows unseen: in the same buffer, or of a source that is not exhausted."""
     task = w.tasks[t]
     if task.source > 0:
         return task.served + 1 != task.total
@@ -250,7 +250,7 @@ def has_next(w: PlaneState, t: int) -> bool:
 
 
 def write_unseen(w: PlaneState, t: int) -> bool:
-    """Write the record in service if that fills no buffer and opens none; it makes one copy at most."""
+    """Write the record in service if that neither fills nor opens a buffer.  It makes one copy at most."""
     task = w.tasks[t]
     p = task.first_partition
     if p == task.last_partition or copies_of(w, p, task.served + 1) == 0:
@@ -267,7 +267,7 @@ def write_unseen(w: PlaneState, t: int) -> bool:
 
 
 def take_back(w: PlaneState, t: int) -> None:
-    """The record served last is in service again."""
+    """Put the last record served back into service."""
     task = w.tasks[t]
     if task.source == 0:
         gone = w.channels[task.current]
@@ -296,7 +296,7 @@ def take_back(w: PlaneState, t: int) -> None:
 
 
 def sendable(w: PlaneState, c: int) -> bool:
-    """S1, for the head of the sender's queue."""
+    """Return whether the head of the sender's queue may be sent (S1)."""
     ch = w.channels[c]
     if ch.queued == 0 or ch.blocked == 1:
         return False
@@ -314,7 +314,7 @@ def sendable(w: PlaneState, c: int) -> bool:
 
 
 def pollable(w: PlaneState, c: int) -> bool:
-    """R4: something waits for the reader; of a gate that is shut only recovered input can."""
+    """Return whether the reader has something to poll (R4).  A shut gate has only recovered input."""
     ch = w.channels[c]
     if ch.taken < ch.recovered:
         return True
@@ -324,7 +324,7 @@ def pollable(w: PlaneState, c: int) -> bool:
 
 
 def offer(w: PlaneState, c: int) -> None:
-    """SEND c, if there is something to send and SEND is not on the work list yet."""
+    """Append SEND c if there is something to send and SEND c is not on the work list."""
     ch = w.channels[c]
     if ch.listed == 0 and sendable(w, c) and (ch.ready == 0 or ch.local == 0 or is_priority(w, ch.head)):
         ch.listed = 1
@@ -332,7 +332,7 @@ def offer(w: PlaneState, c: int) -> None:
 
 
 def append_ready(w: PlaneState, c: int) -> None:
-    """At the end of the gate's ready list, and the gate at the end of its task's list unless it stands there."""
+    """Append a channel to the gate's ready list, and the gate to its task's list unless it is in it."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.ready = 1
@@ -361,7 +361,7 @@ def append_gate(w: PlaneState, i: int) -> None:
 
 
 def remove_ready(w: PlaneState, c: int) -> None:
-    """Out of the gate's ready list, wherever it stands."""
+    """Remove a channel from the gate's ready list."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.ready = 0
@@ -376,7 +376,7 @@ def remove_ready(w: PlaneState, c: int) -> None:
 
 
 def remove_gate(w: PlaneState, i: int) -> None:
-    """Out of the task's gate list, wherever it stands."""
+    """Remove a gate from the task's gate list."""
     gate = w.gates[i]
     task = w.tasks[gate.task]
     gate.listed = 0
@@ -391,7 +391,7 @@ def remove_gate(w: PlaneState, i: int) -> None:
 
 
 def withdraw(w: PlaneState, c: int) -> None:
-    """The channel has nothing left to poll."""
+    """Remove a channel that has nothing left to poll."""
     remove_ready(w, c)
     i = w.channels[c].gate
     if w.gates[i].ready_head < 0:
@@ -399,7 +399,7 @@ def withdraw(w: PlaneState, c: int) -> None:
 
 
 def make_ready(w: PlaneState, c: int) -> None:
-    """The channel has something to poll (R4)."""
+    """Mark a channel as having something to poll (R4)."""
     ch = w.channels[c]
     if ch.ready == 0:
         append_ready(w, c)
@@ -410,7 +410,7 @@ def make_ready(w: PlaneState, c: int) -> None:
 
 
 def put_on_line(w: PlaneState, i: int, e: int, time: int) -> None:
-    """Element e arrives at `time`; line i ranks behind the tasks."""
+    """Let element e arrive at `time`.  Lines rank behind tasks."""
     line = w.lines[i]
     w.elements[e].time = time
     w.elements[e].next = -1
@@ -423,7 +423,7 @@ def put_on_line(w: PlaneState, i: int, e: int, time: int) -> None:
 
 
 def take_off_line(w: PlaneState, i: int) -> int:
-    """The element that arrives now; the next one sets the line's event."""
+    """Remove the element that arrives now.  The next one sets the event of the line."""
     line = w.lines[i]
     e = line.head
     line.head = w.elements[e].next
@@ -437,7 +437,7 @@ def take_off_line(w: PlaneState, i: int) -> int:
 
 
 def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
-    """A message from the reader of channel c to its writer's side."""
+    """Send a message from the reader of channel c to its writer."""
     if w.g.latency == 0 or w.channels[c].local == 1:
         act(w, c, kind, number)
     else:
@@ -447,7 +447,7 @@ def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
 
 
 def act(w: PlaneState, c: int, kind: int, number: int) -> None:
-    """What a message does when it is there."""
+    """Apply a message that has arrived."""
     ch = w.channels[c]
     if kind == CREDIT:
         ch.credit += number
@@ -470,7 +470,7 @@ def reverse_line_event(w: PlaneState) -> None:
 
 
 def resume_sender(w: PlaneState, c: int) -> None:
-    """M5, for one channel."""
+    """Resume the sender of one channel (M5)."""
     ch = w.channels[c]
     if ch.held_back == 1:
         ch.held_back = 0
@@ -481,7 +481,7 @@ def resume_sender(w: PlaneState, c: int) -> None:
 
 
 def emit(w: PlaneState, t: int) -> bool:
-    """Write the outputs of the last record served and not late, or go on where that was refused; False: refused (again) (O4, O5)."""
+    """Write the outputs of the last record that is not late, or continue where a segment was refused.  Return False if one is refused (O4, O5)."""
     task = w.tasks[t]
     done = task.served - task.late
     cursor = task.first_partition - 1
@@ -528,7 +528,7 @@ def emit(w: PlaneState, t: int) -> bool:
 
 
 def write(w: PlaneState, c: int, rest: int) -> int:
-    """Append `rest` bytes of a record; returns the bytes for which no segment was granted."""
+    """Append `rest` bytes of a record.  Return the bytes for which no segment was granted."""
     ch = w.channels[c]
     if ch.written + rest < ch.full_at:  # the common case: it fits and leaves room
         ch.written += rest
@@ -549,7 +549,7 @@ def write(w: PlaneState, c: int, rest: int) -> int:
 
 
 def write_shared(w: PlaneState, p: int, rest: int) -> int:
-    """The same for all channels of a broadcast, step by step (O4)."""
+    """Append the bytes to all channels of a broadcast, step by step (O4)."""
     part = w.partitions[p]
     lead = w.channels[part.first_channel]
     while rest > 0:
@@ -570,7 +570,7 @@ def write_shared(w: PlaneState, p: int, rest: int) -> int:
 
 
 def open_shared(w: PlaneState, p: int) -> bool:
-    """One segment for a buffer of each channel, as small as the smallest (O1, O3)."""
+    """Open one segment for a buffer of each channel, as small as the smallest (O1, O3)."""
     part = w.partitions[p]
     if part.used >= part.limit:
         return False
@@ -591,7 +591,7 @@ def open_shared(w: PlaneState, p: int) -> bool:
 
 
 def enlarge_shared(w: PlaneState, p: int, rest: int) -> int:
-    """As for one channel."""
+    """Enlarge the shared buffer as `enlarge` does."""
     part = w.partitions[p]
     gained = enlarge(w, part.first_channel, rest)
     if gained > 0:
@@ -601,7 +601,7 @@ def enlarge_shared(w: PlaneState, p: int, rest: int) -> int:
 
 
 def share(w: PlaneState, p: int, used: int) -> None:
-    """So many shared segments are in use; together they count as one channel's (O2)."""
+    """Set the number of shared segments in use, which count as those of one channel (O2)."""
     part = w.partitions[p]
     part.used = used
     part.full = 0
@@ -610,7 +610,7 @@ def share(w: PlaneState, p: int, used: int) -> None:
 
 
 def count_shared(w: PlaneState, p: int) -> None:
-    """A shared segment is in use until the last channel has given it back (O1)."""
+    """Count shared segments.  Each is in use until the last channel has returned it (O1)."""
     part = w.partitions[p]
     most = 0
     for c in range(part.first_channel, part.first_channel + part.channels):
@@ -620,7 +620,7 @@ def count_shared(w: PlaneState, p: int) -> None:
 
 
 def open_buffer(w: PlaneState, c: int) -> bool:
-    """A segment out of the pool (O3), at the end of the queue."""
+    """Take a segment from the pool (O3), at the end of the queue."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
     if part.used >= part.limit:
@@ -637,7 +637,7 @@ def open_buffer(w: PlaneState, c: int) -> bool:
 
 
 def enlarge(w: PlaneState, c: int, rest: int) -> int:
-    """Without output to spare, a small buffer grows to what the record needs; returns the bytes gained."""
+    """Enlarge a small buffer to what the record needs if no output is available.  Return the bytes gained."""
     ch = w.channels[c]
     at_most = ch.opened_at + w.g.segment_bytes
     if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):
@@ -657,7 +657,7 @@ def close_full(w: PlaneState, c: int) -> None:
 
 
 def close(w: PlaneState, c: int) -> None:
-    """Close the open buffer wherever it stands (M1); if nothing of it is left to send it is gone."""
+    """Close the open buffer at any place (M1), and remove it if nothing of it is left to send."""
     ch = w.channels[c]
     if ch.full_at == 0:
         return
@@ -681,13 +681,13 @@ def close(w: PlaneState, c: int) -> None:
 
 
 def has_room(w: PlaneState, p: int) -> bool:
-    """O2, for one partition."""
+    """Return whether one partition is available (O2)."""
     part = w.partitions[p]
     return part.used < part.pool and part.full == 0
 
 
 def available(w: PlaneState, t: int) -> bool:
-    """O2."""
+    """Return whether all partitions of a task are available (O2)."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         if not has_room(w, p):
@@ -696,7 +696,7 @@ def available(w: PlaneState, t: int) -> bool:
 
 
 def give_back(w: PlaneState, c: int) -> None:
-    """One segment returns to its pool and wakes the writer that waits for it (O7)."""
+    """Return one segment to its pool, and wake the writer that waits for it (O7)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
     if part.ship == BROADCAST:
@@ -714,7 +714,7 @@ def give_back(w: PlaneState, c: int) -> None:
 
 
 def retire(w: PlaneState, c: int, end: int) -> None:
-    """The buffer ending at `end` is sent (local: recycled); pinned, its segment is owed (C4)."""
+    """Retire the buffer ending at `end`, which is sent (local: recycled).  A pinned segment is owed (C4)."""
     ch = w.channels[c]
     if end <= ch.out_to and ch.out_from < end:  # most often no byte is pinned, and `out_from` is not read
         ch.owed_segments += 1
@@ -730,7 +730,7 @@ def flush_channel(w: PlaneState, c: int) -> None:
 
 
 def flush(w: PlaneState, t: int) -> None:
-    """Everything written may leave (O6)."""
+    """Let everything written leave (O6)."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
@@ -739,7 +739,7 @@ def flush(w: PlaneState, t: int) -> None:
 
 
 def touch(w: PlaneState, p: int, c: int) -> None:
-    """Remember where an emission writes, so that its flush need not visit every channel."""
+    """Record where an emission writes, so that its flush need not visit every channel."""
     part = w.partitions[p]
     if part.touched_to == 0 or c < part.touched_from:
         part.touched_from = c
@@ -748,7 +748,7 @@ def touch(w: PlaneState, p: int, c: int) -> None:
 
 
 def flush_touched(w: PlaneState, t: int) -> None:
-    """The flush at the end of an emission: everywhere else nothing is unsent that was not flushed before."""
+    """Flush at the end of an emission.  Elsewhere nothing is unsent that was not flushed before."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
@@ -759,7 +759,7 @@ def flush_touched(w: PlaneState, t: int) -> None:
 
 
 def go_on_writing(w: PlaneState, t: int) -> bool:
-    """The emission, and the flush at its end without a timer (T2, O6)."""
+    """Continue the emission, and flush at its end if there is no timer (T2, O6)."""
     if not emit(w, t):
         return False
     if w.g.timeout == 0:
@@ -771,7 +771,7 @@ def go_on_writing(w: PlaneState, t: int) -> bool:
 
 
 def arrive(w: PlaneState, e: int) -> None:
-    """An element reaches the reader of a remote channel."""
+    """Deliver an element to the reader of a remote channel."""
     element = w.elements[e]
     c = element.channel
     if element.kind == DATA:
@@ -793,7 +793,7 @@ def arrive(w: PlaneState, e: int) -> None:
 
 
 def deliver_marker(w: PlaneState, c: int, e: int) -> None:
-    """R5, on any channel; an ordinary marker only comes here on a remote one."""
+    """Deliver a marker (R5).  An ordinary marker of a local channel does not come here."""
     element = w.elements[e]
     note_mark(w, c, element.kind, element.number)
     ch = w.channels[c]
@@ -812,7 +812,7 @@ def deliver_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def note_mark(w: PlaneState, c: int, series: int, number: int) -> None:
-    """The marker is noted (R5); a capture that awaited it is complete on this channel (C2)."""
+    """Record the marker (R5).  A capture that waited for it is complete on this channel (C2)."""
     ch = w.channels[c]
     if series == MARKER_SERIES and number >= ch.mark:
         ch.mark = number
@@ -829,7 +829,7 @@ def finish_capture(w: PlaneState, c: int) -> None:
 
 
 def append_received(w: PlaneState, c: int, e: int) -> None:
-    """At the end of the receive queue (R4)."""
+    """Append an element to the receive queue (R4)."""
     ch = w.channels[c]
     w.elements[e].next = -1
     if ch.first < 0:
@@ -842,7 +842,7 @@ def append_received(w: PlaneState, c: int, e: int) -> None:
 
 
 def require(w: PlaneState, c: int, backlog: int) -> None:
-    """As many buffers as the sender's backlog asks for, or a place in the list of listeners (R2)."""
+    """Take as many buffers as the sender's backlog asks for, or wait in the list of listeners (R2)."""
     g = w.g
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -860,7 +860,7 @@ def require(w: PlaneState, c: int, backlog: int) -> None:
 
 
 def listen(w: PlaneState, c: int) -> None:
-    """At the end of the gate's listeners."""
+    """Append a channel to the gate's listeners."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.waiting = 1
@@ -873,7 +873,7 @@ def listen(w: PlaneState, c: int) -> None:
 
 
 def recycle_current(w: PlaneState, c: int) -> None:
-    """The reader is through with the channel's current buffer (T7, T8)."""
+    """Recycle the channel's current buffer, which is read (T7, T8)."""
     ch = w.channels[c]
     how = ch.current
     ch.current = 0
@@ -894,7 +894,7 @@ def recycle_current(w: PlaneState, c: int) -> None:
 
 
 def recycle_exclusive(w: PlaneState, c: int) -> None:
-    """R3."""
+    """Recycle an exclusive buffer (R3)."""
     ch = w.channels[c]
     ch.ex_free += 1
     if ch.ex_free + ch.fl_free > ch.required and ch.fl_free > 0:
@@ -905,7 +905,7 @@ def recycle_exclusive(w: PlaneState, c: int) -> None:
 
 
 def recycle_floating(w: PlaneState, i: int) -> None:
-    """A floating buffer goes back to the gate: to the first listener that still needs it, or it is idle (R3)."""
+    """Return a floating buffer to the first listener that still needs it, or to the gate (R3)."""
     gate = w.gates[i]
     while gate.listener_head >= 0:
         c = gate.listener_head
@@ -927,7 +927,7 @@ def recycle_floating(w: PlaneState, i: int) -> None:
 
 
 def send(w: PlaneState, c: int) -> None:
-    """SEND c."""
+    """Send the head of the queue of channel c."""
     ch = w.channels[c]
     ch.listed = 0
     if not sendable(w, c):
@@ -948,7 +948,7 @@ def send(w: PlaneState, c: int) -> None:
 
 
 def send_data(w: PlaneState, c: int, head: int) -> int:
-    """The head, or a slice of it while it is open, leaves the queue; returns what travels."""
+    """Remove the head from the queue, or a slice of it if it is open.  Return what travels."""
     ch = w.channels[c]
     w.partitions[ch.partition].buffers_out += 1
     e = head
@@ -969,7 +969,7 @@ def send_data(w: PlaneState, c: int, head: int) -> int:
 
 
 def send_marker(w: PlaneState, c: int, e: int) -> None:
-    """A marker leaves the queue: a blocking one closes the door behind it, a watched one is missed."""
+    """Remove a marker from the queue.  A blocking one blocks the queue, an announced one is counted as left."""
     ch = w.channels[c]
     take_head(w, c)
     element = w.elements[e]
@@ -980,7 +980,7 @@ def send_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def miss(w: PlaneState, t: int, number: int) -> None:
-    """One watched marker less; LEFT with the last of its number (S7)."""
+    """Count one announced marker less, and report LEFT with the last one of its number (S7)."""
     task = w.tasks[t]
     before = -1
     e = task.watches
@@ -1002,7 +1002,7 @@ def miss(w: PlaneState, t: int, number: int) -> None:
 
 
 def backlog(w: PlaneState, c: int) -> int:
-    """S3: the data left behind, without an open buffer that is not to be flushed."""
+    """Return the data left in the queue, without an open buffer that is not to be flushed (S3)."""
     ch = w.channels[c]
     if ch.blocked == 1:
         return 0
@@ -1013,7 +1013,7 @@ def backlog(w: PlaneState, c: int) -> int:
 
 
 def transmit(w: PlaneState, e: int, length: int) -> None:
-    """S5."""
+    """Put an element on the wire (S5)."""
     g = w.g
     if g.nic_num > 0:
         i = w.tasks[w.channels[w.elements[e].channel].writer].line
@@ -1033,7 +1033,7 @@ def forward_line_event(w: PlaneState, i: int) -> None:
 
 
 def send_local(w: PlaneState, c: int) -> None:
-    """A priority marker is delivered; anything else waits for its reader (S4)."""
+    """Deliver a priority marker; anything else waits for its reader (S4)."""
     ch = w.channels[c]
     e = ch.head
     if is_priority(w, e):

@@ -106,7 +106,7 @@ def debloat_event(w: PlaneState) -> None:
 
 
 def debloat(w: PlaneState, i: int) -> None:
-    """Buffers of a gate are as large as it drains within the target time (D2-D4)."""
+    """Set the buffer size of a gate to what it drains within the target time (D2-D4)."""
     g = w.g
     gate = w.gates[i]
     measure(w, i)
@@ -126,7 +126,7 @@ def debloat(w: PlaneState, i: int) -> None:
 
 
 def measure(w: PlaneState, i: int) -> None:
-    """Bytes and active time since the last run; without active time the rate stays what it was."""
+    """Measure bytes and active time since the last run.  Without active time the rate stays the same."""
     gate = w.gates[i]
     if gate.active == 1:
         gate.active_ns += w.g.now - gate.active_since
@@ -139,7 +139,7 @@ def measure(w: PlaneState, i: int) -> None:
 
 
 def buffers_in_use(w: PlaneState, i: int) -> int:
-    """D3."""
+    """Return the number of buffers in use, at least 1 (D3)."""
     gate = w.gates[i]
     total = 0
     for k in range(gate.first_channel, gate.first_channel + gate.channels):
@@ -156,7 +156,7 @@ def buffers_in_use(w: PlaneState, i: int) -> int:
 
 
 def rounded(size: int) -> int:
-    """2**-32 bytes to bytes, half to even."""
+    """Return 2**-32 bytes as bytes, rounded half to even."""
     integer = size >> 32
     part = size - (integer << 32)
     half = 1 << 31
@@ -166,7 +166,7 @@ def rounded(size: int) -> int:
 
 
 def announce(w: PlaneState, i: int, size: int) -> None:
-    """D4."""
+    """Announce a buffer size to the senders if it has changed enough (D4)."""
     g = w.g
     gate = w.gates[i]
     old = gate.announced_bytes
@@ -185,7 +185,7 @@ def announce(w: PlaneState, i: int, size: int) -> None:
 
 
 def advance(w: PlaneState, until: int) -> int:
-    """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
+    """Process work items and data events before `until`, up to the first step that leaves notices pending (E3).  Return their number."""
     g = w.g
     while g.now < until and g.noted == 0:
         if g.work_n > 0:
@@ -202,7 +202,7 @@ def advance(w: PlaneState, until: int) -> int:
 
 
 def look(w: PlaneState, first: int, every: int, times: int) -> int:
-    """Advance to `first` and further, as many `times`, and note the records served by each task; up to a notice.  Returns the looks."""
+    """Advance to `first` and further, up to `times` looks or a notice, and copy the records served at each look.  Return the number of looks."""
     g = w.g
     for n in range(times):
         if advance(w, first + n * every) > 0:
@@ -325,7 +325,7 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
 
 
 def interrupt(w: PlaneState, t: int, behind: int) -> None:
-    """The thread says when it is between records, or behind its next element (E4)."""
+    """Report when the thread is between records, or behind its next element (E4)."""
     task = w.tasks[t]
     task.interrupted = 1
     if behind == 1 and task.source != LOCK:
@@ -334,13 +334,13 @@ def interrupt(w: PlaneState, t: int, behind: int) -> None:
 
 
 def scale(w: PlaneState, t: int, num: int, den: int) -> None:
-    """Services that begin later take num / den of their time (E4)."""
+    """Let services that begin later take num / den of their time (E4)."""
     w.tasks[t].slow_num = num
     w.tasks[t].slow_den = den
 
 
 def polled(w: PlaneState, t: int) -> int:
-    """Bytes taken from all gates so far."""
+    """Return the bytes taken from all gates so far."""
     task = w.tasks[t]
     total = task.earlier_in
     for i in range(task.first_gate, task.last_gate):
@@ -351,7 +351,7 @@ def polled(w: PlaneState, t: int) -> int:
 
 
 def start(w: PlaneState) -> None:
-    """Every channel learns the end of its first record, every task gets its first turn, the timers are set."""
+    """Compute the end of each channel's first record, append the first turn of every task, and set the timers."""
     g = w.g
     for c in range(g.channels):
         ch = w.channels[c]
@@ -366,7 +366,7 @@ def start(w: PlaneState) -> None:
 
 
 def hold(w: PlaneState, t: int) -> int:
-    """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
+    """Hold the thread for the control plane (E4).  Return 0 if it is in service, inside a record or halted."""
     task = w.tasks[t]
     if task.serving > 0 or task.emitting == 1 or task.in_hand > 0 or task.state == HALTED:
         return 0
@@ -377,7 +377,7 @@ def hold(w: PlaneState, t: int) -> int:
 
 
 def release(w: PlaneState, t: int) -> int:
-    """The thread is free again; its state counts as held until its turn.  0: it was not held."""
+    """Release the thread, whose state counts as held until its turn.  Return 0 if it was not held."""
     task = w.tasks[t]
     if task.held == 0 or task.state == HALTED:
         return 0

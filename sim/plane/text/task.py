@@ -69,7 +69,7 @@ from sim.plane.text.channels import (
 
 
 def process_marker(w: PlaneState, c: int, e: int) -> None:
-    """A marker of channel c has reached the task."""
+    """Process a marker of channel c that has reached the task."""
     element = w.elements[e]
     series = element.kind
     number = element.number
@@ -90,7 +90,7 @@ def process_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
-    """The marker into the count of its number, a new one if need be; reported by itself in the upper series."""
+    """Count the marker under its number.  Markers of the upper series are reported one by one."""
     words = w.words
     gate = w.gates[w.channels[c].gate]
     if series >= ONE_BY_ONE:
@@ -114,7 +114,7 @@ def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
 
 
 def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
-    """Where in `words` the open count stands; -1: there is none."""
+    """Return where the open count is in `words`, or -1."""
     gate = w.gates[i]
     for k in range(gate.open_counts):
         at = gate.counts + k * gate.count_words
@@ -124,7 +124,7 @@ def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
 
 
 def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
-    """A new count begins with the closed channels; the oldest makes room and is obsolete from now on."""
+    """Open a count, which includes the closed channels.  The oldest count is dropped if there are too many, and its number is obsolete."""
     words = w.words
     gate = w.gates[i]
     if gate.open_counts == COUNTS:
@@ -141,7 +141,7 @@ def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
 
 
 def drop_count(w: PlaneState, i: int, at: int) -> None:
-    """The younger ones move up."""
+    """Drop a count, and move the younger ones up."""
     words = w.words
     gate = w.gates[i]
     gate.open_counts -= 1
@@ -152,7 +152,7 @@ def drop_count(w: PlaneState, i: int, at: int) -> None:
 
 
 def add_to_count(w: PlaneState, at: int, place: int) -> bool:
-    """A channel counts once; True if it had not been counted."""
+    """Count a channel once.  Return whether it had not been counted."""
     i = at + COUNT_HEAD + place // BITS
     bit = 1 << (place % BITS)
     if (w.words[i] & bit) != 0:
@@ -163,7 +163,7 @@ def add_to_count(w: PlaneState, at: int, place: int) -> bool:
 
 
 def close_channel(w: PlaneState, c: int) -> None:
-    """Nothing follows a FINAL marker: the channel counts for every later number."""
+    """Close a channel after a FINAL marker: it counts for every later number."""
     gate = w.gates[w.channels[c].gate]
     place = w.channels[c].place
     i = gate.closed_bits + place // BITS
@@ -174,7 +174,7 @@ def close_channel(w: PlaneState, c: int) -> None:
 
 
 def count_closed(w: PlaneState, c: int) -> None:
-    """The closed channel into every open count; those it completes are reported, oldest first."""
+    """Add a closed channel to every open count, and report those that are complete, oldest first."""
     words = w.words
     i = w.channels[c].gate
     gate = w.gates[i]
@@ -191,7 +191,7 @@ def count_closed(w: PlaneState, c: int) -> None:
 
 
 def settle_gate(w: PlaneState, i: int, series: int, number: int) -> None:
-    """Numbers up to this one are obsolete on the gate (M5)."""
+    """Make numbers up to this one obsolete on the gate (M5)."""
     words = w.words
     gate = w.gates[i]
     words[gate.settled + series] = number
@@ -208,7 +208,7 @@ def settle_gate(w: PlaneState, i: int, series: int, number: int) -> None:
 
 
 def become_late(w: PlaneState, t: int) -> None:
-    """The record just served waits, in hand if there is no room (L1, L2)."""
+    """Delay the outputs of the record just served.  It is in hand if there is no room (L1, L2)."""
     task = w.tasks[t]
     if task.lag == TIMED:
         if task.late == task.lag_capacity:
@@ -219,7 +219,7 @@ def become_late(w: PlaneState, t: int) -> None:
 
 
 def set_ready(w: PlaneState, t: int, k: int) -> None:
-    """When record k, behind `late` others, is ready (L2)."""
+    """Compute when record k, behind `late` others, is ready (L2)."""
     task = w.tasks[t]
     ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
     if ready < task.lag_last:
@@ -232,7 +232,7 @@ def set_ready(w: PlaneState, t: int, k: int) -> None:
 
 
 def write_late(w: PlaneState, t: int) -> bool:
-    """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
+    """Write late outputs (L3).  Return False if the turn ends: HARD, with a record in hand, firing, or with a notice."""
     task = w.tasks[t]
     while True:
         while task.in_hand > 0 and task.late - task.in_hand < task.lag_capacity:
@@ -263,7 +263,7 @@ def write_late(w: PlaneState, t: int) -> bool:
 
 
 def begin_firing(w: PlaneState, t: int) -> bool:
-    """L7: the thread works for the outputs of the first late record; False: it has none."""
+    """Start the work for the outputs of the first late record (L7).  Return False if it has none."""
     task = w.tasks[t]
     k = task.served - task.late
     outputs = (k + 1) * task.fired_num // task.fired_den - k * task.fired_num // task.fired_den
@@ -281,7 +281,7 @@ def begin_firing(w: PlaneState, t: int) -> bool:
 
 
 def end_firing(w: PlaneState, t: int) -> None:
-    """L7; the turn that follows is the caller's."""
+    """End that work (L7).  The caller makes the turn that follows."""
     task = w.tasks[t]
     task.serving = 0
     task.late -= 1
@@ -290,7 +290,7 @@ def end_firing(w: PlaneState, t: int) -> None:
 
 
 def yields_now(w: PlaneState, t: int) -> bool:
-    """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
+    """Process mails and priority markers before the next record is fired (L8).  Return whether a notice ends the turn."""
     task = w.tasks[t]
     if task.interrupted == 1:
         report_safe(w, t)
@@ -312,14 +312,14 @@ def first_ready(w: PlaneState, t: int) -> bool:
 
 
 def expect_late(w: PlaneState, t: int) -> None:
-    """L4."""
+    """Schedule the next late output (L4)."""
     task = w.tasks[t]
     if task.lag == TIMED and task.serving == 0 and (task.state == IDLE or task.state == SOFT):
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
 
 
 def release_late_outputs(w: PlaneState, t: int, until: int) -> None:
-    """L5."""
+    """Release the outputs of the first `until` records (L5)."""
     task = w.tasks[t]
     if until > task.released_until:
         task.released_until = until
@@ -327,7 +327,7 @@ def release_late_outputs(w: PlaneState, t: int, until: int) -> None:
 
 
 def wait_for_late(w: PlaneState, t: int) -> None:
-    """L6."""
+    """Wait for the last late output before anything else is processed (L6)."""
     task = w.tasks[t]
     if (task.waits_for_late & 1) == 0:
         task.waits_for_late += 1
@@ -335,7 +335,7 @@ def wait_for_late(w: PlaneState, t: int) -> None:
 
 
 def report_written(w: PlaneState, t: int) -> None:
-    """L9."""
+    """Report when the released outputs are written (L9)."""
     task = w.tasks[t]
     if task.waits_for_late < 2:
         task.waits_for_late += 2
@@ -343,7 +343,7 @@ def report_written(w: PlaneState, t: int) -> None:
 
 
 def go_on_waiting(w: PlaneState, t: int) -> None:
-    """What was let go is written (L9); mails and nothing else before the last late output is (L6)."""
+    """Report that released outputs are written (L9), or process only mails before the last late output (L6)."""
     task = w.tasks[t]
     if task.waits_for_late >= 2:
         task.waits_for_late -= 2
@@ -358,7 +358,7 @@ def go_on_waiting(w: PlaneState, t: int) -> None:
 
 
 def be_late_again(w: PlaneState, t: int) -> None:
-    """L5: the task was started with late records."""
+    """Delay the outputs of records that a restored task has served (L5)."""
     task = w.tasks[t]
     if task.lag == TIMED:
         n = task.late
@@ -374,7 +374,7 @@ def be_late_again(w: PlaneState, t: int) -> None:
 
 
 def poll_recovered(w: PlaneState, c: int) -> None:
-    """The next piece of recovered input becomes the current buffer, though no pool knows it."""
+    """Take the next piece of recovered input as the current buffer, which belongs to no pool."""
     ch = w.channels[c]
     before = ch.taken
     ch.taken = before + w.g.segment_bytes
@@ -388,10 +388,7 @@ def poll_recovered(w: PlaneState, c: int) -> None:
 
 
 def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
-    """Gates from `first` to before `last` request their partitions if no recovered input is left (P9: at once).
-
-    True: RECOVERED is reported.
-    """
+    """Let gates from `first` to before `last` request their partitions if no recovered input is left.  Return whether RECOVERED is reported."""
     task = w.tasks[t]
     for i in range(first, last):
         gate = w.gates[i]
@@ -411,7 +408,7 @@ def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
 
 
 def turn(w: PlaneState, t: int) -> None:
-    """TURN t; one that reported a notice comes again (T10)."""
+    """Make TURN t.  A turn that reported a notice is repeated (T10)."""
     task = w.tasks[t]
     task.listed = 0
     if task.serving > 0 or task.held == 1:
@@ -434,7 +431,7 @@ def turn(w: PlaneState, t: int) -> None:
 
 
 def run(w: PlaneState, t: int) -> None:
-    """From T3 on, until the thread waits, serves, or has something to report."""
+    """Continue from T3 until the thread waits, serves, or has something to report."""
     g = w.g
     task = w.tasks[t]
     if task.recovering == 1 and g.opens_at_once == 1:
@@ -466,7 +463,7 @@ def run(w: PlaneState, t: int) -> None:
 
 
 def read_source(w: PlaneState, t: int) -> None:
-    """T6."""
+    """Read the next record of a source (T6)."""
     task = w.tasks[t]
     if task.recovering == 1:
         open_gates(w, t, 0, 0)
@@ -487,13 +484,13 @@ def read_source(w: PlaneState, t: int) -> None:
 
 
 def has_due(w: PlaneState, t: int) -> bool:
-    """Whether a source has a record to emit at once."""
+    """Return whether a source has a record to emit at once."""
     task = w.tasks[t]
     return task.served != task.total and task.due <= w.g.now
 
 
 def pass_over(w: PlaneState, t: int) -> None:
-    """W3: a mail that waits for the lock gets it now, or the source takes it again."""
+    """Draw whether a waiting mail gets the lock now, or the source takes it again (W3)."""
     task = w.tasks[t]
     task.passed_over = 0
     if task.interrupted == 1 and draw(task.lock_stride, task.lock_offset, task.served) >= task.lock_wins:
@@ -501,7 +498,7 @@ def pass_over(w: PlaneState, t: int) -> None:
 
 
 def read_input(w: PlaneState, t: int) -> bool:
-    """T7-T9 until the turn ends (True) or a marker was processed (False)."""
+    """Read input (T7-T9).  Return True when the turn ends, False when a marker was processed."""
     task = w.tasks[t]
     while True:
         c = task.current
@@ -528,7 +525,7 @@ def read_input(w: PlaneState, t: int) -> bool:
 
 
 def read_joined(w: PlaneState, t: int) -> bool:
-    """T9 of joined inputs until the turn ends (True) or a marker was processed (False)."""
+    """Read joined inputs (T9).  Return True when the turn ends, False when a marker was processed."""
     task = w.tasks[t]
     last = w.gates[task.last_used].input_end
     for _ in range(task.first_gate, task.last_gate):
@@ -556,7 +553,7 @@ def read_joined(w: PlaneState, t: int) -> bool:
 
 
 def take_joined(w: PlaneState, t: int, first: int, last: int) -> bool:
-    """T7 and T8 with the current buffer of the input that has these gates; True: the service of a record begins."""
+    """Read the current buffer of the input that has these gates (T7, T8).  Return whether a service begins."""
     for i in range(first, last):
         gate = w.gates[i]
         c = gate.current
@@ -571,7 +568,7 @@ def take_joined(w: PlaneState, t: int, first: int, last: int) -> bool:
 
 
 def ready_gate(w: PlaneState, t: int, first: int, last: int) -> int:
-    """The first gate of the task's list that is one of these; -1: none has a ready channel."""
+    """Return the first of these gates in the task's list, or -1 if none has a ready channel."""
     i = w.tasks[t].gate_head
     while i >= 0 and (i < first or i >= last):
         i = w.gates[i].after
@@ -579,7 +576,7 @@ def ready_gate(w: PlaneState, t: int, first: int, last: int) -> int:
 
 
 def take_record(w: PlaneState, t: int, c: int) -> bool:
-    """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
+    """Start the service of the next record of a current buffer if it is complete (T7); otherwise the buffer is used up (T8)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     complete = ch.record_end <= ch.taken
@@ -593,7 +590,7 @@ def take_record(w: PlaneState, t: int, c: int) -> bool:
 
 
 def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> None:
-    """T11; the thread is busy from now on (W3)."""
+    """Start a service (T11).  The thread is busy from now on (W3)."""
     task = w.tasks[t]
     end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
@@ -606,7 +603,7 @@ def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> N
 
 
 def end_service(w: PlaneState, t: int) -> None:
-    """The record is served and its outputs leave (T11); the turn that follows is the caller's."""
+    """End a service and write its outputs (T11).  The caller makes the turn that follows."""
     task = w.tasks[t]
     task.serving = 0
     task.ahead = 0
@@ -622,7 +619,7 @@ def end_service(w: PlaneState, t: int) -> None:
 
 
 def poll(w: PlaneState, t: int, i: int) -> int:
-    """T9: the first element of gate i, which has a ready channel; a marker is returned, data becomes the gate's current buffer (-1)."""
+    """Take the first element of gate i, which has a ready channel (T9).  Return a marker; data becomes the current buffer (-1)."""
     gate = w.gates[i]
     c = gate.ready_head
     ch = w.channels[c]
@@ -652,7 +649,7 @@ def poll(w: PlaneState, t: int, i: int) -> int:
 
 
 def poll_remote(w: PlaneState, c: int) -> int:
-    """Take the first element of the receive queue; a marker is returned, data becomes the current buffer."""
+    """Take the first element of the receive queue.  Return a marker; data becomes the current buffer."""
     ch = w.channels[c]
     e = ch.first
     element = w.elements[e]
@@ -672,7 +669,7 @@ def poll_remote(w: PlaneState, c: int) -> int:
 
 
 def poll_local(w: PlaneState, c: int) -> int:
-    """Take the head of the sender's queue: sent, arrived and taken at once."""
+    """Take the head of the sender's queue, which is sent, arrives and is taken at once."""
     ch = w.channels[c]
     e = ch.head
     if w.elements[e].kind != DATA:
@@ -702,7 +699,7 @@ def poll_local(w: PlaneState, c: int) -> int:
 
 
 def pause_gate(w: PlaneState, i: int) -> None:
-    """D2: a gate without a ready channel is not measured."""
+    """Stop the measurement of a gate without a ready channel (D2)."""
     gate = w.gates[i]
     if gate.active == 1 and gate.ready_head < 0:
         gate.active = 0

@@ -57,7 +57,7 @@ from sim.plane.text.task import be_late_again, settle_gate
 
 
 def capture(w: PlaneState, t: int, number: int) -> None:
-    """C1: on every input channel, until the marker of this number arrives; what waits or arrives before it is pinned."""
+    """Capture every input channel until the marker of this number arrives, and pin what waits or arrives before it (C1)."""
     pin_for(w, t, number)
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
@@ -75,7 +75,7 @@ def capture(w: PlaneState, t: int, number: int) -> None:
 
 
 def pin_for(w: PlaneState, t: int, number: int) -> None:
-    """What is pinned of an earlier number goes back before anything is pinned for this one (C4)."""
+    """Release what is pinned for an earlier number before anything is pinned for this one (C4)."""
     task = w.tasks[t]
     if task.pinning != number:
         release_capture(w, t)
@@ -83,7 +83,7 @@ def pin_for(w: PlaneState, t: int, number: int) -> None:
 
 
 def captured_in(w: PlaneState, t: int) -> int:
-    """Input bytes; a channel whose marker is missing counts what has arrived so far (C5)."""
+    """Return the captured input bytes.  A channel without its marker counts what has arrived so far (C5)."""
     task = w.tasks[t]
     total = 0
     for i in range(task.first_gate, task.last_gate):
@@ -97,7 +97,7 @@ def captured_in(w: PlaneState, t: int) -> int:
 
 
 def captured_out(w: PlaneState, t: int) -> int:
-    """Output bytes."""
+    """Return the captured output bytes."""
     task = w.tasks[t]
     total = 0
     for p in range(task.first_partition, task.last_partition):
@@ -108,7 +108,7 @@ def captured_out(w: PlaneState, t: int) -> int:
 
 
 def pin_output(w: PlaneState, c: int, end: int) -> int:
-    """The data of the sender's queue up to `end` is captured and pinned (C3, C4); returns the bytes."""
+    """Capture and pin the data of the sender's queue up to `end` (C3, C4).  Return its bytes."""
     ch = w.channels[c]
     ch.cap_out = end - ch.sent
     if ch.out_to <= ch.sent:
@@ -119,7 +119,7 @@ def pin_output(w: PlaneState, c: int, end: int) -> int:
 
 
 def release_capture(w: PlaneState, t: int) -> None:
-    """Buffers that were recycled or sent while pinned go back now (C4)."""
+    """Return the buffers that were recycled or sent while they were pinned (C4)."""
     task = w.tasks[t]
     if task.pinning == 0:
         return
@@ -158,7 +158,7 @@ def release_output(w: PlaneState, c: int) -> None:
 
 
 def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: int) -> int:
-    """A marker into every channel of the task, or of partition `only` (-1: all); returns captured bytes (M1)."""
+    """Write a marker to every channel of the task, or of partition `only` (-1: all).  Return the captured bytes (M1)."""
     task = w.tasks[t]
     captured = 0
     sent = 0
@@ -179,7 +179,7 @@ def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: 
 
 
 def insert(w: PlaneState, c: int, e: int) -> int:
-    """The marker into the sender's queue; a priority marker captures what it overtakes."""
+    """Insert the marker into the sender's queue.  A priority marker captures what it overtakes."""
     close(w, c)
     captured = 0
     if is_priority(w, e):
@@ -192,7 +192,7 @@ def insert(w: PlaneState, c: int, e: int) -> int:
 
 
 def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
-    """So many more markers of this number have to leave before LEFT (S7)."""
+    """Wait for `markers` more of this number to leave before LEFT is reported (S7)."""
     task = w.tasks[t]
     e = task.watches
     while e >= 0 and w.elements[e].number != number:
@@ -208,7 +208,7 @@ def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
 
 
 def convert_output(w: PlaneState, t: int, number: int) -> int:
-    """Ordinary markers of this number still in the task's queues overtake; returns captured bytes (M2)."""
+    """Let ordinary markers of this number in the task's queues overtake.  Return the captured bytes (M2)."""
     task = w.tasks[t]
     captured = 0
     pin_for(w, t, number)
@@ -251,7 +251,7 @@ def convert_channel(w: PlaneState, c: int, number: int) -> int:
 
 
 def prioritise(w: PlaneState, t: int, number: int) -> None:
-    """Markers of this number in the task's receive queues, and those still to arrive, become urgent (M3)."""
+    """Make markers of this number urgent, in the task's receive queues and those still to arrive (M3)."""
     task = w.tasks[t]
     task.prioritised = number
     moved = False
@@ -292,7 +292,7 @@ def prioritise_channel(w: PlaneState, t: int, c: int, number: int) -> bool:
 
 
 def resume(w: PlaneState, t: int, number: int) -> None:
-    """M5: the senders that wait behind a blocking marker go on."""
+    """Resume the senders that wait behind a blocking marker (M5)."""
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
@@ -311,7 +311,7 @@ def settle(w: PlaneState, t: int, series: int, number: int) -> None:
 
 
 def bare_position(w: PlaneState, t: int) -> int:
-    """Records served; by input channel bytes and records read; by output channel bytes and records written.  Returns the late ones."""
+    """Copy records served; by input channel bytes and records read; by output channel bytes and records written.  Return the late records."""
     task = w.tasks[t]
     w.words[w.g.copied] = task.served
     at = w.g.copied + 1
@@ -335,7 +335,7 @@ def bare_position(w: PlaneState, t: int) -> int:
 
 
 def counted(w: PlaneState, t: int, earlier: int) -> int:
-    """Records read by input channel, and written by output channel; returns those served.  `earlier`: there were other attempts."""
+    """Copy records read by input channel and written by output channel.  Return those served.  `earlier`: whether there were other attempts."""
     task = w.tasks[t]
     at = w.g.copied
     for i in range(task.first_gate, task.last_gate):
@@ -357,7 +357,7 @@ def counted(w: PlaneState, t: int, earlier: int) -> int:
 
 
 def inputs(w: PlaneState, t: int) -> int:
-    """How many channels the task reads."""
+    """Return the number of input channels of a task."""
     n = 0
     for i in range(w.tasks[t].first_gate, w.tasks[t].last_gate):
         n += w.gates[i].channels
@@ -365,7 +365,7 @@ def inputs(w: PlaneState, t: int) -> int:
 
 
 def outputs(w: PlaneState, t: int) -> int:
-    """How many channels the task writes."""
+    """Return the number of output channels of a task."""
     n = 0
     for p in range(w.tasks[t].first_partition, w.tasks[t].last_partition):
         n += w.partitions[p].channels
@@ -379,7 +379,7 @@ def outputs(w: PlaneState, t: int) -> int:
 
 
 def halt(w: PlaneState, t: int) -> None:
-    """P1: nothing the thread was doing ends."""
+    """Halt a task.  Nothing that its thread was doing ends (P1)."""
     task = w.tasks[t]
     task.serving = 0
     if task.emitting == 1:
@@ -397,7 +397,7 @@ def drop_event(w: PlaneState, t: int) -> None:
 
 
 def sweep(w: PlaneState) -> None:
-    """P3: all entries of a task that forgets leave the work list, the lines, its queues and lists."""
+    """Remove the tasks that are started anew from the work list, the lines, queues and lists (P3)."""
     g = w.g
     for _ in range(g.work_n):
         item = w.ring[g.work_head]
@@ -434,14 +434,14 @@ def sweep(w: PlaneState) -> None:
 
 
 def forgotten(w: PlaneState, item: int) -> bool:
-    """Does this item of work belong to a task that forgets?  Both ends of a channel do or none."""
+    """Return whether a work item belongs to a task that is started anew.  Both ends of a channel are, or neither."""
     if item >= w.g.tasks:
         return w.tasks[w.channels[item - w.g.tasks].reader].held == FORGETTING
     return w.tasks[item].held == FORGETTING
 
 
 def free_chain(w: PlaneState, first: int) -> None:
-    """Linked elements of any kind back into the pool."""
+    """Return linked elements of any kind to the pool."""
     e = first
     while e >= 0:
         after = w.elements[e].next
@@ -453,7 +453,7 @@ def free_chain(w: PlaneState, first: int) -> None:
 
 
 def stand(w: PlaneState, t: int) -> None:
-    """P5, P6: the channels of the task have their offsets; the rest follows."""
+    """Complete the rows of a task whose channels have their offsets (P5, P6)."""
     task = w.tasks[t]
     task.held = 1
     task.recovering = 1
@@ -478,7 +478,7 @@ def stand(w: PlaneState, t: int) -> None:
 
 
 def seek_record(w: PlaneState, c: int) -> None:
-    """The reader's next record, counted back from the end of the stream (P5)."""
+    """Find the reader's next record, counted back from the end of the stream (P5)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     i = ch.records_out
@@ -495,7 +495,7 @@ def seek_record(w: PlaneState, c: int) -> None:
 
 
 def recover_output(w: PlaneState, c: int) -> None:
-    """Closed buffers from `sent` to `written` (P6).  No flush has seen them: the next one, of whichever record, does (O6)."""
+    """Fill closed buffers from `sent` to `written` (P6).  The next flush, of any record, includes them (O6)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
     if ch.written > ch.sent:
@@ -521,7 +521,7 @@ def recover_output(w: PlaneState, c: int) -> None:
 
 
 def sum_up(w: PlaneState, now: int) -> None:
-    """Write the sums behind `words[g.sums]`: those of all vertices, then those of all edges."""
+    """Write the sums to `words[g.sums]`: those of all vertices, then those of all edges."""
     g = w.g
     for v in range(g.vertices):
         sum_tasks(w, w.words[g.first_tasks + v], w.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS, now)
@@ -532,7 +532,7 @@ def sum_up(w: PlaneState, now: int) -> None:
 
 
 def flying(w: PlaneState) -> None:
-    """Write behind `words[g.copied]`, by task: records written into its channels, less those that it read."""
+    """Write to `words[g.copied]`, by task, the records written into its channels minus those that it read."""
     for t in range(w.g.tasks):
         task = w.tasks[t]
         records = 0
@@ -544,7 +544,7 @@ def flying(w: PlaneState) -> None:
 
 
 def written_into(w: PlaneState, p: int) -> int:
-    """Records that the channels of a partition count: its copies, but for those that are cut off or being written."""
+    """Return the records that the channels of a partition count: its copies without those cut off or being written."""
     part = w.partitions[p]
     task = w.tasks[part.task]
     copies = part.copies - part.uncounted
@@ -556,7 +556,7 @@ def written_into(w: PlaneState, p: int) -> int:
 
 
 def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
-    """Served, bytes out of earlier attempts, busy, idle, soft and hard up to now."""
+    """Sum served records, bytes written by earlier attempts, busy, idle, soft and hard time up to now."""
     served = 0
     earlier = 0
     busy = 0
@@ -589,7 +589,7 @@ def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
 
 
 def sum_channels(w: PlaneState, first: int, last: int, at: int) -> int:
-    """Bytes and buffers at the reader, bytes and buffers at the writer; returns the bytes ever written."""
+    """Sum bytes and buffers at the reader, and at the writer.  Return the bytes ever written."""
     written = 0
     at_reader = 0
     to_read = 0
