@@ -288,7 +288,9 @@ class Consequences:
         heading="committed",
         printed_with="commits",
     )
-    visible_p50_ms: float = _visible(0, "first write of a transaction -> its output visible, median", "median", "p50")
+    visible_p50_ms: float = _visible(
+        0, "first write of a transaction -> its output visible, median by records", "median", "p50"
+    )
     visible_p99_ms: float = _visible(
         1,
         "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest",
@@ -452,7 +454,9 @@ def consequences(
     late = np.array(
         [age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)]
     )
-    visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
+    shown = fresh[fresh["visible_latency"] >= 0]
+    visible, records = shown["visible_latency"].to_numpy(dtype=float), shown["records"].to_numpy(dtype=float)
+    weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
     values, bounds = compute_columns(
         Consequences,
         SimpleNamespace(
@@ -463,7 +467,7 @@ def consequences(
             restarts=restarts,
             failures=[restart for restart in restarts if not restart.is_planned],
             planned=[restart for restart in restarts if restart.is_planned],
-            visible=quantiles(visible, late, *_VISIBLE_SHARES),
+            visible=quantiles(visible, late, *_VISIBLE_SHARES, weights=weights),
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
         ),
     )

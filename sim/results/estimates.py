@@ -118,33 +118,44 @@ def median_of_few(ended: Durations, unfinished: Durations) -> Duration:
     return _least(ended, unfinished, 0.5)
 
 
-def quantile(ended: Durations, unfinished: Durations, share: float) -> Duration:
+def quantile(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
     """Return the quantile of frequent events, of which the end of the run always cuts off the last ones.
 
-    An unfinished duration counts only if it is already longer than this quantile of the others.
+    An unfinished duration counts only if it is already longer than this quantile of the others.  `weights`: of `ended`, mean 1;
+    then the quantile is one of the durations, and an unfinished one has weight 1.
     """
-    late = unfinished[unfinished > np.quantile(ended, share)] if len(ended) else unfinished
-    return _least(ended, late, share)
+    late = unfinished[unfinished > _weighted(ended, share, weights)] if len(ended) else unfinished
+    return _least(ended, late, share, weights)
 
 
-def quantiles(ended: Durations, unfinished: Durations, *shares: float) -> list[Duration]:
+def quantiles(
+    ended: Durations, unfinished: Durations, *shares: float, weights: Durations | None = None
+) -> list[Duration]:
     """Return quantiles for ascending shares.  All quantiles above a lower bound are lower bounds too."""
     found: list[Duration] = []
     for share in shares:
-        following = quantile(ended, unfinished, share)
+        following = quantile(ended, unfinished, share, weights)
         is_bound = bool(found) and found[-1].is_bound
         found.append(Duration(max(found[-1].value, following.value), is_bound=True) if is_bound else following)
     return found
 
 
-def _least(ended: Durations, unfinished: Durations, share: float) -> Duration:
+def _least(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
     """Return the quantile if all unfinished durations ended now; it is a bound if it would differ with longer ones."""
     least = np.concatenate([ended, unfinished])
     if not len(least):
         return Duration(np.nan, is_bound=False)
+    if weights is not None:
+        weights = np.concatenate([weights, np.ones(len(unfinished))])
     most = np.concatenate([ended, np.full(len(unfinished), 10 * least.max() + 1)])
-    value = float(np.quantile(least, share))
-    return Duration(value, is_bound=bool(np.quantile(most, share) > value))
+    value = _weighted(least, share, weights)
+    return Duration(value, is_bound=_weighted(most, share, weights) > value)
+
+
+def _weighted(values: Durations, share: float, weights: Durations | None) -> float:
+    if weights is None:
+        return float(np.quantile(values, share))
+    return float(np.quantile(values, share, weights=weights, method="inverted_cdf"))
 
 
 # ---- Durations count as equal if they differ by less than repetitions of a real run do: 10 % or 100 ms.

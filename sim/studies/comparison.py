@@ -36,6 +36,7 @@ from sim.results.consequences import (
     planned_restarts_table,
     restarts_table,
 )
+from sim.results.estimates import is_noise
 from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
 from sim.results.rates import MAX_REMAINING_SHARE, Tables, backlog, overload_since
@@ -716,13 +717,23 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
     hours = result.ended_ns / 3.6e12
     if own.commits:
-        yield "Visible p50 is how long the oldest record of a transaction waits; later ones wait less"
+        yield "Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less"
+        waits_ms = {
+            vertex: float(rows["visible_latency"].median())
+            for vertex, rows in result.commits[result.commits["visible_latency"] >= 0].groupby("vertex")
+        }
+        if waits_ms and not is_noise(max(waits_ms.values()), min(waits_ms.values())):
+            listed_waits = listed([f"{ms_text(ms)} of '{vertex}'" for vertex, ms in sorted(waits_ms.items())])
+            yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
         if "checkpoint.interval" in dict(result.scenario.axes):
             waits = "more than " * ("visible_p50_ms" in own.unfinished.split())
-            yield (
-                f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, at "
-                f"{count_text(len(done) / hours)} checkpoints and {bytes_text(done['checkpointed_size'].sum() / hours)} written per hour"
-            )
+            written = done["checkpointed_size"].sum()
+            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written)} written in this run"
+            if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
+                usage = (
+                    f"at {count_text(len(done) / hours)} checkpoints and {bytes_text(written / hours)} written per hour"
+                )
+            yield f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, {usage}"
         yield from _replayed_sentences(result, own)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
@@ -795,13 +806,11 @@ def _interruptions(result: Result) -> Iterator[str]:
 def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
     """Yield a sentence on output that is replayed after a failure, if it waits longer than its last transaction does."""
     started_ms = result.checkpoints.groupby("id")["trigger_timestamp"].max()
-    commits = result.commits[result.commits["commit_latency"] >= 0]
-    triggered_ms = commits["commit_timestamp"] - commits["commit_latency"]
     failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
     waits_ms = [
-        (commits.loc[triggered_ms > failed, "commit_timestamp"].min() - started_ms[number], number)
-        for failed, number in zip(failures["failed"].tolist(), failures["restored_checkpoint"].tolist(), strict=True)
-        if number in started_ms.index
+        (_replay_visible_ms(result, row["failed"], row["replayed_records"]) - started_ms[number], number)
+        for row in failures.to_dict("records")
+        if (number := row["restored_checkpoint"]) in started_ms.index
     ]
     longest_ms, number = max((wait for wait in waits_ms if wait[0] > own.visible_max_ms), default=(0.0, 0))
     if number:
@@ -809,6 +818,21 @@ def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
             f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
             "replayed: its wait is counted from the transaction after the restart"
         )
+
+
+def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> float:
+    """Return when some committer has committed all that is replayed after a failure, the last of them; NaN: not in the run."""
+    commits = result.commits[result.commits["commit_latency"] >= 0]
+    sources = result.tasks[~result.tasks["vertex"].isin([down for _, down in result.scenario.job.edges])]
+    served = sources["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
+    visible_ms: list[float] = []
+    for _, own in commits.groupby("vertex"):
+        per_record = own["records"].sum() / served  # of the sources
+        is_after = own["commit_timestamp"] - own["commit_latency"] > failed_ms
+        after = own[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
+        done = after.index[after >= _FULL * replayed * per_record]
+        visible_ms += [float(done[0])] if len(done) else []
+    return max(visible_ms, default=math.nan)
 
 
 def _failure_sentences(result: Result) -> Iterator[str]:
@@ -832,7 +856,8 @@ def _failure_sentences(result: Result) -> Iterator[str]:
         )
     used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
     if restart.strategy == "fixed-delay" and restart.attempts and used:
-        yield f"The job uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
+        who = "The job" if scenario.run.replications == 1 else "The first run"
+        yield f"{who} uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
 
 
 def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
@@ -912,6 +937,7 @@ _FRAME_BYTES = 10 * 1024**2
 _MANY_FILES = 40
 """Files per checkpoint that are told of."""
 _FULL = 0.95
+_MIN_CHECKPOINTS_FOR_RATE = 3
 """Share of the possible requests from which a vertex is at its capacity."""
 _NOTABLE = 0.05
 """Share of its timeout from which the longest checkpoint is named."""

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -509,10 +509,10 @@ def axis_changes(told, match):
 
 
 def visible_after(told, match):
-    """The median of commits after the warm-up; checkpoints and bytes of the first run, per hour."""
+    """The median by records of commits after the warm-up; checkpoints and bytes of the first run, in all or per hour."""
     for runs in told.about(match):
         rows = [
-            row["visible_latency"]
+            (row["visible_latency"], max(row["records"], 1))
             for run in runs
             for row in run.commits.to_dict("records")
             if not row["again"]
@@ -520,15 +520,31 @@ def visible_after(told, match):
             and row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)
         ]
         done = runs[0].checkpoints[runs[0].checkpoints["status"] == "COMPLETED"]
-        hours = runs[0].ended_ns / 3.6e12
+        hours = 1 if match["run"] else runs[0].ended_ns / 3.6e12
         if match["more"]:  # what no checkpoint has committed when a run ends waits since the last that completed
             done_ms = [row["trigger_timestamp"] for row in told.periodic(runs, "COMPLETED", uploads=True)]
-            rows.append(runs[0].ended_ns / 1e6 - max(done_ms))
+            mean = sum(records for _, records in rows) / len(rows) if rows else 1
+            rows.append((runs[0].ended_ns / 1e6 - max(done_ms), mean))
+        rows.sort()
+        below = list(accumulate(records for _, records in rows))
+        wait = next(ms for (ms, _), records in zip(rows, below, strict=True) if records >= below[-1] / 2)
         if not (
-            abs(number(match["wait"]) / median(rows) - 1) < 0.1
+            abs(number(match["wait"]) / wait - 1) < 0.1
             and same_count(match["count"], len(done) / hours)
             and match["size"] == bytes_text(done["checkpointed_size"].sum() / hours)
         ):
+            return False
+    return True
+
+
+def sinks_wait(told, match):
+    """The median of the transactions of each vertex that commits."""
+    waits = dict(re.findall(r"(\S+ \w+) of '([^']+)'", match["waits"]))
+    for run in (runs[0] for runs in told.about(match)):
+        own = run.commits[run.commits["visible_latency"] >= 0].groupby("vertex")["visible_latency"].apply(list)
+        if dict.fromkeys(own.index, True) != {
+            vertex: same_ms(text, median(own[vertex])) for text, vertex in waits.items()
+        }:
             return False
     return True
 
@@ -560,19 +576,21 @@ def loses_a_task_manager(told, match):
 
 
 def waits_since_its_checkpoint(told, match):
-    """Some failure went back to that checkpoint, and the first commit of a checkpoint triggered after it came so long after its trigger."""
+    """Some failure went back to that checkpoint; so long after its trigger something is committed, and about all that is replayed by then."""
     for run in (runs[0] for runs in told.about(match)):
         began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
-        failed_ms = run.recoveries.loc[run.recoveries["restored_checkpoint"] == int(match["number"]), "failed"]
-        done = [
-            [
-                row["commit_timestamp"] - began_ms
-                for _, row in run.commits.iterrows()
-                if row["commit_latency"] >= 0 and row["commit_timestamp"] - row["commit_latency"] > at_ms
-            ]
-            for at_ms in failed_ms
-        ]
-        if not any(waits and same_ms(match["ms"], min(waits)) for waits in done):
+        restored = run.recoveries[run.recoveries["restored_checkpoint"] == int(match["number"])]
+        sources = {vertex.name for vertex in run.scenario.job.vertices if vertex.source}
+        read = run.tasks.loc[run.tasks["vertex"].isin(sources), "numRecordsIn"].sum()
+        found = False
+        for failed_ms, replayed in zip(restored["failed"], restored["replayed_records"], strict=True):
+            for _, own in run.commits.groupby("vertex"):
+                own = own[own["commit_latency"] >= 0]
+                after = own[own["commit_timestamp"] - own["commit_latency"] > failed_ms]
+                at_ms = [ms for ms in after["commit_timestamp"].unique() if same_ms(match["ms"], ms - began_ms)]
+                share = replayed * own["records"].sum() / read
+                found |= any(after.loc[after["commit_timestamp"] <= ms, "records"].sum() >= 0.5 * share for ms in at_ms)
+        if not found:
             return False
     return True
 
@@ -1356,13 +1374,18 @@ TEMPLATES = (
     ),
     template(
         "visible after",
-        rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, at "
-        r"(?P<count>COUNT) checkpoints and (?P<size>SIZE) written per hour",
+        rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, (?:at|with) "
+        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) written (?:per hour|(?P<run>in this run))",
         visible_after,
     ),
     template(
+        "sinks differ",
+        rf"{ABOUT}Sinks differ: output waits (?P<waits>.*) \(median of transactions\)",
+        sinks_wait,
+    ),
+    template(
         "visible p50",
-        rf"{ABOUT}Visible p50 is how long the oldest record of a transaction waits; later ones wait less",
+        rf"{ABOUT}Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less",
         oldest_is_first,
     ),
     template(
@@ -1400,7 +1423,7 @@ TEMPLATES = (
     ),
     template(
         "attempts",
-        rf"{ABOUT}The job uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure (?P<next>\d+), whenever it "
+        rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure (?P<next>\d+), whenever it "
         r"comes",
         uses_attempts,
     ),

@@ -75,6 +75,14 @@ run: {duration: 6 s}
     "a trigger that is not answered": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 5 s}]\nrestart: {ask-timeout: 1 s}\ncluster: {placement: single}\n"
     ),
+    "two sinks of which one commits slowly": """version: 1
+job:
+  a: {source: {rate: 200/s, record: 500 B}}
+  fast: {input: {a: hash}, service: 100 us, commit: two-phase}
+  slow: {input: {a: hash}, service: 100 us, commit: {time: 3 s}}
+checkpoint: {interval: 5 s}
+run: {duration: 40 s}
+""",
     "a loss that is not known": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 60 s}]\nrestart: {ask-timeout: 1 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
         "cluster: {placement: single}\n"
