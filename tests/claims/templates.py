@@ -1423,8 +1423,8 @@ TEMPLATES = (
     ),
     template(
         "attempts",
-        rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure (?P<next>\d+), whenever it "
-        r"comes",
+        rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure "
+        r"(?P<next>\d+), whenever it comes",
         uses_attempts,
     ),
     template(
