@@ -6,8 +6,11 @@ A backtest belongs to a scenario file and does not affect runs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING
+
+from sim.model.catalog import option
+from sim.model.fields import Duration, Natural
 
 if TYPE_CHECKING:
     from sim.model.quantities import Level
@@ -72,13 +75,13 @@ class OtherSettings:
 class ObservedFailures:
     """Completed and failed checkpoints of the history and of the simulation, and failures of the job."""
 
-    completed: int
-    failed: int
-    reason: str = ""  # of most failures; empty if unknown
-    predicted_completed: int = 0
-    predicted_failed: int = 0
-    job_failures: int = 0
-    ran_ns: int = 0  # period in which `job_failures` was counted; 0 if unknown
+    completed: Natural = option(MISSING, "Checkpoints of the history that completed.")
+    failed: Natural = option(MISSING, "Checkpoints of the history that failed.")
+    reason: str = option("", "Why most of them failed.")  # empty if unknown
+    predicted_completed: Natural = option(0, "In all simulated runs.", is_required=True)
+    predicted_failed: Natural = option(0, "In all simulated runs.", is_required=True)
+    job_failures: Natural = option(0, "Failures of the job in the history.")
+    ran_ns: Duration = option(0, "In how long the job failed so often.")  # 0 if unknown
 
     @property
     def are_missed(self) -> bool:

@@ -18,7 +18,7 @@ from sim.model.schema.history import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
 from sim.model.schema.sections import READ_ONCE, Axis, OneOf, OnlyWith, Options, Section, Texts, built
 from sim.model.schema.storage import Storage
-from sim.model.schema.text import Reading, remembered
+from sim.model.schema.text import DocumentPath, Reading, remembered
 from sim.model.state import BACKENDS, Lsm
 
 if TYPE_CHECKING:
@@ -149,15 +149,18 @@ def _tables(vertex: Vertex) -> int:
 def _parallelisms(document: Document) -> dict[str, int]:
     """The largest of each vertex: it may change while the job runs."""
     counts = {name: vertex.parallelism or 1 for name, vertex in document.job.items()}
-    for rescale in _rescales(document):
+    for _, rescale in rescales(document):
         for name, parallelism in rescale.parallelism.items():
             counts[name] = max(counts.get(name, 1), parallelism)
     return counts
 
 
-def _rescales(document: Document) -> list[Rescale]:
+def rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
+    """Return the changes of parallelism with their places."""
     given = document.rescale
-    return given if isinstance(given, list) else [] if given is None else [given]
+    if isinstance(given, list):
+        return [(("rescale", i), rescale) for i, rescale in enumerate(given)]
+    return [] if given is None else [(("rescale",), given)]
 
 
 def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:

@@ -405,15 +405,6 @@ class _Move:
                 if key in given or default:
                     yield ("changelog", name), given.get(key, default), key if key in given else CHANGELOG
 
-    def _switched(
-        self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
-    ) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-        """Return a section that a Flink key enables: its details, or the word `on`."""
-        written: list[tuple[tuple[str, ...], Any, str]] = [
-            ((name, place), given[key], key) for key, place in details.items() if key in given
-        ]
-        yield from written or [((name,), "on", switch)]
-
     def _below(self, section: tuple[str, ...]) -> dict[str, str]:
         """Return the keys of a section by Flink key."""
         return {name: key.path[-1] for name, key in self.keys.items() if key.path[:-1] == section}
@@ -438,8 +429,12 @@ class _Move:
         """Move the keys of file merging, and of uploads to an object store, which have no effect with other storage."""
         merging, uploads = self._below(_MERGING), self._below(_STORE)
         given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
-        for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
-            self._put(("storage", *place), value, key)
+        if given.get(MERGING):
+            details = [key for key in merging if key in given]
+            for key in details:
+                self._put((*_MERGING, merging[key]), given[key], key)
+            if not details:
+                self._put(_MERGING, "on", MERGING)
         is_object_store = isinstance(value_at(self.plain, _STORE), Mapping)
         for key, value in given.items():
             if key in uploads and is_object_store:

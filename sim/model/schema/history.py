@@ -17,7 +17,7 @@ from sim.model.catalog import At
 from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
-from sim.model.schema.sections import Section
+from sim.model.schema.sections import Options, Section, built
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
 
@@ -92,23 +92,10 @@ _ROWS: dict[str, Any] = {
 _Rows = create_model("_Rows", __base__=Section, **_ROWS)
 
 
-class Failures(Section):
+class Failures(Options, of=(ObservedFailures,), axes=False):
     """Checkpoints that failed, and failures of the job."""
 
-    completed: Natural
-    """Checkpoints of the history that completed."""
-    failed: Natural
-    """Checkpoints of the history that failed."""
     reason: str | None = None
-    """Why most of them failed."""
-    predicted_completed: Natural
-    """In all simulated runs."""
-    predicted_failed: Natural
-    """In all simulated runs."""
-    job_failures: Natural | None = None
-    """Failures of the job in the history."""
-    ran: Duration | None = None
-    """In how long the job failed so often."""
 
 
 class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantities
@@ -208,7 +195,7 @@ _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns,
 
 def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
     """Mistakes go to `reading`."""
-    longest = given.longest or []
+    longest, failures, at = given.longest or [], given.failures, At(("backtest", "failures"), reading)
     if any(after > before for before, after in pairwise(longest)):
         reading.wrong(("backtest", "longest"), "write the longest duration first")
     compared = []
@@ -238,21 +225,7 @@ def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
         given.runs,
         given.simulated,
         _other_settings(given, reading),
-        _failures(given.failures),
-    )
-
-
-def _failures(given: Failures | None) -> ObservedFailures | None:
-    if given is None:
-        return None
-    return ObservedFailures(
-        given.completed,
-        given.failed,
-        given.reason or "",
-        given.predicted_completed,
-        given.predicted_failed,
-        given.job_failures or 0,
-        given.ran or 0,
+        None if failures is None else built(ObservedFailures, failures, at, reason=failures.reason),
     )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from sim.model.fields import Number
 from sim.model.quantities import S3_STANDARD, Prices
-from sim.model.schema.document import Document, check_sizes
+from sim.model.schema.document import Document, check_sizes, rescales
 from sim.model.schema.sections import Section, Texts
 from sim.model.schema.text import DocumentPath, Mapping, Reading, compose, example_of, read_text
 from sim.model.state import BACKENDS
 from sim.model.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.schema.faults import Rescale
     from sim.model.schema.job import State
 
 
@@ -76,7 +75,7 @@ def _check_times(document: Document, reading: Reading) -> None:
         (("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())
     ]
     times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
-    times += [((*here, "at"), rescale.at) for here, rescale in _rescales(document)]
+    times += [((*here, "at"), rescale.at) for here, rescale in rescales(document)]
     for place, at in times:
         if at is not None and at >= document.run.duration:
             reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
@@ -84,7 +83,7 @@ def _check_times(document: Document, reading: Reading) -> None:
 
 def _check_rescale(document: Document, reading: Reading) -> None:
     stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
-    for here, rescale in _rescales(document):
+    for here, rescale in rescales(document):
         if stop_ns is not None and rescale.at >= stop_ns:
             reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
         elif rescale.at == 0:
@@ -94,13 +93,6 @@ def _check_rescale(document: Document, reading: Reading) -> None:
                 (*here, "from"),
                 "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
             )
-
-
-def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
-    given = document.rescale
-    if isinstance(given, list):
-        return [(("rescale", i), rescale) for i, rescale in enumerate(given)]
-    return [] if given is None else [(("rescale",), given)]
 
 
 # ---- Plain document -> `Document` or another section.  Errors of pydantic are reported at their keys, in our own words.
@@ -188,18 +180,19 @@ def _kind_text(value: object) -> str:
 # ---- Price lists: a YAML file with a source, a currency, and prices per thousand requests and per GB.
 
 
-class PriceList(Section):
+class _PriceList(Section):
     """The prices of an object store.  Missing prices are those of S3 Standard."""
 
     HINTS: ClassVar[Texts] = {"delete-per-1000": "deleting is free"}
 
     source: str = Field(min_length=1)
     currency: str | None = Field(None, min_length=1)
-    put_per_1000: Number | None = None
-    list_per_1000: Number | None = None
-    get_per_1000: Number | None = None
-    stored_per_gb_month: Number | None = None
-    moved_per_gb: Number | None = None
+
+
+_PRICES: dict[str, Any] = {
+    field.name: (Number | None, None) for field in fields(Prices) if field.name not in ("source", "currency")
+}
+PriceList = create_model("PriceList", __base__=_PriceList, **_PRICES)
 
 
 def load_prices(file: Path) -> Prices:
@@ -213,7 +206,5 @@ def load_prices(file: Path) -> Prices:
     found = validate_as(PriceList, plain, reading)
     reading.stop_if_wrong()
     assert found is not None
-    given = {name: getattr(found, name) for name in PriceList.model_fields if getattr(found, name) is not None}
-    return Prices(
-        **{**asdict(S3_STANDARD), **{name: own if isinstance(own, str) else float(own) for name, own in given.items()}}
-    )
+    given = {name: own if isinstance(own, str) else float(own) for name, own in found if own is not None}
+    return Prices(**asdict(S3_STANDARD) | given)

@@ -9,7 +9,7 @@
 #       3f9c...e1.parquet              a batch: rows of cells, in row groups of 20,000
 #       a07b...42.parquet
 #     set-aside/
-#       77d0...90.parquet              checksum, columns or an outcome was wrong; its cells run again
+#       77d0...90.parquet              checksum or columns were wrong; its cells run again
 #
 #   finished row --> WaitingRows --> Store.put --> one file per batch --> Store.join: 64 files of this command
 #                    at most 1 s                                           become one; 50,000 rows are enough
@@ -24,8 +24,8 @@
 #   _ok               yes    no     yes    yes
 #
 # Cells that have no row, or only an error, run again: a killed sweep loses at most the rows that waited.  One
-# command at a time adds rows.  Files of another folder may be added by hand: the same row of a cell is
-# harmless; two different outcomes of a cell mean that neither file can be trusted.
+# command at a time adds rows.  A cell may have several, of files that were joined or copied from another folder:
+# they are the same, as a run is a function of its cell.
 #
 # One file per cell was the first form; it is one too many for a hundred thousand cells (commit 0298e2d8).
 # Rows as dicts took 15 kB each, and 200,000 cells took 3.3 GB; 1,100,000 cells now take 930 MB (commit
@@ -119,13 +119,8 @@ def _digest(content: bytes) -> str:
 
 # ---- The index of rows: cell, file and row number in columns. Rows are read from their files on demand.
 
-AT_ONCE = 20_000
-"""Rows that are read and compared at a time."""
 GROUPS_OPEN = 4
 """Row groups that are cached.  Rows of a plan are either in its order, or scattered over all files."""
-
-_CHECKS = ("violations", "violation")
-"""Columns of an outcome that depend on whether the run was checked: comparing two outcomes ignores them."""
 
 
 class KeptRows:
@@ -183,25 +178,6 @@ class KeptRows:
             at += len(values)
         return found[self._first]
 
-    def contradicting(self) -> list[Path]:
-        """Return the files that have different outcomes of the same cell; none of them can be trusted."""
-        ok = np.flatnonzero(self._ok)
-        several = np.bincount(self._code[ok], minlength=len(self))[self._code[ok]] > 1
-        places = ok[several][np.argsort(self._code[ok[several]], kind="stable")]
-        found: dict[Path, None] = {}
-        first: tuple[int, Row] | None = None
-        for place, row in self._in_parts(places):
-            if first is None or self._code[first[0]] != self._code[place]:
-                first = place, row
-            elif _outcome(first[1], row) != _outcome(row, first[1]):
-                found |= {self.files[self._file[first[0]]]: None, self.files[self._file[place]]: None}
-        return list(found)
-
-    def _in_parts(self, places: NDArray[np.int64]) -> Iterator[tuple[int, Row]]:
-        for i in range(0, len(places), AT_ONCE):
-            part = places[i : i + AT_ONCE]
-            yield from zip(part.tolist(), self._rows(part, list(OUTCOME)).to_pylist(), strict=True)
-
     def _rows(self, places: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
         file_of = self._file[places]
         parts, order = [], []
@@ -245,12 +221,6 @@ def forget_files() -> None:
 def _numbers(count: int) -> NDArray[np.int32]:
     """Return 0, 1, 2, ... `count` - 1."""
     return np.arange(count, dtype=np.int32)
-
-
-def _outcome(row: Row, other: Row) -> str:
-    """Return the values that must be equal in both rows, as text, so that NaN equals NaN."""
-    unchecked = -1 in (row["violations"], other["violations"])
-    return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
 
 
 # ---- The store: a file per batch of rows, written atomically, and used only if its checksum is right.
@@ -316,11 +286,7 @@ class Store:
     def kept(self) -> KeptRows:
         """Return the index of all rows.  Files that cannot be trusted count as missing, and their cells run again."""
         if self._look() or self._kept is None:
-            kept, self._rows = KeptRows(self._keys), None
-            for path in (wrong := kept.contradicting()):
-                del self._keys[path]
-                self._set_aside(path, "contradicts another file")
-            self._kept = KeptRows(self._keys) if wrong else kept
+            self._kept, self._rows = KeptRows(self._keys), None
         return self._kept
 
     def forget(self) -> None:

@@ -74,29 +74,6 @@ def test_a_column_has_a_number_for_every_cell(kept):
     assert np.isnan(kept([row("a", None)]).column("throughput_per_second")).all()
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 20_000])
-def test_files_that_contradict_each_other_are_named(kept, monkeypatch, at_once):
-    """And no others: a failure contradicts nothing, nor does the same outcome on another host; rows are compared part by part."""
-    monkeypatch.setattr(store, "AT_ONCE", at_once)
-    rows = kept(
-        [row("a", 1.0), row("b", 1.0)],
-        [row("b", 1.0, host="there")],
-        [row("c", 3.0), row("a", 1.0, status="error")],
-        [row("a", 2.0)],
-        [row("d", 1.0), row("d", 1.0, host="there")],
-    )
-
-    assert [rows.files[0], rows.files[3]] == rows.contradicting()
-
-
-@pytest.mark.parametrize(("checks", "contradict"), [((0, -1), False), ((-1, 1), False), ((0, 1), True)])
-def test_only_runs_that_were_both_checked_can_differ_in_violations(kept, checks, contradict):
-    """-1: nobody looked."""
-    rows = kept(*([row("a", violations=count, host=str(count))] for count in checks))
-
-    assert contradict == bool(rows.contradicting())
-
-
 @pytest.mark.parametrize(
     ("name", "is_one"),
     [

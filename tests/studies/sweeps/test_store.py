@@ -147,16 +147,6 @@ def test_a_row_with_columns_of_another_version_is_set_aside(planned, tmp_path, m
     assert "has columns of another version" in store.findings()[0]
 
 
-def test_of_two_outcomes_of_one_cell_neither_counts(planned, tmp_path):
-    """Whoever wrote them: a cell has one outcome."""
-    store = Store(tmp_path)
-    store.put([row(planned[0], throughput_per_second=100.0)])
-    store.put([row(planned[0], throughput_per_second=200.0)])
-
-    assert planned == store.missing(planned)
-    assert len(list((tmp_path / "set-aside").iterdir())) == 2
-
-
 def test_what_others_put_there_is_skipped_and_named(planned, tmp_path):
     """Pipes would never end, links lead elsewhere; what is hidden is nobody's business."""
     store = Store(tmp_path)
