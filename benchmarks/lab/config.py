@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from sim.jobs.source.recorded_job import check_graph, has_readers
+from sim.model.job import SHIPPING, Shipping
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -30,6 +31,11 @@ class NodeInput(_Section):
 
     upstream: Name = Field(alias="from")
     exchange: Literal["keyby", "rebalance", "rescale", "broadcast", "forward"] = "keyby"
+
+    @property
+    def shipping(self) -> Shipping:
+        """Return the ship strategy of the edge."""
+        return SHIPPING["hash" if self.exchange == "keyby" else self.exchange]
 
 
 class Node(_Section):

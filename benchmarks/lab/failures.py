@@ -10,7 +10,6 @@ import pandas as pd
 
 from benchmarks.lab.recording import Recording
 from sim.jobs.observations import RunValue
-from sim.model.job import shipping_of
 
 Numbers = npt.NDArray[np.float64]
 _CLOSED_MS = 500.0
@@ -73,7 +72,7 @@ def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> fl
     ends = {node.id for node in config.nodes if not config.is_read(node.id)}
     served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")
     multiplied = any(
-        node.selectivity != 1 or any(shipping_of(edge.exchange).copies for edge in node.inputs) for node in config.nodes
+        node.selectivity != 1 or any(edge.shipping.copies for edge in node.inputs) for node in config.nodes
     )
     if served.empty or snapshots.empty or multiplied:
         return None

@@ -10,7 +10,6 @@ from sim.jobs.history.history import History, SubtaskId
 from sim.jobs.source.rest_answers import CheckpointConfig
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from sim.model.checkpoint import ALIGNED_TIMEOUT, UNALIGNED
-from sim.model.job import shipping_of
 from sim.model.units import MS, parse_flink_duration
 
 
@@ -28,7 +27,7 @@ def history_of_recording(recording: Recording) -> History:
             (node.id,),
             node.parallelism,
             -1,
-            tuple(RestInput(edge.upstream, shipping_of(edge.exchange).name.upper()) for edge in node.inputs),
+            tuple(RestInput(edge.upstream, edge.shipping.name.upper()) for edge in node.inputs),
         )
         for node in recording.config.nodes
     )

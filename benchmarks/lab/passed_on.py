@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from benchmarks.lab.config import Configuration, Node
-from sim.model.job import Shipping, shipping_of
+from sim.model.job import Shipping
 
 
 class _Flow(NamedTuple):
@@ -29,7 +29,7 @@ def mean_bytes(config: Configuration) -> dict[str, float]:
             flows[node.id] = _Flow(node.rate * node.parallelism or math.inf, node.record_bytes)
         else:
             flows[node.id] = _mixed(
-                node, [_arriving(node, flows[edge.upstream], shipping_of(edge.exchange)) for edge in node.inputs]
+                node, [_arriving(node, flows[edge.upstream], edge.shipping) for edge in node.inputs]
             )
     return {name: flow.mean_bytes for name, flow in flows.items()}
 

@@ -17,7 +17,6 @@ from benchmarks.lab.recording import Recording
 from benchmarks.lab.startup import startup_ms
 from sim.jobs.infer.edges import input_names
 from sim.jobs.source.recorded_job import ImportedScenario
-from sim.model.job import shipping_of
 from sim.model.schema.flink_keys import current_names
 from sim.model.units import (
     format_byte_rate,
@@ -190,7 +189,7 @@ def _edge(config: Configuration, node: Node, i: int, name: str) -> str | dict[st
     """An input: only its ship strategy if it has no further details."""
     edge = node.inputs[i]
     details: dict[str, Any] = {} if name == edge.upstream else {"from": edge.upstream}
-    details["ship"] = shipping_of(edge.exchange).name
+    details["ship"] = edge.shipping.name
     weights = config.node(edge.upstream).out_weights
     if weights and edge.exchange == "keyby":
         details["weights"] = [_plain(weight) for weight in weights]

@@ -45,11 +45,6 @@ SHIPPING: Catalog[Shipping] = Catalog(
 )
 
 
-def shipping_of(word: str) -> Shipping:
-    """Return the ship strategy with this name in a scenario or a program.  Raises `StopIteration` if there is none."""
-    return next(way for way in SHIPPING.values() if word in (way.name, *way.answers_to))
-
-
 # ---- Source connectors (`connector:` of a source vertex), each with its component in the catalogue of known defects.
 
 SOURCES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -144,19 +144,7 @@ class Result:
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        return {
-            "checkpoints": self.checkpoints,
-            "subtasks": self.subtasks,
-            "tasks": self.tasks,
-            "series": self.series,
-            "commits": self.commits,
-            "recoveries": self.recoveries,
-            "files": self.files,
-            "snapshots": self.snapshots,
-            "restores": self.restores,
-            "path": self.path,
-            "requests": self.requests,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.type == "pd.DataFrame"}
 
     @property
     def refused(self) -> list[str]:

@@ -70,7 +70,7 @@ class RecordLatency:
 def _copies(job: Job) -> list[dict[int, Fraction]]:
     """How many records a vertex without readers is given for one record of each source; nothing for the other vertices."""
     given: dict[str, dict[int, Fraction]] = {}
-    read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+    without_readers = _without_readers(job)
     ends: list[dict[int, Fraction]] = []
     for v, vertex in enumerate(job.vertices):
         mine = {v: Fraction(1)} if vertex.source is not None else {}
@@ -79,8 +79,14 @@ def _copies(job: Job) -> list[dict[int, Fraction]]:
             for source, copies in given[inlet.upstream].items():
                 mine[source] = mine.get(source, Fraction(0)) + copies * factor
         given[vertex.name] = mine
-        ends.append(mine if vertex.inputs and vertex.name not in read and not vertex.committer_of else {})
+        ends.append(mine if vertex.inputs and v in without_readers else {})
     return ends
+
+
+def _without_readers(job: Job) -> set[int]:
+    """Return the vertices whose output no other vertex reads.  Committers do not count."""
+    read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+    return {v for v, vertex in enumerate(job.vertices) if vertex.name not in read and not vertex.committer_of}
 
 
 # ---- The critical paths of a job instance's checkpoints, from its journal and the files that its storage lists.
@@ -265,10 +271,8 @@ class CatchUp:
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
-        job = context.scenario.job
-        read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
-        is_end = [vertex.name not in read and not vertex.committer_of for vertex in job.vertices]
-        ends = [task for task in sorted(parts) if is_end[context.layout.vertex[task]]]
+        without_readers = _without_readers(context.scenario.job)
+        ends = [task for task in sorted(parts) if context.layout.vertex[task] in without_readers]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
         waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them

@@ -12,7 +12,6 @@ from sim.runtime.context import BarriersInTransit, CommittedOutput, Contents, Co
 from sim.runtime.host_loop import Speed
 from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.task import keyed_state
-from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.epochs import Epochs
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.keyed_state import StateOwner
@@ -98,7 +97,14 @@ class Tasks:
         thread = TaskThread(context.plane, task)
         slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, self._checks)
         state = self._state(slot)
-        return TaskHost(slot, self._steps_of(task), state, self.transit, self._ending_of, self._committer_of)
+        return TaskHost(
+            slot,
+            self._steps_of(task),
+            state,
+            self.transit,
+            lambda number: self._hosts[number].ending,
+            self._committer_of,
+        )
 
     def _steps_of(self, task: int) -> EqualSteps:
         """The steps that the tasks of a vertex share."""
@@ -146,9 +152,6 @@ class Tasks:
             return int(int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum()) * on_core)
 
         return Processor(context.env, cores, Busy(busy_ns, int(context.env.now)), slow)
-
-    def _ending_of(self, task: int) -> TaskEnding:
-        return self._hosts[task].ending
 
     def _committer_of(self, vertex: str) -> SinkCommitter:
         """The global committer of what a vertex writes."""
