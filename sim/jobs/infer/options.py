@@ -294,7 +294,7 @@ def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -
 def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
     """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
     found, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
-    pauses = [_pre_barrier_ms(rest, works=works) for rest in found]
+    pauses = [pre_barrier_ms(rest, works=works) for rest in found]
     if long := [pause for pause in pauses if pause]:
         count = f"{len(long)} of {len(pauses)} snapshots"
         origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
@@ -315,13 +315,13 @@ def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float
     works = works_before_barrier(job, vertex.name)
     return float(
         sum(
-            _pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0)
+            pre_barrier_ms(rest, works=works) + max(rest.subtask.checkpoint.sync, 0)
             for rest in rests(job)[vertex.name]
             if flow.begun_ms <= rest.checkpoint.trigger_timestamp + max(rest.subtask.start_delay, 0) <= flow.ended_ms
         )
     )
 
 
-def _pre_barrier_ms(rest: Rest, *, works: bool) -> float:
+def pre_barrier_ms(rest: Rest, *, works: bool) -> float:
     """Return the time of work before the barrier, or 0 if it is negligible."""
     return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft
@@ -12,7 +15,7 @@ from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
-from sim.jobs.infer.options import infer_checkpoint, infer_cluster
+from sim.jobs.infer.options import infer_checkpoint, infer_cluster, pre_barrier_ms
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
 from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
@@ -44,13 +47,10 @@ MIN_SIZE_RATIO_FOR_LINE = 1.5
 """If the largest size is less than this factor above the smallest, no line is fitted."""
 
 
-class _Parts(NamedTuple):
-    """Residuals of one subtask in one checkpoint [ms]."""
+_PARTS = ("scheduling", "sync", "async", "acknowledgement")
 
-    scheduling: float = 0.0
-    sync: float = 0.0
-    async_: float = 0.0
-    acknowledgement: float = 0.0
+Residuals = npt.NDArray[np.float64]
+"""Residuals [ms] by checkpoint, subtask, and part (in the order of `_PARTS`)."""
 
 
 def infer_residuals(draft: Draft, job: RestJob) -> None:
@@ -58,14 +58,15 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     points = usual_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
     if len(points) < MIN_RESIDUAL_CHECKPOINTS:
         return
-    found = {vertex.name: _residual_table(job, vertex, [point.id for point in points]) for vertex in job.vertices}
-    of = {
-        name: kept | _backend_key(draft, name) for name, columns in found.items() if (kept := _nonzero_parts(columns))
-    }
-    if not of:
-        return
-    origin = f"time that {len(points)} checkpoints of the history took beyond the model, without waits that the protocol explains"
-    draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, origin)
+    of = {}
+    for vertex in job.vertices:
+        table = np.rint(_slowest_subtasks(_residuals(job, vertex, [point.id for point in points]))).astype(int)
+        by_part = {part: table[:, :, k].T.tolist() for k, part in enumerate(_PARTS) if table[:, :, k].any()}
+        if by_part:
+            of[vertex.name] = by_part | _backend_key(draft, vertex.name)
+    if of:
+        origin = f"time that {len(points)} checkpoints of the history took beyond the model, without waits that the protocol explains"
+        draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, origin)
 
 
 def _backend_key(draft: Draft, vertex: str) -> dict[str, Any]:
@@ -76,68 +77,47 @@ def _backend_key(draft: Draft, vertex: str) -> dict[str, Any]:
     return {"backend": f"{state.get('backend', next(iter(BACKENDS)))}{'+changelog' if 'changelog' in state else ''}"}
 
 
-def _nonzero_parts(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
-    """Return the parts that have a residual other than 0: part -> a list per subtask, a value per checkpoint."""
-    table = {
-        field.rstrip("_"): [[round(getattr(parts, field)) for parts in column] for column in columns]
-        for field in _Parts._fields
-    }
-    return {part: lists for part, lists in table.items() if any(map(any, lists))}
+def _slowest_subtasks(residuals: Residuals) -> Residuals:
+    """Return the subtasks that are kept, in each checkpoint from the slowest to the fastest, if there are many."""
+    subtasks = residuals.shape[1]
+    if subtasks <= MAX_SUBTASKS_PER_VERTEX:
+        return residuals
+    ranks = np.arange(MAX_SUBTASKS_PER_VERTEX) * (subtasks - 1) // (MAX_SUBTASKS_PER_VERTEX - 1)
+    order = np.argsort(-residuals.sum(axis=2), axis=1, kind="stable")[:, ranks]
+    return np.take_along_axis(residuals, order[:, :, np.newaxis], axis=1)
 
 
-def _residual_table(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
-    """Return the residuals of each kept subtask, one per checkpoint; 0 where a subtask did not acknowledge."""
-    measured = _residuals(job, vertex)
-    rows = [[measured.get((number, index), _Parts()) for index in range(vertex.parallelism)] for number in checkpoints]
-    if vertex.parallelism > MAX_SUBTASKS_PER_VERTEX:
-        ranks = [
-            step * (vertex.parallelism - 1) // (MAX_SUBTASKS_PER_VERTEX - 1) for step in range(MAX_SUBTASKS_PER_VERTEX)
-        ]
-        rows = [[sorted(row, key=sum, reverse=True)[rank] for rank in ranks] for row in rows]
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _residuals(job: RestJob, vertex: RestVertex) -> dict[tuple[int, int], _Parts]:
-    """Return the residuals by (checkpoint, subtask)."""
-    own = rests(job)[vertex.name]
+def _residuals(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> Residuals:
+    """Return the residuals of a vertex; 0 where a subtask did not acknowledge."""
+    own, works, overheads = rests(job)[vertex.name], works_before_barrier(job, vertex.name), Overheads()
     sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in own)
-    works = works_before_barrier(job, vertex.name)
-    working_ms = (
-        _median_of_known(rest.before_barrier_ms for rest in own if rest.before_barrier_ms > NEGLIGIBLE_MS)
-        if works
-        else 0.0
-    )
+    working_ms = _median_of_known(work_ms for rest in own if (work_ms := pre_barrier_ms(rest, works=works)))
     started_ms = _median_of_known(rest.subtask.start_delay for rest in own)
-    overheads = Overheads()
     triggered_ms = started_ms if started_ms > NEGLIGIBLE_MS else overheads.trigger_ns / 1e6
     writing = _writing_residuals(job, vertex, own)
-    found = {}
+    row = {number: k for k, number in enumerate(checkpoints)}
+    found = np.zeros((len(checkpoints), vertex.parallelism, len(_PARTS)))
     for rest in own:
-        late_ms = rest.all_ms - (
-            working_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else overheads.acknowledge_ns / 1e6
-        )
-        found[rest.checkpoint.id, rest.subtask.index] = _offset_within_subtask(
-            _Parts(
-                0.0 if vertex.inputs else max(rest.subtask.start_delay - triggered_ms, 0.0),
-                max(rest.subtask.checkpoint.sync, 0) - sync_ms,
-                writing.get((rest.checkpoint.id, rest.subtask.index), 0.0),
-                max(late_ms, 0.0),
+        subtask = rest.subtask
+        if rest.checkpoint.id in row:
+            explained_ms = working_ms if pre_barrier_ms(rest, works=works) else overheads.acknowledge_ns / 1e6
+            found[row[rest.checkpoint.id], subtask.index] = (
+                0.0 if vertex.inputs else max(subtask.start_delay - triggered_ms, 0.0),
+                max(subtask.checkpoint.sync, 0) - sync_ms,
+                writing.get((rest.checkpoint.id, subtask.index), 0.0),
+                max(rest.all_ms - explained_ms, 0.0),
             )
-        )
+    # The phases of a subtask are reduced in proportion, so that they add up to the sum of all phases (0 if negative).
+    phases = found[:, :, 1:]
+    positive = phases.clip(min=0.0)
+    total = positive.sum(axis=2, keepdims=True)
+    found[:, :, 1:] = positive * (phases.sum(axis=2, keepdims=True).clip(min=0.0) / np.where(total > 0, total, 1.0))
     return found
 
 
 def _median_of_known(values: Iterable[float]) -> float:
     known = [value for value in values if value >= 0]
     return median(known) if known else 0.0
-
-
-def _offset_within_subtask(parts: _Parts) -> _Parts:
-    """Reduce positive residuals of a subtask in proportion, so that they add up to the sum of all its phases (0 if negative)."""
-    phases = parts[1:]
-    positive_ms = sum(phase for phase in phases if phase > 0)
-    share = max(sum(phases), 0.0) / positive_ms if positive_ms else 0.0
-    return _Parts(parts.scheduling, *(max(phase, 0.0) * share for phase in phases))
 
 
 def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) -> Mapping[tuple[int, int], float]:

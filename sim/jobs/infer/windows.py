@@ -29,11 +29,14 @@ from sim.model.units import MS, UnitError, format_duration, format_number, forma
 # SQL: `window=[HOP(time_col=[t], size=[10 s], slide=[2 s])]`.
 
 
+WindowKind = Literal["tumbling", "sliding", "session"]
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
     """A window in the plan."""
 
-    kind: Literal["tumbling", "sliding", "session"]
+    kind: WindowKind
     size_ns: int  # the gap, for a session window
     every_ns: int  # from one window end to the next: the slide, or the size
     time: Literal["event", "processing", ""]  # empty if the plan does not say
@@ -71,7 +74,7 @@ def _parse_datastream_window(match: re.Match[str]) -> PlannedWindow | None:
     size_ns = int(match["first"]) * MS
     if size_ns == 0:
         return None
-    kind: Literal["tumbling", "sliding", "session"] = "tumbling" if match["kind"] else "session"
+    kind: WindowKind = "tumbling" if match["kind"] else "session"
     every_ns = size_ns
     if match["kind"] == "Sliding":
         kind, every_ns = "sliding", int(match["second"] or 0) * MS or size_ns
@@ -91,7 +94,7 @@ def _parse_sql_window(match: re.Match[str]) -> PlannedWindow | None:
     every = sizes.get("slide") or sizes.get("step") or size
     if size == 0:
         return None
-    kinds: dict[str, Literal["tumbling", "sliding", "session"]] = {"TUMBLE": "tumbling", "SESSION": "session"}
+    kinds: dict[str, WindowKind] = {"TUMBLE": "tumbling", "SESSION": "session"}
     kind = kinds.get(match["kind"], "sliding" if every < size else "tumbling")
     phrase = f"{match['stage']}WindowAggregate, {match['kind']}({', '.join(' '.join(pair) for pair in written)})"
     return PlannedWindow(kind, size, every, "", "sql", match["stage"] == "Local", phrase)
