@@ -2,38 +2,14 @@
 
 import pytest
 
-from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import MissingCheckpointError, ThreadShares
 from tests.jobs.history.conftest import acknowledged, history, pending, point
-from tests.jobs.history.test_paths_of_statistics import RECORDINGS
 
 
 def squeezed(text):
     """Without its line breaks, and words that they broke."""
     return " ".join(text.split()).replace("- ", "-")
-
-
-@pytest.mark.parametrize("name", [*RECORDINGS, "rest/jobmanager.log"])
-def test_eighty_columns_and_plain_values(recorded, name):
-    found = answer(recorded(name))
-    text = answer_text(found)
-
-    assert max(map(len, text.splitlines())) <= 80
-    assert all(
-        record["duration_ns"] == sum(part["duration_ns"] for part in record["parts"])
-        for record in plain(found)["explained"]
-        if record["parts"]
-    )
-
-
-def test_a_hot_key_and_a_slow_upload(recorded):
-    """J4: 67 % of the records go to one subtask of count; checkpoint 22 met a slow disk."""
-    text = answer_text(answer(recorded("users-jobs/J4-pressed-aligned-r1.zip"), 22))
-
-    assert "count+out-writer[1] waits\nfor a file (upload): 86 MB" in text
-    assert "in its other 24 checkpoints 287 ms for 48 MB (median)" in text
-    assert "reads 67 % of the records of its vertex" in squeezed(text)
-    assert "sum to the last acknowledgement               4.3 s (4281 ms)" in text
 
 
 def test_one_under_way():

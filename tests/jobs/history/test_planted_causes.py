@@ -44,20 +44,6 @@ def test_the_planted_cause_is_named(recorded, name, checkpoint, expected):
     assert "".join(expected.split()).lower() in "".join(text.split()).lower()
 
 
-def test_files_of_channel_state_have_a_rate(recorded):
-    """All subtasks of a task manager write into few files, one after the other."""
-    text = " ".join(answer_text(answer(recorded("planted/channel.zip"), 60)).split())
-
-    assert (
-        "122 kB of in-flight data are written to the file of channel state; with those of its task manager, tm-" in text
-    )
-
-
-def test_the_slowest_that_is_told_has_statistics(recorded):
-    """The JobManager had forgotten those of checkpoint 26, which was slower."""
-    assert [explained.number for explained in answer(recorded("planted/channel.zip")).accounts] == [46]
-
-
 @pytest.mark.parametrize(
     "name", ["hot", "sink", "window", "disk", "users-jobs/J4-pressed-aligned-r1", "users-jobs/R3-firing-aligned"]
 )

@@ -7,9 +7,7 @@ from sim.jobs.history.reading import history_of
 from sim.jobs.reading import read_source
 from sim.jobs.source.job_log import FINISHED, silence_of_job, where_to_look
 from sim.jobs.source.recorded_job import RecordedCheckpoint
-from tests.places import DATA
 
-REPORTS = DATA / "reports" / "br10a"
 JOB = "0123456789abcdef0123456789abcdef"
 TASK = "Source: orders -> Map (2/3)"
 STATE = f"Job Orders ({JOB}) switched from state CREATED to RUNNING."
@@ -35,24 +33,6 @@ def checkpoint(number, at, ms=100):
         at,
         f"Completed checkpoint {number} for job {JOB} (9038 bytes, checkpointDuration={ms} ms, finalizationTime=1 ms).",
     )
-
-
-@pytest.mark.parametrize(
-    ("file", "count", "since"),
-    [
-        ("jobmanager.log", 2, "since the job began to run at 2025-12-29 06:08:05: 2 min"),
-        ("jobmanager-mixed.log", 4, "since 2025-12-29 06:08:35: 4 min"),
-    ],
-)
-def test_the_report(file, count, since):
-    text = " ".join(answer_text(answer(history_of(read_source([REPORTS / file])))).split())
-
-    assert text.startswith(f"No checkpoint has completed {since} to the end of the log. {count} triggers were refused")
-    assert (
-        "Not all required tasks are currently running. The task that did not run: 'Source: Kafka-Source -> Kafka-Sink: Writer"
-        in text
-    )
-    assert "None of" not in text
 
 
 EXCEPTION = "org.apache.flink.runtime.checkpoint.CheckpointException:"

@@ -14,16 +14,17 @@ S = 1000  # ms
 
 
 class PlayedClock(WatchClock):
-    """A clock that passes when it is waited for."""
+    """A clock that passes when it is waited for; `then` is called after each wait."""
 
     def __init__(self, now_ms):
-        self.ms = now_ms
+        self.ms, self.then = now_ms, lambda _seconds: None
 
     def now_ms(self):
         return round(self.ms)
 
     def wait(self, seconds):
         self.ms += 1e3 * seconds
+        self.then(seconds)
 
 
 class PlayedFlink(FakeFlink):
@@ -174,8 +175,8 @@ def play():
     def start(name="keeping-up"):
         fake = PlayedFlink(name)
 
-        def watched(folder, duration, **options):
-            heard = Heard()
+        def watched(folder, duration, heard=None, **options):
+            heard = heard or Heard()
             given = {"every": "30 s", "sample": "0 s"} | options
             heard.done = watch(fake.url, folder=folder, duration=duration, listener=heard, clock=fake.clock, **given)
             return heard

@@ -60,24 +60,20 @@ def hour(tmp_path_factory):
     options = {"folder": folder, "every": "120 s", "duration": "60 min", "sample": "0 s"}
     before = 0
 
-    class Turning(type(fake.clock)):
-        def wait(self, seconds):
-            nonlocal before
-            fake.clock.ms += 1e3 * seconds
-            if seconds < 20:  # a pause between two attempts
-                return
-            per_look.append(len(fake.requests) - before)
-            before = len(fake.requests)
-            gc.collect()  # the command collects rarely, and sets that for all that runs after it in a process
-            peaks.append(tracemalloc.get_traced_memory()[0])
-            fake.change_mood()
+    def turn_over(seconds):
+        nonlocal before
+        if seconds < 20:  # a pause between two attempts
+            return
+        per_look.append(len(fake.requests) - before)
+        before = len(fake.requests)
+        gc.collect()  # the command collects rarely, and sets that for all that runs after it in a process
+        peaks.append(tracemalloc.get_traced_memory()[0])
+        fake.change_mood()
 
-        def now_ms(self):
-            return fake.clock.now_ms()
-
+    fake.clock.then = turn_over
     tracemalloc.start()
     try:
-        watch(fake.url, listener=heard, clock=Turning(0), **options)
+        watch(fake.url, listener=heard, clock=fake.clock, **options)
     finally:
         tracemalloc.stop()
         fake.server.shutdown()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.app.verbs.common import OptionError, Stopped
-from sim.app.verbs.watch import WatchClock, watch
+from sim.app.verbs.watch import watch
 from sim.jobs.source.rest_client import RestError
 from sim.jobs.watch import memory
 from sim.jobs.watch.forecast import NoForecastError
@@ -215,21 +215,16 @@ def test_a_jobmanager_that_dies_and_returns(played, folder):
     """Said once each; a request per look meanwhile and a second one at its start; checkpoints are held again afterwards."""
     gone = {}
 
-    class Dying(WatchClock):
-        def now_ms(self):
-            return played.clock.now_ms()
+    def die(_seconds):
+        if 120 <= played.passed_s < 300 and not gone:
+            gone["requests"] = len(played.requests)
+            played.faults["*"] = [503] * 10_000
+        if played.passed_s >= 300 and played.faults:
+            played.faults.clear()
+            gone["asked"] = played.requests[gone["requests"] :]
 
-        def wait(self, seconds):
-            played.clock.wait(seconds)
-            if 120 <= played.passed_s < 300 and not gone:
-                gone["requests"] = len(played.requests)
-                played.faults["*"] = [503] * 10_000
-            if played.passed_s >= 300 and played.faults:
-                played.faults.clear()
-                gone["asked"] = played.requests[gone["requests"] :]
-
-    heard = Heard()
-    watch(played.url, folder=folder, every="30 s", duration="6 min", sample="0 s", listener=heard, clock=Dying())
+    played.clock.then = die
+    heard = played.watched(folder, "6 min")
     away, again, missed = heard.events
 
     assert heard.kinds() == ["away", "answers", "missed"]
@@ -335,16 +330,12 @@ def test_a_look_writes_the_last_part_only(played, folder, monkeypatch):
     monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 5)
     written = []
 
-    class Measuring(WatchClock):
-        def now_ms(self):
-            return played.clock.now_ms()
+    def measure(_seconds):
+        parts = sorted(folder.glob("looks-*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
+        written.append({file.name: (file.stat().st_mtime_ns, pq.read_metadata(file).num_rows) for file in parts})
 
-        def wait(self, seconds):
-            played.clock.wait(seconds)
-            parts = sorted(folder.glob("looks-*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
-            written.append({file.name: (file.stat().st_mtime_ns, pq.read_metadata(file).num_rows) for file in parts})
-
-    watch(played.url, folder=folder, every="30 s", duration="10 min", sample="0 s", clock=Measuring())
+    played.clock.then = measure
+    played.watched(folder, "10 min")
 
     assert [rows for _, rows in written[-1].values()] == [5, 5, 5, 5, 2]
     assert all(
@@ -410,15 +401,13 @@ def test_failures_in_a_row_are_told_as_one_at_ever_longer_ones(played, folder):
 def test_ctrl_c_keeps_all(played, folder):
     """The folder is complete after each look."""
 
-    class Interrupted(WatchClock):
-        def now_ms(self):
-            return played.clock.now_ms()
+    def interrupt(_seconds):
+        raise KeyboardInterrupt
 
-        def wait(self, _seconds):
-            raise KeyboardInterrupt
-
+    played.clock.then = interrupt
     with pytest.raises(Stopped, match="run the same command to resume"):
-        watch(played.url, folder=folder, sample="0 s", clock=Interrupted())
+        played.watched(folder, "1 h")
+    played.clock.then = lambda _seconds: None
 
     assert not list(folder.glob(".*.tmp"))
     assert json.loads((folder / "watch.json").read_text())["version"] == 1
@@ -447,31 +436,19 @@ def test_metrics_and_page_are_served(played, folder):
     """While it watches; nothing else is."""
     answers = {}
 
-    class Scraping(WatchClock):
-        def now_ms(self):
-            return played.clock.now_ms()
-
-        def wait(self, seconds):
-            played.clock.wait(seconds)
-            address = heard.messages[-1].removeprefix("serves ").removesuffix("/metrics")
-            for path in ("/metrics", "/", "/watch.json"):
-                try:
-                    with urllib.request.urlopen(address + path, timeout=5) as answer:
-                        answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
-                except urllib.error.HTTPError as error:
-                    answers[path] = (error.code, "", "")
-
     heard = Heard()
-    watch(
-        played.url,
-        folder=folder,
-        duration="30 s",
-        every="30 s",
-        sample="0 s",
-        listen="0",
-        listener=heard,
-        clock=Scraping(),
-    )
+
+    def scrape(_seconds):
+        address = heard.messages[-1].removeprefix("serves ").removesuffix("/metrics")
+        for path in ("/metrics", "/", "/watch.json"):
+            try:
+                with urllib.request.urlopen(address + path, timeout=5) as answer:
+                    answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
+            except urllib.error.HTTPError as error:
+                answers[path] = (error.code, "", "")
+
+    played.clock.then = scrape
+    played.watched(folder, "30 s", listen="0", heard=heard)
 
     assert answers["/metrics"][:2] == (200, "application/openmetrics-text; version=1.0.0; charset=utf-8")
     assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
