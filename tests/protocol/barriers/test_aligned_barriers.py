@@ -18,17 +18,14 @@ from sim.protocol.task_messages import (
     SettleBarriers,
     StartSnapshot,
 )
+from tests.protocol.machines import feed as feed_machine
 
 OPTIONS = BarrierOptions(trigger_ns=100)
 
 
 def feed(gates, *events):
-    """The handler after these events, and every command on the way."""
-    handler, commands = BarrierHandler.for_gates(WaitingForFirstBarrier(), gates), ()
-    for event in events:
-        handler, new = handler.on(event)
-        commands = (*commands, *new)
-    return handler, commands
+    machine, commands = feed_machine(BarrierHandler.for_gates(WaitingForFirstBarrier(), gates), *events)
+    return machine, tuple(commands)
 
 
 def both(now, gate, checkpoint=1):

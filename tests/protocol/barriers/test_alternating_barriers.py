@@ -29,6 +29,7 @@ from sim.protocol.task_messages import (
     SettleBarriers,
     StartSnapshot,
 )
+from tests.protocol.machines import feed as feed_machine
 
 UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)
 TIMEOUT = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=50)  # deadline 150
@@ -39,11 +40,8 @@ UW, UC = AlternatingWaitingForFirstBarrierUnaligned(), AlternatingCollectingBarr
 
 
 def feed(gates, *events):
-    handler, commands = BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates), ()
-    for event in events:
-        handler, new = handler.on(event)
-        commands = (*commands, *new)
-    return handler, commands
+    machine, commands = feed_machine(BarrierHandler.for_gates(AlternatingWaitingForFirstBarrier(), gates), *events)
+    return machine, tuple(commands)
 
 
 def barrier(now, gate, options, checkpoint=1, *, first=True, last=True, priority=False):

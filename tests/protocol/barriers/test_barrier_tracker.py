@@ -17,17 +17,15 @@ from sim.protocol.task_messages import (
     StartSnapshot,
     TriggerReceived,
 )
+from tests.protocol.machines import feed as feed_machine
 
 OPTIONS = BarrierOptions(100, AlignmentType.AT_LEAST_ONCE)
 CANCELLED = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
 
 
 def feed(gates, *events):
-    tracker, commands = BarrierTracker.for_gates(gates), ()
-    for event in events:
-        tracker, new = tracker.on(event)
-        commands = (*commands, *new)
-    return tracker, commands
+    machine, commands = feed_machine(BarrierTracker.for_gates(gates), *events)
+    return machine, tuple(commands)
 
 
 def both(now, gate, checkpoint=1):

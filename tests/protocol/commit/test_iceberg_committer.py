@@ -14,19 +14,11 @@ from sim.protocol.commit import (
     SnapshotTaken,
     TaskClosed,
 )
+from tests.protocol.machines import feed as fed
 
 
 def files(epoch, writer=0):
     return Committable(writer, epoch, ((10 * epoch, 10 * epoch + 10),), 0, 100)
-
-
-def fed(machine, *events):
-    """The state after these events, and all commands."""
-    commands = []
-    for event in events:
-        machine, new = machine.on(event)
-        commands += new
-    return machine, commands
 
 
 def received(*committables):

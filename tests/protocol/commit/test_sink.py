@@ -18,6 +18,7 @@ from sim.protocol.commit import (
     WriterRestored,
 )
 from sim.protocol.machine import InvalidTransition
+from tests.protocol.machines import feed
 
 S = 1_000_000_000
 
@@ -28,15 +29,6 @@ def committable(epoch, writer=0, opened_ns=0):
 
 def holding(*committables, timeout_ns=None):
     return feed(Committer(timeout_ns), CommittablesReceived(0, committables))[0]
-
-
-def feed(machine, *events):
-    """The state after these events, and all commands."""
-    commands = []
-    for event in events:
-        machine, new = machine.on(event)
-        commands += new
-    return machine, commands
 
 
 def test_a_committable_counts_the_records_of_all_its_channels():

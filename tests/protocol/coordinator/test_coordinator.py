@@ -37,22 +37,12 @@ from sim.protocol.coordinator_messages import (
 )
 from sim.protocol.machine import InvalidTransition
 from sim.protocol.options import BarrierOptions, Ending, FailureReason
+from tests.protocol.machines import Running
 
 PERIODIC, MANUAL, SAVEPOINT = RequestKind.PERIODIC, RequestKind.MANUAL, RequestKind.SAVEPOINT
 PLAN = Plan(trigger=frozenset({0}), wait_for=frozenset({0, 1}))
 ALL = PLAN.wait_for
 ALIGNED = Barriers()
-
-
-class Running:
-    """A machine in use: keeps its latest state, hands its commands on."""
-
-    def __init__(self, machine):
-        self.state = machine
-
-    def on(self, event):
-        self.state, commands = self.state.on(event)
-        return commands
 
 
 def coordinator(barriers=ALIGNED, *, interval=100, num_retained=1, **options):

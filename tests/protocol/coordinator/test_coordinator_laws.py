@@ -32,21 +32,11 @@ from sim.protocol.coordinator_messages import (
     WriteMetadata,
 )
 from sim.protocol.options import FailureReason
+from tests.protocol.machines import Running
 
 PERIODIC, SAVEPOINT = RequestKind.PERIODIC, RequestKind.SAVEPOINT
 INTERVAL, TIMEOUT, RETAINED = 100, 250, 2
 TASKS = frozenset(range(3))
-
-
-class Running:
-    """A machine in use: keeps its latest state, hands its commands on."""
-
-    def __init__(self, machine):
-        self.state = machine
-
-    def on(self, event):
-        self.state, commands = self.state.on(event)
-        return commands
 
 
 class Laws(RuleBasedStateMachine):

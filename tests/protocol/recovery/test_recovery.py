@@ -25,6 +25,7 @@ from sim.protocol.recovery import (
     TasksCancelled,
     TasksFailed,
 )
+from tests.protocol.machines import feed_all as feed
 
 ALL = frozenset({0, 1, 2, 3})
 LEFT, RIGHT = frozenset({0, 2}), frozenset({1, 3})
@@ -33,14 +34,6 @@ FIXED = Restart("fixed-delay", delay_ns=100)
 
 def failed(now, *tasks):
     return TasksFailed(now, frozenset(tasks), "because")
-
-
-def feed(machine, *events):
-    """The state and the commands of the last event."""
-    commands = ()
-    for event in events:
-        machine, commands = machine.on(event)
-    return machine, commands
 
 
 def one_region(options=FIXED):

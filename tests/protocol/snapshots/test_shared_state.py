@@ -1,5 +1,7 @@
 """The registry of shared files: last use decides, ownership limits, whole directories of claimed native savepoints."""
 
+import pytest
+
 from sim.model.storage import StateFile, StoredSnapshot
 from sim.protocol.snapshot_store import SharedFile, SharedStateRegistry
 
@@ -69,19 +71,11 @@ def test_claimed_files_go_like_ones_own():
     assert numbers(registry.released(10)) == [1]
 
 
-def test_a_claimed_native_savepoint_goes_as_a_whole():
-    """Its directory stays while one of its files is used; no file of it goes alone."""
-    files = tuple(StateFile(0, number, 9, "savepoint", 100) for number in (1, 2))
-    registry = SharedStateRegistry().restored(StoredSnapshot(0, 9, "native", files), "claim").registered(files[:1], 10)
-
-    assert ((), {9}) == registry.released(10)[1:]
-    assert ((), set()) == registry.released(10).registry.released(11)[1:]
-
-
-def test_a_canonical_savepoint_is_known_too():
-    """A changelog names its file until the state is materialised; then it goes with its directory, if it was claimed."""
-    files = (StateFile(0, 1, 9, "savepoint", 100),)
-    registry = SharedStateRegistry().restored(StoredSnapshot(0, 9, "canonical", files), "claim").registered(files, 10)
+@pytest.mark.parametrize(("type_", "numbers"), [("native", (1, 2)), ("canonical", (1,))])
+def test_a_claimed_savepoint_goes_as_a_whole(type_, numbers):
+    """Its directory stays while one of its files is used, e.g. by a changelog until the state is materialised; no file goes alone."""
+    files = tuple(StateFile(0, number, 9, "savepoint", 100) for number in numbers)
+    registry = SharedStateRegistry().restored(StoredSnapshot(0, 9, type_, files), "claim").registered(files[:1], 10)
 
     assert ((), {9}) == registry.released(10)[1:]
     assert ((), set()) == registry.released(10).registry.released(11)[1:]

@@ -16,6 +16,7 @@ from sim.protocol.snapshot_store import (
     StateRegistered,
     StoreLost,
 )
+from tests.protocol.machines import feed_all as feed
 
 
 def shared(number, checkpoint, instance=0):
@@ -24,14 +25,6 @@ def shared(number, checkpoint, instance=0):
 
 def private(number, checkpoint, instance=0, scope="exclusive"):
     return StateFile(instance, number, checkpoint, scope, 10)
-
-
-def feed(store, *events):
-    """The store afterwards, and what the last event brought about."""
-    commands = ()
-    for event in events:
-        store, commands = store.on(event)
-    return store, commands
 
 
 def lifecycle(checkpoint, *files, type="checkpoint"):  # noqa: A002

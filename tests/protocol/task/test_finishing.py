@@ -24,6 +24,7 @@ from sim.protocol.task_finishing import (
     SnapshotEnded,
     TaskEnd,
 )
+from tests.protocol.machines import feed as after
 
 DRAINED, STOPPED = DataEnded(1, Ending.DRAIN), DataEnded(1, Ending.NO_DRAIN)
 FINISHED, CLOSED, READ, SHUT = OperatorsFinished(2), OperatorsClosed(3), OutputRead(2), InputsClosed(2)
@@ -48,15 +49,6 @@ def source(rule="flink", *, outputs=1, checkpointing=True):
 
 def reader(rule="flink", *, outputs=0):
     return TaskEnd(FINISHING[rule], checkpointing=True, unread=outputs, inputs_open=True)
-
-
-def after(end, *events):
-    """(machine, every command so far)."""
-    commands = []
-    for event in events:
-        end, new = end.on(event)
-        commands += new
-    return end, commands
 
 
 def test_operators_finish_before_the_end_of_data_leaves():

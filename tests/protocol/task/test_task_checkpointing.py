@@ -36,6 +36,7 @@ from sim.protocol.task_messages import (
     StartChannelState,
     TriggerReceived,
 )
+from tests.protocol.machines import Running
 
 ALIGNED = BarrierOptions(100)
 UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)
@@ -44,17 +45,6 @@ TIMEOUT = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=1000)  #
 FLUSH = (Work.OPERATOR_FLUSH,)
 SYNC_WORK = (Work.OPERATOR_SYNC, Work.STATE_SYNC)
 ASYNC_WORK = (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)
-
-
-class Running:
-    """A machine in use: keeps its latest state, hands its commands on."""
-
-    def __init__(self, machine):
-        self.state = machine
-
-    def on(self, event):
-        self.state, commands = self.state.on(event)
-        return commands
 
 
 def task(kind="aligned", gates=1, phases=None, *, reaches_output=True):
