@@ -9,7 +9,6 @@ import pytest
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
 from sim.jobs.watch.reasons import explain_deviation
-from sim.jobs.watch.serving import verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import check, weak_sentences
 from tests.claims.watch_templates import TEMPLATES, play
@@ -53,22 +52,6 @@ def at(seconds, *points, **of_look):
     return replace(LOOK, time_ms=BEGUN_MS + seconds * S, checkpoints=points, **of_look), BEGUN_MS + seconds * S
 
 
-@pytest.mark.parametrize(
-    ("listed", "said"),
-    [
-        ((10, 6), []),  # 6 is under way, and 7 has ended: Flink lists both
-        ((10, 7), ["1 checkpoint ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history"]),
-        ((10, 9), ["3 checkpoints ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history"]),
-        ((0, 0), []),
-    ],
-)
-def test_unseen_are_those_that_are_not_listed(listed, said):
-    """A checkpoint under way is not one that ended unseen, though later ones have ended."""
-    told = watcher(seen=[4, 5])
-
-    assert said == texts(told.process_look(*at(100, *[point(10)] * bool(listed[0]), listed=listed))[0])
-
-
 def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     """What had no answer is as it was, and what was never known tells of no failure since."""
     unanswered = replace(LOOK, restored=None, failures_ms=None)
@@ -79,39 +62,6 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     told.course.look = known
     told.process_look(unanswered, BEGUN_MS)
     assert (3, known.failures_ms) == (told.course.look.restored, told.course.look.failures_ms)
-
-
-@pytest.mark.parametrize(
-    ("parallelism", "said"),
-    [
-        ({"src": 1, "map": 2}, "the job began again: a failure, or a restart of the JobManager"),
-        ({"src": 1, "map": 3}, "the job began again: its rescaling, a failure, or a restart of the JobManager"),
-    ],
-)
-def test_a_planned_rescale_may_be_why_a_job_began_again(parallelism, said):
-    found = changes(LOOK, replace(LOOK, restored=1, parallelism=parallelism))
-
-    assert said == found[-1].text
-
-
-@pytest.mark.parametrize(
-    ("forecast", "said"), [(FORECAST, "the forecast was of the job before that; a new one"), (None, "a forecast")]
-)
-def test_without_a_forecast_none_was_of_the_job_before(forecast, said):
-    told = watcher(forecast=forecast)
-
-    assert f"{said} is made of its next 6 checkpoints" == texts(told.process_look(*at(60, version="2.3.1"))[0])[-1]
-
-
-def test_a_jobmanager_that_answers_nonsense_answers():
-    """It is not away any more, and the time that it was away ends there."""
-    told = watcher()
-    told.away(BEGUN_MS, "HTTP 503")
-    said = texts(told.strange(BEGUN_MS + 60 * S, "no JSON"))
-
-    assert said == ["the JobManager answers again, after 1 min", "unexpected response: no JSON; watching continues"]
-    assert "gives no answer" not in verdict(told)
-    assert texts(told.process_look(*at(300))[0]) == ["the answers make sense again"]
 
 
 def left(told, *points):
@@ -155,20 +105,6 @@ def test_load_and_state_as_they_were_are_said_to_be():
     assert why.is_unchanged
 
 
-@pytest.mark.parametrize(
-    ("rate", "said"),
-    [
-        (0.0, "Load of 'src' fell to nothing (1k/s -> 0/s)"),
-        (250_000.0, "Load of 'src' is 250 times what it was (1k/s -> 250k/s)"),
-    ],
-)
-def test_a_load_that_stops_is_another_load(rate, said):
-    why = explain_deviation(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
-
-    assert why.text.startswith(said)
-    assert not why.is_unchanged
-
-
 def test_shorter_checkpoints_have_a_part_that_shrank():
     """And threads that work less: both are named, and nothing is said to be as it was."""
     why = explain_deviation(
@@ -194,16 +130,6 @@ def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
     assert "had not changed" not in said[2e6]
 
 
-@pytest.mark.parametrize("rates", [(1000.0, 0.0), (0.0, 1000.0)])
-def test_a_load_that_stops_and_resumes_is_told(rates):
-    before, now = rates
-    told = watcher(loads={"src": before})
-    told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": now}, {}, {}) for n in range(3)]
-    words = {0.0: "fell to nothing (1k/s -> 0/s)", 1000.0: "grew from nothing (0/s -> 1k/s)"}[now]
-
-    assert [f"load of 'src' {words}"] == texts(told._report_load(BEGUN_MS))
-
-
 def test_a_load_that_was_never_known_is_not_another_one():
     told = watcher(forecast=replace(FORECAST, usual=Circumstances()))
     told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": 1000.0}, {}, {}) for n in range(3)]
@@ -215,30 +141,6 @@ def test_a_value_beyond_a_limit_does_not_look_like_it():
     told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
 
     assert texts(told._report_limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
-
-
-NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep their forecast"
-
-
-@pytest.mark.parametrize(
-    ("points", "state", "completed"),
-    [
-        ([], NONE, "0 of the last 0 checkpoints completed."),
-        (
-            [point(n, status="FAILED", failure="declined") for n in (2, 3)],
-            NONE,
-            "0 of the last 2 checkpoints completed.",
-        ),
-        (
-            [point(2), point(3, status="FAILED"), point(4, 9e9, is_savepoint=True)],
-            KEPT,
-            "1 of the last 2 checkpoints completed, with p50 100 ms, p90 100 ms.",
-        ),
-    ],
-)
-def test_the_verdict_names_those_that_completed(points, state, completed):
-    """Neither savepoints nor failures have percentiles, and a forecast that nothing was held to is not kept."""
-    assert f"{state}: {FORECAST}. {completed}" == verdict(watcher(*points))
 
 
 def test_sentences_about_made_up_jobs_are_true():

@@ -15,7 +15,7 @@ from types import FrameType
 import typer
 
 from sim.app.cli.terminal import fitted
-from sim.app.verbs.common import OptionError, Stopped
+from sim.app.verbs.common import OptionError
 from sim.app.verbs.options import flag_of
 from sim.model.text import PrintableError, printable
 from sim.studies.progress import ENDING
@@ -182,15 +182,6 @@ def speaking() -> Iterator[None]:
             raise typer.Exit(Code.OUR_MISTAKE) from None
         print_message(mended[0])
         raise typer.Exit(mended[1]) from None
-
-
-@contextmanager
-def stoppable(kept: str) -> Iterator[None]:
-    """Turn KeyboardInterrupt into Stopped.  `kept`: message about the results that are kept."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Stopped(kept) from None
 
 
 def interrupted(kept: str = "") -> None:

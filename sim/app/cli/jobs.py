@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, print_message, stoppable
+from sim.app.cli.errors import Code, print_message
 from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.runs import show_run, show_sweep
 from sim.app.cli.terminal import put
+from sim.app.verbs.common import stoppable
 from sim.app.verbs.options import (
     ExplainOptions,
     ImportOptions,

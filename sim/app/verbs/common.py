@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -46,6 +46,15 @@ class Work:
     def share(self, simulated_ns: int) -> float:
         """Return the share of the work that is done, at most 1."""
         return min(simulated_ns / max(1, self.total_ns), 1.0)
+
+
+@contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Turn KeyboardInterrupt into Stopped.  `kept`: message about the results that are kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(kept) from None
 
 
 class Listener:

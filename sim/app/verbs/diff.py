@@ -11,8 +11,8 @@ from sim.app.verbs.common import (
     SILENT,
     Displayed,
     Listener,
-    Stopped,
     Work,
+    stoppable,
     writable_folder,
 )
 from sim.app.verbs.findings import different_issues, keep_answer, known_issues_json
@@ -114,11 +114,9 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         return _result(request, found, [], _no_rows(), "", notes)
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
     count, total_ns = effects.simulated_ns(found)
-    with listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs")) as watch:
-        try:
-            rows = effects.runs(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
-        except KeyboardInterrupt:
-            raise Stopped("nothing is kept of an unfinished comparison") from None
+    progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
+    with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
+        rows = effects.runs(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
     at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
     seeds = f"{given['replications']} seed{'' if given['replications'] == 1 else 's'} on each side"
     runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Stopped, Work
+from sim.app.verbs.common import SILENT, Displayed, Listener, OptionError, Work, stoppable
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.importing import JobPlace, place_of, scenarios_of_source
 from sim.app.verbs.options import ExplainOptions, lines_of, refuse_others, with_all_options
@@ -160,13 +160,8 @@ def watched(
 ) -> CloseUp:
     """Simulate again with observers.  `attach` is called with each job instance."""
     warm(engine)
-    with listener.progress(Work(name, scenario.run.duration_ns, 1)) as watch:
-        try:
-            return rerun_with_observers(
-                scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach
-            )
-        except KeyboardInterrupt:
-            raise Stopped("nothing is kept") from None
+    with listener.progress(Work(name, scenario.run.duration_ns, 1)) as watch, stoppable("nothing is kept"):
+        return rerun_with_observers(scenario, engine=engine, progress=lambda now_ns: watch(0, now_ns), attach=attach)
 
 
 @with_all_options(ExplainOptions)

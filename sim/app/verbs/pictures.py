@@ -10,7 +10,7 @@ from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed
+from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, stoppable
 from sim.app.verbs.explain import chosen_of, is_real, watched
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
@@ -141,12 +141,8 @@ def write_report(results: Path, file: Path, *, jobs: int | None = None, listener
     assert folder is not None
     if made is not None and _has_failed(made):
         return WrittenReport(None, made)
-    try:
+    with stoppable("nothing is kept" if made is None else f"no page is written; the results are in {folder}"):
         write_page(page_of(folder), file)
-    except KeyboardInterrupt:
-        raise Stopped(
-            "nothing is kept" if made is None else f"no page is written; the results are in {folder}"
-        ) from None
     written = WrittenReport(file, made)
     listener.result(written)
     return written

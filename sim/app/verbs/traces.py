@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, positive_s, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, positive_s, stoppable, writable_folder
 from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptions, path_of, with_all_options
 from sim.model.units import parse_duration
 from sim.results.csv_files import write_csv
@@ -127,12 +127,8 @@ def read_traces(
         files, remarks = list_files(place, exclude=tables)
         if "://" not in tables:
             writable_folder(Path(tables))
-        try:
+        with stoppable(f"{tables} may mix tables of two runs; run the same command to write all of them again"):
             counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
-        except KeyboardInterrupt:
-            raise Stopped(
-                f"{tables} may mix tables of two runs; run the same command to write all of them again"
-            ) from None
     found = ReadTraces(counts, tuple(remarks))
     listener.result(found)
     return found
@@ -165,7 +161,7 @@ def trace_windows(
     if file is not None:
         writable_folder(file.parent)
     base = "." if file is None else str(file.parent)
-    try:
+    with stoppable("nothing is kept" if file is None else f"{file} is unchanged"):
         found, remarks = cut_anywhere(
             tables,
             length_s=length_s,
@@ -176,8 +172,6 @@ def trace_windows(
             master=master,
             conf=conf,
         )
-    except KeyboardInterrupt:
-        raise Stopped("nothing is kept" if file is None else f"{file} is unchanged") from None
     if file is not None:
         write_csv(found, file, float_format="%.6g")
     for line in remarks:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from sim.app.verbs.common import SILENT, Displayed, Listener, Stopped, Work
+from sim.app.verbs.common import SILENT, Displayed, Listener, Work, stoppable
 from sim.app.verbs.options import FilePath, ValidateOptions, with_all_options
 from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
@@ -48,7 +48,6 @@ def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
 # ---- `validate`
 
 PERCENTILES = ("p10", "p50", "p90")
-_STOPPED = "nothing is kept"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -113,12 +112,10 @@ def validate(*recordings: FilePath, listener: Listener = SILENT, **given: Unpack
     environment, everything = given["environment"], given["everything"]
     paths = recordings_of([Path(place) for place in recordings], listener)
     overheads = None if environment is None else load_environment(environment)
-    with listener.progress(Work("validate", len(paths), len(paths), "recordings")) as watch:
-        try:
-            work, jobs = partial(judge, seeds=given["seeds"], overheads=overheads), given["jobs"] or cores()
-            done = dict(run_each(work, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
-        except KeyboardInterrupt:
-            raise Stopped(_STOPPED) from None
+    work, jobs = partial(judge, seeds=given["seeds"], overheads=overheads), given["jobs"] or cores()
+    progress = listener.progress(Work("validate", len(paths), len(paths), "recordings"))
+    with progress as watch, stoppable("nothing is kept"):
+        done = dict(run_each(work, paths, jobs=jobs, watch=lambda finished, _: watch(finished, finished)))
     outcomes = [done[i] for i in range(len(paths))]
     for path, outcome in zip(paths, outcomes, strict=True):
         if outcome.table is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlsplit
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, parsed, positive_s, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, positive_s, stoppable, writable_folder
 from sim.app.verbs.importing import import_source
 from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
@@ -104,10 +104,8 @@ def watch(
         session.resume()
         if (port := request.options["listen"]) is not None:
             listener.message(f"serves {stack.enter_context(_listening(published, port))}/metrics")
-        try:
+        with stoppable(f"the state is in {request.folder}; run the same command to resume"):
             session.run()
-        except KeyboardInterrupt:
-            raise Stopped(f"the state is in {request.folder}; run the same command to resume") from None
     return Watched(request.folder, tuple(session.events), verdict(session.watcher))
 
 
