@@ -771,12 +771,13 @@ def _interruptions(result: Result) -> Iterator[str]:
             "checkpoint.interval-during-backlog is off"
         )
     running_ms = restarts["running"][restarts["running"] >= 0]
-    stops = rows[(rows["checkpoint_type"] == "SYNC_SAVEPOINT") & (rows["status"] == "COMPLETED")]
-    spans = [
-        (running_ms[running_ms > stopped_ms].min() - stopped_ms, took_ms)
-        for stopped_ms, took_ms in zip(stops["trigger_timestamp"], stops["end_to_end_duration"], strict=True)
-        if (running_ms > stopped_ms).any()
-    ]
+    spans = []
+    for stop in rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"].to_dict("records"):
+        runs_ms = running_ms[running_ms > stop["trigger_timestamp"]].min()  # NaN: not again
+        if stop["status"] == "FAILED":
+            yield f"Savepoint {stop['id']}, which the job was to stop with, fails ({stop['failure_message']}): the job does not stop then"
+        elif stop["status"] == "COMPLETED" and runs_ms > 0:
+            spans.append((runs_ms - stop["trigger_timestamp"], stop["end_to_end_duration"]))
     if spans and (longest := max(spans))[1] >= _MIN_STOP_MS:
         yield (
             f"All tasks run again {ms_text(longest[0])} after the trigger of the savepoint that the job stops with, which takes "
@@ -837,11 +838,6 @@ def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> flo
 
 def _failure_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on the time until a killed TaskManager is replaced, and on restarts: what they go back to, and how many are left."""
-    snapshots = result.checkpoints
-    for row in snapshots[
-        (snapshots["checkpoint_type"] == "SYNC_SAVEPOINT") & (snapshots["status"] == "FAILED")
-    ].to_dict("records"):
-        yield f"Savepoint {row['id']}, which the job was to stop with, fails ({row['failure_message']}): the job does not stop then"
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
     was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
     if was_lost and (outage := outage_sentence(scenario)):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,11 +85,6 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
             is_warning=i == 0 and backtest is not None and bool(backtest.off or contradiction(backtest)),
         )
     yield from issue_remarks(name, scenarios)
-
-
-def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
-    """Yield remarks about the known defects that apply to a job, or may."""
-    return starmap(Remark, issue_lines(name, scenarios))
 
 
 def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
@@ -240,11 +234,14 @@ def find_issues(
     except ValueError as error:
         raise OptionError("version", str(error)) from None
     judged = component or ("flink" if version else None)
+
+    def of_catalogue(component: str | None, unsure: tuple[str, ...] = ()) -> list[IssueMatch]:
+        """Return the entries on a component, or on all."""
+        affecting = (issue for issue in known_issues() if issue.affects(version or "") is not False)
+        return [IssueMatch(issue, False, (), unsure) for issue in affecting if component in (None, issue.component)]
+
     if scenarios is None:
-        everything = [
-            IssueMatch(issue, False, (), ()) for issue in known_issues() if issue.affects(version or "") is not False
-        ]
-        return FoundIssues(tuple(own for own in everything if judged in (None, own.issue.component)), has_job=False)
+        return FoundIssues(tuple(of_catalogue(judged)), has_job=False)
     found = issues_of(scenarios, {judged: version} if judged and version else {})
     own = tuple(match for match in found if component in (None, match.issue.component))
     missing = _missing(scenarios)
@@ -254,12 +251,7 @@ def find_issues(
         and not any(component in versions_of(scenario) for scenario in scenarios)
     ):
         unsure = (f"a connector of the job is {component}: it does not name all of them",)
-        has_it = [
-            issue
-            for issue in known_issues()
-            if issue.component == component and issue.affects(version or "") is not False
-        ]
-        own, missing = (*own, *(IssueMatch(issue, False, (), unsure) for issue in has_it)), ""
+        own, missing = (*own, *of_catalogue(component, unsure)), ""
     return FoundIssues(own, has_job=True, missing=missing)
 
 
@@ -267,22 +259,22 @@ def known_issues_json(scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
     return [own.plain for own in issues_of(scenarios)]
 
 
-def issue_lines(name: str, scenarios: Sequence[Scenario]) -> Iterator[tuple[str, bool]]:
-    """Yield (line, is warning): a warning for each known defect that applies, and one line about those that may apply."""
+def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
+    """Yield a warning for each known defect that applies to a job, and a remark about those that may apply."""
     found = issues_of(scenarios)
     applying = [own for own in found if own.applies]
     for own in applying[:MAX_NAMED]:
         issue = own.issue
         text = f"{issue.id} ({issue.consequence}): {issue.title}. {own.simulated}. Way out: {issue.way_out}. {issue.source}"
-        yield f"{name}: known defect {text}", True
+        yield Remark(f"{name}: known defect {text}", is_warning=True)
     if others := len(applying[MAX_NAMED:]):
-        yield f"{name}: {count_defects(others, 'more known defect')} apply: ckptsim known-issues FILE", True
+        more = count_defects(others, "more known defect")
+        yield Remark(f"{name}: {more} apply: ckptsim known-issues FILE", is_warning=True)
     if possible := [own for own in found if not own.applies]:
-        counts = ", ".join(
-            f"{what} {count}" for what, count in Counter(own.issue.consequence for own in possible).items()
-        )
+        kinds = Counter(own.issue.consequence for own in possible)
+        counts = ", ".join(f"{what} {count}" for what, count in kinds.items())
         text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"
-        yield text + (f"; fewer if you set {missing}" if (missing := _missing(scenarios)) else ""), False
+        yield Remark(text + (f"; fewer if you set {missing}" if (missing := _missing(scenarios)) else ""))
 
 
 def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:

@@ -71,10 +71,10 @@ def tables():
 
 
 def row_of(tables):
-    EDGES = [("src", "map"), ("map", "sink")]
+    edges = [("src", "map"), ("map", "sink")]
     end_ms = 40_000.0
     cost = consequences([tables], [end_ms], warmup_ms=1e3 * WARMUP_S, committers=["sink"])
-    return summarize([tables], EDGES, warmup_s=WARMUP_S).row() | {
+    return summarize([tables], edges, warmup_s=WARMUP_S).row() | {
         field.name: getattr(cost, field.name) for field in fields(cost)
     }
 

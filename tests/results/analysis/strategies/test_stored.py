@@ -85,9 +85,7 @@ def test_jobs_that_began_from_a_snapshot(run):
 @pytest.mark.parametrize(
     ("claim", "deletable", "free_ms", "cells"),
     [
-        ("claim", False, -1.0, ["never", "no: it is the job's"]),
         ("no-claim", False, 0.0, ["0 ms", "no"]),
-        ("no-claim", True, 6000.0, ["6 s", "yes"]),
         ("claim", True, 6000.0, ["6 s", "yes"]),
     ],
 )
