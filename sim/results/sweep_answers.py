@@ -38,11 +38,8 @@ def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
 def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
     """Return {setting: observations in all its runs}; empty if `column` is no percentile or they are unknown."""
     found = counts(results, column)
-    if found.empty:
-        return {}
     keys, number_of = numbered(results.loc[found.index, list(settings)], settings)
-    sums = np.zeros(len(keys))
-    np.add.at(sums, number_of, found.to_numpy())
+    sums = np.bincount(number_of, found, len(keys))
     return {key: int(sum_) for key, sum_ in zip(keys, sums, strict=True)}
 
 

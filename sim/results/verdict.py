@@ -37,45 +37,27 @@ def finish_sentence(lines: Sequence[StrategyRow]) -> str:
         text += f", and at {_at(late[1])} with {late[0].called}"
     if len(found) < len(lines):
         text += f"; with {_names([line for line in lines if line.finish is None])} it does not"
-    few = [line for line in lines if line not in _sound(lines) and line in _sound([line]) and line.completes_end]
-    left_out = f"Not compared: {_names(few)}, where such a checkpoint is one of few. " if few else ""
-    return f"{text}. {_waits(found)}{_final(found)}{left_out}{_open(found)}{_less(found)}"
+    return f"{text}. {''.join(f'{sentence}. ' for sentence in _about_ends(lines, found))}"
 
 
-_Found = Sequence[tuple[StrategyRow, Finish]]
-
-
-def _waits(found: _Found) -> str:
-    """The strategy under which most time passes without a record, if it waits for more than one checkpoint."""
-    line, end = max(found, key=lambda item: item[1].idle_s)
-    if end.checkpoints <= 1:
-        return ""
-    return f"With {line.called} {ms_text(1e3 * end.idle_s)} and {count_text(end.checkpoints)} checkpoints pass after its last record. "
-
-
-def _final(found: _Found) -> str:
-    """The longest of those that one checkpoint is enough for."""
-    once = [(line, end) for line, end in found if end.final is not None and end.checkpoints <= 1]
-    if not once:
-        return ""
-    line, end = max(once, key=lambda item: item[1].final_ms)
-    return (
-        f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and is complete after {ms_text(end.final_ms)}. "
-    )
-
-
-def _open(found: _Found) -> str:
-    none = [line for line, end in found if end.final is None]
-    return f"With {_names(none)} no checkpoint holds its end. " if none else ""
-
-
-def _less(found: _Found) -> str:
-    """Output that some strategies commit and another does not."""
-    most = max(end.committed for _, end in found)
-    line, end = min(found, key=lambda item: item[1].committed)
-    if end.committed >= COMMITTED_SHARE * most:
-        return ""
-    return f"{capitalised(line.called)} commits {count_text(end.committed)} records of {count_text(most)}. "
+def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow, Finish]]) -> Iterator[str]:
+    """Yield sentences on waits after the last record, the checkpoint that holds the end, and output that others commit."""
+    waiting, longest = max(found, key=lambda item: item[1].idle_s)
+    if longest.checkpoints > 1:
+        checkpoints = f"{ms_text(1e3 * longest.idle_s)} and {count_text(longest.checkpoints)} checkpoints"
+        yield f"With {waiting.called} {checkpoints} pass after its last record"
+    # one checkpoint is enough for these
+    if once := [(line, end) for line, end in found if end.final is not None and end.checkpoints <= 1]:
+        line, end = max(once, key=lambda item: item[1].final_ms)
+        complete = f"is complete after {ms_text(end.final_ms)}"
+        yield f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and {complete}"
+    if few := [line for line in lines if line not in _sound(lines) and line in _sound([line]) and line.completes_end]:
+        yield f"Not compared: {_names(few)}, where such a checkpoint is one of few"
+    if open_ := [line for line, end in found if end.final is None]:
+        yield f"With {_names(open_)} no checkpoint holds its end"
+    most, (less, least) = max(end.committed for _, end in found), min(found, key=lambda item: item[1].committed)
+    if least.committed < COMMITTED_SHARE * most:
+        yield f"{capitalised(less.called)} commits {count_text(least.committed)} records of {count_text(most)}"
 
 
 def off_sentence(lines: Sequence[StrategyRow]) -> str:

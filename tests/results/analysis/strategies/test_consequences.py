@@ -8,22 +8,27 @@ import pytest
 from sim.results.consequences import consequences, consequences_sentence, consequences_texts
 
 COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
-RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records", "kind"]
+RECOVERIES = ["failed", "running", "caught_up", "replayed_records"]
 
 
 def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
     checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED", "savepointFormat": ""})
-    restarts = pd.DataFrame([(*row, "task-manager")[:6] for row in recoveries], columns=RECOVERIES)
+    restarts = pd.DataFrame(recoveries, columns=RECOVERIES)
     return {
         "checkpoints": checkpoints,
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
-        "recoveries": restarts.assign(detected=restarts["failed"]),
+        "recoveries": restarts.assign(detected=restarts["failed"], kind="task-manager"),
         "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
     }
 
 
+def cost(*restarts, end=10_000.0, lags=(0.0,), **others):
+    """What a single run costs.  `restarts`: when each failed, ran and had caught up, and what it replayed."""
+    return consequences([run(recoveries=restarts, lags=lags)], [end], **others)
+
+
 def test_a_job_whose_backlog_grows_never_catches_up():
-    failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)])
+    failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 50)])
     keeps_up, behind = (consequences([failing], [10_000.0], behind=[grows]) for grows in (False, True))
     header, rows = consequences_texts(["a", "b"], ["runs on"] * 2, [keeps_up, behind], behind=["b"])
 
@@ -47,7 +52,7 @@ def test_output_that_never_becomes_visible_counts_as_late():
     commits = [(100, 4_000.0, False, 0)] * 3
     lost = consequences([run([*commits, (100, 4_000.0, False, 10)])], [10_000.0])
     waiting = consequences([run(commits, completed=[1_000.0])], [60_000.0])
-    never = consequences([run()], [60_000.0], committers=["committer"])
+    never = cost(end=60_000.0, committers=["committer"])
 
     assert (lost.lost_records, lost.unfinished) == (10, "visible_p99_ms visible_max_ms")
     assert (waiting.unfinished, waiting.visible_p50_ms) == ("visible_p99_ms visible_max_ms", 4_000.0)
@@ -57,8 +62,8 @@ def test_output_that_never_becomes_visible_counts_as_late():
 
 def test_every_failure_counts_also_one_shortly_before_the_end():
     """Eleven seconds for the first; the second had ten, and did not catch up: that is no recovery within eleven seconds."""
-    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 50), (90_000.0, 95_000.0, -1.0, 5_000.0, 50)
-    row = consequences([run(recoveries=[first, second])], [100_000.0])
+    first, second = (20_000.0, 25_000.0, 31_000.0, 50), (90_000.0, 95_000.0, -1.0, 50)
+    row = cost(first, second, end=100_000.0)
 
     assert (row.caught_up_ms, row.downtime_ms, row.unfinished) == (10_500.0, 5_000.0, "caught_up_ms")
     assert "more than 10 s" in [text.replace("11 s", "10 s") for text in consequences_texts(["a"], [""], [row])[1][0]]
@@ -66,8 +71,8 @@ def test_every_failure_counts_also_one_shortly_before_the_end():
 
 def test_a_failure_during_a_restart():
     """The job is down from the first failure until the later restart runs, and replays what both read again."""
-    first, second = (20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)
-    row = consequences([run(recoveries=[first, second])], [100_000.0])
+    first, second = (20_000.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 50)
+    row = cost(first, second, end=100_000.0)
 
     assert (row.failures, row.downtime_ms, row.replayed_records) == (2, 10_000.0, 100)
     assert (row.caught_up_ms, row.unfinished) == (20_000.0, "caught_up_ms")
@@ -78,36 +83,36 @@ def test_a_failure_during_a_restart():
 )
 def test_a_lag_that_is_what_it_was_before_the_first_failure_is_no_bound(before, after, unfinished):
     """It rises to 9 s.  A source without a backlog has no lag to tell it from."""
-    failures = [(20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)]
-    row = consequences([run(recoveries=failures, lags=[before] * 20 + [9] * 19 + [after] * 61)], [100_000.0])
+    failures = [(20_000.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 50)]
+    row = cost(*failures, lags=[before] * 20 + [9] * 19 + [after] * 61, end=100_000.0)
 
     assert (row.caught_up_ms, row.unfinished) == (20_000.0, unfinished)
 
 
 def test_tasks_that_fail_at_the_same_instant_are_one_failure():
     """One restart serves all of them."""
-    recoveries = [*[(20_000.0, -1.0, -1.0, -1.0, 0)] * 3, (20_000.0, 30_000.0, 40_000.0, 10_000.0, 50)]
-    row = consequences([run(recoveries=recoveries)], [100_000.0])
+    recoveries = [*[(20_000.0, -1.0, -1.0, 0)] * 3, (20_000.0, 30_000.0, 40_000.0, 50)]
+    row = cost(*recoveries, end=100_000.0)
 
     assert (row.failures, row.downtime_ms, row.replayed_records) == (1, 10_000.0, 50)
 
 
 def test_a_restart_that_never_ran_hides_no_replay():
     """The second failure comes just before the end: what it will replay is not known, and is not 0."""
-    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 15_000), (99_000.0, -1.0, -1.0, -1.0, 0)
+    first, second = (20_000.0, 25_000.0, 31_000.0, 15_000), (99_000.0, -1.0, -1.0, 0)
 
-    assert consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records == 15_000
+    assert cost(first, second, end=100_000.0).replayed_records == 15_000
 
 
 def test_a_restart_that_another_took_over_hides_no_replay():
     """The job ran again with the second restart, and the first replayed nothing of its own."""
-    first, second = (20_000.0, -1.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 15_000)
+    first, second = (20_000.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 15_000)
 
-    assert consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records == 15_000
+    assert cost(first, second, end=100_000.0).replayed_records == 15_000
 
 
 def test_where_nothing_happens_nothing_is_claimed():
-    row = consequences([run()], [1_000.0])
+    row = cost(end=1_000.0)
 
     assert row.nothing_happened
     assert all(
@@ -118,7 +123,7 @@ def test_where_nothing_happens_nothing_is_claimed():
 def test_columns_are_those_that_say_something():
     """Commits without failures, failures without commits, and a failure the run is too short to recover from."""
     committing = consequences([run([(12_345, 4_000.0, False, 0)])], [1.0])
-    failing = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)], lags=[0.5, 3.5])], [10_000.0])
+    failing = cost((1_000.0, 3_000.0, -1.0, 50), lags=[0.5, 3.5])
 
     header, rows = consequences_texts(["a"], ["runs on"], [committing])
 
@@ -142,9 +147,9 @@ def test_a_percentile_of_commits_needs_a_hundred_of_them():
 
 def test_the_sentence_sets_the_worst_beside_the_best():
     """Only where failures cost differently, and only between strategies that met any."""
-    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
-    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
-    calm = consequences([run()], [10_000.0])
+    slow = cost((1_000.0, 3_000.0, 9_000.0, 5_000), lags=[7.0])
+    quick = cost((1_000.0, 3_000.0, 4_000.0, 50), lags=[2.0])
+    calm = cost()
 
     assert consequences_sentence(["a", "b", "c"], [slow, quick, calm]) == (
         "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
@@ -159,10 +164,7 @@ def test_the_sentence_sets_the_worst_beside_the_best():
 
 def test_who_is_disturbed_a_little_less_may_replay_more():
     """5.1 s and 5 s of 10 s are the same; 100 and 150 records are not."""
-    longer, more = (
-        consequences([run(recoveries=[(1_000.0, 3_000.0, up, 2_000.0, records)])], [10_000.0])
-        for up, records in ((6_100.0, 100), (6_000.0, 150))
-    )
+    longer, more = (cost((1_000.0, 3_000.0, up, records)) for up, records in ((6_100.0, 100), (6_000.0, 150)))
 
     assert "a replays 150 records" in consequences_sentence(["b", "a"], [longer, more])
 
@@ -173,10 +175,7 @@ def test_who_is_disturbed_a_little_less_may_replay_more():
 )
 def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
     """5 s of 10 s disturbed and 100 records: less than a tenth more records, and less than a tenth and a hundredth more time."""
-    base, other = (
-        consequences([run(recoveries=[(1_000.0, 3_000.0, up, 2_000.0, records)])], [10_000.0])
-        for up, records in ((6_000.0, 100), (caught_up, replayed))
-    )
+    base, other = (cost((1_000.0, 3_000.0, up, records)) for up, records in ((6_000.0, 100), (caught_up, replayed)))
 
     assert is_same == (
         consequences_sentence(["a", "b"], [base, other])
@@ -186,11 +185,8 @@ def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
 
 def test_costs_that_a_bound_hides_are_not_called_the_same():
     """Neither has caught up at the end; nor are downtimes of 1 s and 3 s the same."""
-    late = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])
-    quick, slow = (
-        consequences([run(recoveries=[(1_000.0, up, 9_000.0, up - 1_000.0, 50)])], [10_000.0])
-        for up in (2_000.0, 4_000.0)
-    )
+    late = cost((1_000.0, 3_000.0, -1.0, 50))
+    quick, slow = (cost((1_000.0, up, 9_000.0, 50)) for up in (2_000.0, 4_000.0))
 
     assert consequences_sentence(["a", "b"], [late, late]) == ""
     assert consequences_sentence(["a", "b"], [quick, slow]) == ""
@@ -199,28 +195,20 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
 def test_a_dead_job_has_no_lag():
     """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
     dead, back = (
-        consequences([run()], [33_000.0], died=True),
-        consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [10_000.0]),
+        cost(end=33_000.0, died=True),
+        cost((1e3, 3e3, 9e3, 50)),
     )
     header, rows = consequences_texts(["none", "fixed"], ["failed at 33 s", "runs on"], [dead, back])
 
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
-    assert (
-        consequences_sentence(
-            ["a", "b"], [consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [1e4], died=True), back]
-        )
-        == ""
-    )
+    assert consequences_sentence(["a", "b"], [cost((1e3, 3e3, 9e3, 50), died=True), back]) == ""
 
 
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
 def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same):
     """1000 ms beside them, so a tenth is more than 100 ms."""
-    quick, slow = (
-        consequences([run(recoveries=[(1_000.0, 1_000 + ms, 9_000.0, ms, 50)])], [10_000.0])
-        for ms in (1_000.0, slower_ms)
-    )
+    quick, slow = (cost((1_000.0, 1_000 + ms, 9_000.0, 50)) for ms in (1_000.0, slower_ms))
 
     assert is_same == (
         consequences_sentence(["a", "b"], [quick, slow])
@@ -230,8 +218,8 @@ def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same)
 
 def test_one_bound_hides_the_cost():
     """Also where the others have caught up after the same time."""
-    open_one = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [9_000.0])
-    closed = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)])], [9_000.0])
+    open_one = cost((1_000.0, 3_000.0, -1.0, 50), end=9_000.0)
+    closed = cost((1_000.0, 3_000.0, 9_000.0, 50), end=9_000.0)
 
     assert consequences_sentence(["a", "b"], [open_one, closed]) == ""
 
@@ -241,7 +229,7 @@ def test_sums_are_means_per_run():
     runs = [
         run(
             [(100, 4_000.0, False, 6)],
-            recoveries=[(at, at + 2_000.0, at + 4_000.0, 2_000.0, 50) for at in (1_000.0, 9_000.0)],
+            recoveries=[(at, at + 2_000.0, at + 4_000.0, 50) for at in (1_000.0, 9_000.0)],
         ),
         run([(150, 4_000.0, False, 0), (150, 4_000.0, False, 0)]),
     ]
@@ -258,19 +246,19 @@ def test_sums_are_means_per_run():
 
 
 def test_a_restart_at_the_very_beginning_is_one():
-    first, second = (0.0, 0.0, 0.0, 0.0, 10), (99_000.0, -1.0, -1.0, -1.0, 0)
-    row = consequences([run(recoveries=[first, second])], [100_000.0])
+    first, second = (0.0, 0.0, 0.0, 10), (99_000.0, -1.0, -1.0, 0)
+    row = cost(first, second, end=100_000.0)
 
     assert (row.replayed_records, row.downtime_ms, row.caught_up_ms) == (10.0, 500.0, 500.0)
 
 
 def test_what_is_for_good_and_what_only_did_not_happen():
     """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down."""
-    back = (1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)
+    back = (1_000.0, 3_000.0, 9_000.0, 50)
     rows = [
-        consequences([run(recoveries=[back])], [1e4], died=True),
-        consequences([run()], [1e4], died=True),
-        consequences([run()], [1e4]),
+        cost(back, died=True),
+        cost(died=True),
+        cost(),
     ]
     header, cells = consequences_texts(["a", "b", "c"], ["died", "dead", "runs"], rows)
     found = [dict(zip(header, row, strict=True)) for row in cells]
@@ -286,7 +274,7 @@ def test_what_is_for_good_and_what_only_did_not_happen():
 
 def test_a_job_without_committers_has_its_output_at_once():
     """Beside one that commits; what is lost has a column where anything is."""
-    commits, none = consequences([run([(100, 4_000.0, False, 7)])], [1e4]), consequences([run()], [1e4])
+    commits, none = consequences([run([(100, 4_000.0, False, 7)])], [1e4]), cost()
     header, cells = consequences_texts(["a", "b"], ["", ""], [commits, none], at_once=[False, True])
     found = [dict(zip(header, row, strict=True)) for row in cells]
 

@@ -2,10 +2,10 @@
 
 import math
 
-from sim.results.side_by_side import StrategyRow, singles, table, texts
+from sim.results.side_by_side import table, texts
 from sim.results.summary import summarize
 from sim.results.verdict import verdict
-from tests.results.analysis.runs_by_hand import EDGES, Made
+from tests.results.analysis.runs_by_hand import EDGES, Made, line
 
 
 def uploading(*, later=3, state=2_000, written=60):
@@ -18,26 +18,16 @@ def uploading(*, later=3, state=2_000, written=60):
 
 def test_it_is_a_row_and_a_sentence():
     """Sentences are about checkpoints that exist, none about a mean of both."""
-    run = uploading(state=200_000_000_000, written=600_000_000).tables()
-    summary = summarize([run], EDGES)
-    line = StrategyRow(
-        "it",
-        (),
-        "",
-        "RUNNING",
-        summary,
-        singles=singles([run]),
-        first=summarize([run], EDGES, of_first_uploads=True),
-        sinks=("sink",),
-    )
-    header, rows = texts([line])
+    run = uploading(state=200_000_000_000, written=600_000_000)
+    row = line("it", run, first=summarize([run.tables()], EDGES, of_first_uploads=True), sinks=("sink",))
+    header, rows = texts([row])
 
     assert [row[0] for row in rows] == ["it", "it: first upload"]
     assert [row[header.index("completed (n)")] for row in rows] == ["3", "1"]
     assert [row[header.index("p50")] for row in rows] == ["332 ms", "12 s"]
     assert [row[header.index("written")] for row in rows] == ["600 MB", "200 GB"]
     assert [row[header.index("throughput (sink)")] for row in rows] == ["100/s", "-"]
-    assert verdict([line]) == (
+    assert verdict([row]) == (
         "Writing 600 MB takes 300 ms of the 332 ms of checkpoint 3: storage decides, not the barriers."
         " Checkpoint 1 uploads everything, 200 GB in 12 s: it has a row of its own, and all else is about later ones."
     )
@@ -50,7 +40,7 @@ def test_percentiles_stand_with_their_sample_only():
         run = Made()
         for k in range(count):
             run.checkpoint(1000 * k, 1000 + k)
-        lines.append(StrategyRow(str(count), (), "", "RUNNING", summarize([run.load(busy=(0, 0, 0)).tables()], EDGES)))
+        lines.append(line(str(count), run.load(busy=(0, 0, 0))))
     header, rows = texts(lines)
     numbers = table(lines)
 
@@ -68,7 +58,7 @@ def test_sources_that_fall_short_are_said():
         busy=(1, 0, 0), records=(600.0, 600.0, 600.0), seconds=10, backlog=lambda second: 99_400 * second
     )
     lines = [
-        StrategyRow(name, (), "", "RUNNING", summarize([run.tables()], EDGES), sinks=("sink",), sources=("source",))
+        line(name, run, sinks=("sink",), sources=("source",))
         for name, run in (("late", late), ("fine", Made().load(busy=(0, 0, 0))))
     ]
     header, rows = texts(lines)

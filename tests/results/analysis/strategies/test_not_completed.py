@@ -1,9 +1,8 @@
 """Checkpoints that did not complete: rows of their own, with bounds, and with no part in those of the others."""
 
 from sim.results.not_completed import not_completed
-from sim.results.side_by_side import StrategyRow, texts
-from sim.results.summary import summarize
-from tests.results.analysis.runs_by_hand import EDGES, Made
+from sim.results.side_by_side import texts
+from tests.results.analysis.runs_by_hand import Made, line
 
 
 def expiring():
@@ -28,12 +27,8 @@ def expiring():
 
 def test_those_that_expire_have_a_row_with_bounds():
     """Their start delay is longer than the time behind data that was seen; what came later was never reached."""
-    run = expiring().tables()
-    line = StrategyRow(
-        "aligned", (), "", "RUNNING", summarize([run], EDGES), not_completed=not_completed([run], [4000.0])
-    )
-
-    header, rows = texts([line])
+    run = expiring()
+    header, rows = texts([line("aligned", run, not_completed=not_completed([run.tables()], [4000.0]))])
     own, expired = (dict(zip(header, row, strict=True)) for row in rows)
 
     assert (own["completed (n)"], own["start delay"], own["alignment"]) == ("2, 2 failed", "40 ms", "0 ms"), "not mixed"
