@@ -362,27 +362,29 @@ def test_durations_that_did_not_end_are_bounds():
     ]
 
 
+def firsts(*sizes, lasts=100, persisted=0):
+    """Which of these checkpoints, a second apart, are first uploads.  `sizes`: written, and referred to; others: of the first."""
+    run = Made().checkpoint(0, lasts, size=sizes[0][0], state=sizes[0][1], persisted=persisted)
+    for k, (size, state) in enumerate(sizes[1:], 1):
+        run.checkpoint(1000 * k, 100, size=size, state=state)
+    return first_uploads(run.tables()["checkpoints"]).tolist()
+
+
 @pytest.mark.parametrize(
     ("size", "later", "expected"),
     [(900, 100, True), (899, 100, False), (900, 450, False), (900, 449, True), (0, 0, False)],
 )
 def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_do(size, later, expected):
     """It refers to 1000 bytes, and so do later ones."""
-    run = Made().checkpoint(0, 100, size=size, state=1000)
-    for k in range(1, 4):
-        run.checkpoint(1000 * k, 100, size=later, state=1000)
-
-    assert [expected, False, False, False] == first_uploads(run.tables()["checkpoints"]).tolist()
+    assert firsts((size, 1000), *[(later, 1000)] * 3) == [expected, False, False, False]
 
 
 @pytest.mark.parametrize(("lasts", "expected"), [(1000, False), (1001, True)])
 def test_what_is_triggered_before_the_first_is_acknowledged_uploads_everything_too(lasts, expected):
     """It has nothing to build on.  A compaction later writes as much, and is what checkpoints of this job are like."""
-    run = Made().checkpoint(0, lasts, size=1000, state=1000)
-    for k, size in enumerate((1000, 10, 10, 1000, 10), 1):
-        run.checkpoint(1000 * k, 100, size=size, state=1000)
+    sizes = [(size, 1000) for size in (1000, 1000, 10, 10, 1000, 10)]
 
-    assert [True, expected, *[False] * 4] == first_uploads(run.tables()["checkpoints"]).tolist()
+    assert firsts(*sizes, lasts=lasts) == [True, expected, *[False] * 4]
 
 
 def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_run():
@@ -398,23 +400,14 @@ def test_the_only_checkpoint_of_a_job_is_judged_by_those_of_other_jobs_of_its_ru
 
 @pytest.mark.parametrize(("referred", "expected"), [(200, False), (201, True)])
 def test_later_checkpoints_refer_to_more_than_twice_what_they_write(referred, expected):
-    run = Made().checkpoint(0, 100, size=1000, state=1000)
-    for k in range(1, 4):
-        run.checkpoint(1000 * k, 100, size=100, state=referred)
-
-    assert expected == first_uploads(run.tables()["checkpoints"])[0]
+    assert expected == firsts((1000, 1000), *[(100, referred)] * 3)[0]
 
 
 def test_data_in_flight_is_no_state():
     """150 of the 1000 bytes that the first one writes: what is left are less than nine tenths of its state."""
-    runs = []
     for persisted in (0, 150):
-        run = Made().checkpoint(0, 100, size=850 + persisted, state=900 + persisted, persisted=persisted)
-        runs.append(run.checkpoint(1000, 100, size=10, state=900).checkpoint(2000, 100, size=10, state=900))
-
-    assert [bool(first_uploads(run.tables()["checkpoints"])[0]) for run in runs] == [True, True]
-    few = Made().checkpoint(0, 100, size=950, state=1050, persisted=150).checkpoint(1000, 100, size=10, state=900)
-    assert not first_uploads(few.tables()["checkpoints"])[0]
+        assert firsts((850 + persisted, 900 + persisted), (10, 900), (10, 900), persisted=persisted)[0]
+    assert not firsts((950, 1050), (10, 900), persisted=150)[0]
 
 
 def test_bounds_of_those_that_did_not_complete():
