@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sim.results.columns import columns_of, compute_columns, result_column
+from sim.results.columns import ResultColumn, columns_of, compute_columns, result_column
 from sim.results.consequences import first_uploads, is_periodic, job_of
 from sim.results.estimates import is_noise
-from sim.results.formats import ms_text
+from sim.results.formats import MISSING, ms_text
 from sim.results.rates import Tables
 from sim.results.tables import EXPIRED
 
@@ -202,6 +202,15 @@ class NotCompleted:
     longest_ms: float  # lower bound
     parts_ms: dict[str, float]  # heading -> median over their critical paths until the failure; {}: not recorded
     cut_off: str  # the heading of the phase in which most of them failed; its median is a lower bound
+
+    def text(self, column: ResultColumn) -> str:
+        """Return a cell of its row below the strategy; lower bounds have a ``>``."""
+        if column.name == "completed":
+            return "0"
+        bounds = {"end_to_end_p50_ms": self.median_ms, "end_to_end_max_ms": self.longest_ms}
+        ms = bounds.get(column.name, self.parts_ms.get(column.heading))
+        is_bound = column.name in bounds or column.heading == self.cut_off
+        return MISSING if ms is None else f"{'> ' * is_bound}{ms_text(ms)}"
 
     @property
     def row(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from sim.model.text import one_line
 from sim.results.columns import Population, ResultColumn
 from sim.results.consequences import Finish, LateTriggers, LongSavepoint, first_uploads, is_periodic
 from sim.results.estimates import is_noise
-from sim.results.formats import MISSING, ms_text
+from sim.results.formats import MISSING
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
@@ -276,19 +276,12 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
     """Return (header, rows) as texts.  Optional columns that are empty for all strategies are omitted."""
     rows: list[list[str]] = []
     for line in strategies:
-        rows.append(
-            [
-                line.label,
-                *(
-                    column.value_text(line.summary.row()) if column.cell is None else column.cell(line)
-                    for column in PRINTED
-                ),
-            ]
-        )
+        rows.append([line.label, *(_text(line, column) for column in PRINTED)])
         if line.first is not None:
-            rows.append([FIRST_UPLOAD.format(line.label), *_first_texts(line, line.first)])
+            firsts = replace(line, summary=line.first)
+            rows.append([FIRST_UPLOAD.format(line.label), *(_first_text(firsts, column) for column in PRINTED)])
         rows += [
-            [NOT_COMPLETED.format(line.label, found.count, found.fate), *_not_completed_texts(found)]
+            [NOT_COMPLETED.format(line.label, found.count, found.fate), *map(found.text, PRINTED)]
             for found in line.not_completed
         ]
     shown = [
@@ -306,28 +299,15 @@ _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
 """Fields of `KeepingUp` that the table has."""
 
 
-def _first_texts(line: StrategyRow, first: Summary) -> Iterator[str]:
-    """Yield the cells of the row of first uploads; columns about the whole run are empty."""
-    line_of_firsts, row = replace(line, summary=first), first.row()
-    for column in PRINTED:
-        if column.name == "completed":
-            yield str(first.completed)
-        elif column.population not in (Population.COMPLETED, None):
-            yield MISSING
-        else:
-            yield column.value_text(row) if column.cell is None else column.cell(line_of_firsts)
+def _text(line: StrategyRow, column: ResultColumn) -> str:
+    return column.value_text(line.summary.row()) if column.cell is None else column.cell(line)
 
 
-def _not_completed_texts(found: NotCompleted) -> Iterator[str]:
-    """Yield the cells of a row of checkpoints that did not complete; lower bounds have a ``>``."""
-    bounds = {"end_to_end_p50_ms": found.median_ms, "end_to_end_max_ms": found.longest_ms}
-    for column in PRINTED:
-        if column.name == "completed":
-            yield "0"
-        elif (ms := bounds.get(column.name, found.parts_ms.get(column.heading))) is not None:
-            yield ("> " if column.name in bounds or column.heading == found.cut_off else "") + ms_text(ms)
-        else:
-            yield MISSING
+def _first_text(line: StrategyRow, column: ResultColumn) -> str:
+    """Return a cell of the row of first uploads; columns about the whole run are empty."""
+    if column.name == "completed":
+        return str(line.summary.completed)
+    return _text(line, column) if column.population in (Population.COMPLETED, None) else MISSING
 
 
 def _with_sample(summary: Summary) -> dict[str, Any]:
