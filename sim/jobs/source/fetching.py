@@ -8,7 +8,7 @@ samples are more frequent than changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from http import HTTPStatus
 from time import monotonic, time_ns
@@ -155,29 +155,26 @@ class _Answers:
         self.missing.pop(path, None)
         self.in_vain = 0
 
-    def optional_each(self, paths: Sequence[str]) -> None:
-        """Send many optional requests of one kind."""
-        with closing(answers_of(self.client, [(path, path) for path in paths])) as answers:
-            for path, answer in zip(paths, answers, strict=False):
-                if isinstance(answer, RestError):
-                    self.count_failure(path, answer)
-                else:
-                    self._keep(path, answer)
-                self.answered(self.client.answered)
-
-    def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
-        """Return the answers to (request, name in the budget); empty if the vertex no longer exists."""
-        found: list[list[Any]] = []
+    def _each(self, questions: Sequence[tuple[str, str]]) -> Iterator[Any | RestError]:
+        """Send many optional requests (request, name in the budget), and yield their answers; failures are counted."""
         with closing(answers_of(self.client, questions)) as answers:
             for (question, _), answer in zip(questions, answers, strict=False):
                 if isinstance(answer, RestError):
                     self.count_failure(question.partition("?")[0], answer)
-                    found.append([])
                 else:
                     self.in_vain = 0
-                    found.append(_list(answer))
+                yield answer
                 self.answered(self.client.answered)
-        return found
+
+    def optional_each(self, paths: Sequence[str]) -> None:
+        """Send many optional requests of one kind."""
+        for answer, path in zip(self._each([(path, path) for path in paths]), paths, strict=True):
+            if not isinstance(answer, RestError):
+                self._keep(path, answer)
+
+    def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
+        """Return the answers to (request, name in the budget); empty if the vertex no longer exists."""
+        return [_list(answer) for answer in self._each(questions)]
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
         """Send an optional request.  Returns None if it fails, for example because this Flink version does not have it."""
