@@ -63,7 +63,6 @@ class Kind(Enum):
 
 QUERIES = {
     FLINK: "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
-    "flink-autoscaler": "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
     "kafka-exporter": 'sum(rate(kafka_topic_partition_current_offset{topic="..."}[1m]))',
     "kafka-lag-exporter": 'sum(rate(kafka_partition_latest_offset{topic="..."}[1m]))',
     "burrow": 'sum(rate(kafka_burrow_topic_partition_offset{topic="..."}[1m]))',
@@ -73,9 +72,8 @@ QUERIES = {
     "datadog": "per_second(sum:kafka.broker_offset{topic:...})",
     "confluent": 'sum(confluent_kafka_server_received_records{topic="..."}) / 60',
     "pulsar": 'sum(pulsar_rate_in{topic="..."})',
-    "host": "numRecordsInPerSecond or numRecordsOutPerSecond of the source",
 }
-"""System -> the query that gives the rate of records."""
+"""System -> the query that gives the rate of records; others have that of Flink."""
 
 
 NEVER_RECORDS = (
@@ -274,7 +272,7 @@ def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | No
     )
     if found is None:
         return None
-    metric = Metric(found.kind, found.what, QUERIES[found.system], is_listed=True)
+    metric = Metric(found.kind, found.what, QUERIES.get(found.system, QUERIES[FLINK]), is_listed=True)
     if statistic == "count" and found.kind is Kind.RATE:  # of a meter
         return metric._replace(kind=Kind.COUNTER)
     if statistic == "rate" and found.kind is Kind.COUNTER:
@@ -316,57 +314,15 @@ def _joined(name: str) -> tuple[str, list[int]]:
 # ---- The names of columns: which one has the times, which one the rates, what unit a name tells, and the texts of their cells.
 
 TIMES = (
-    "epoch_s",
-    "timestamp",
-    "datetime",
-    "date",
-    "time",
-    "t",
-    "t_s",
-    "epoch",
-    "epoch_ms",
-    "epoch_us",
-    "epoch_ns",
-    "ts",
-    "ts_ms",
-    "timestamp_s",
-    "timestamp_ms",
-    "timestamp_us",
-    "timestamp_ns",
-    "time_s",
-    "time_ms",
-    "time_us",
-    "time_ns",
-    "t_ms",
-    "t_us",
-    "t_ns",
-    "date_time",
-    "time_utc",
-    "timestamp_utc",
-    "unix_time",
+    *("epoch_s", "timestamp", "datetime", "date", "time", "t", "t_s", "epoch", "ts"),
+    *(f"{name}_{unit}" for name in ("epoch", "ts", "timestamp", "time", "t") for unit in ("s", "ms", "us", "ns")),
+    *("date_time", "time_utc", "timestamp_utc", "unix_time"),
 )
 """The names of columns of times, the surest first; as `first_of` writes them."""
 RATES = (
-    "offered_rec_s",
-    "rate",
-    "throughput_rec_s",
-    "throughput",
-    "messages",
-    "requests",
-    "value",
-    "records_per_second",
-    "records_per_s",
-    "events_per_second",
-    "events_per_s",
-    "messages_per_second",
-    "messages_per_s",
-    "requests_per_second",
-    "requests_per_s",
-    "rps",
-    "tps",
-    "qps",
-    "numrecordsinpersecond",
-    "numrecordsoutpersecond",
+    *("offered_rec_s", "rate", "throughput_rec_s", "throughput", "messages", "requests", "value"),
+    *(f"{what}_per_{unit}" for what in ("records", "events", "messages", "requests") for unit in ("second", "s")),
+    *("rps", "tps", "qps", "numrecordsinpersecond", "numrecordsoutpersecond"),
 )
 """The names of columns of rates, the surest first."""
 

@@ -116,18 +116,16 @@ def _missing(given: Windows, reading: Reading) -> Iterator[str]:
 
 def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
     """Return the value of the scenario key `rate` that replays a trace from its first row."""
-    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": column}  # relative to the scenario
-    if given.time is not None:
-        rate["time"] = given.time
-    if given.time_unit is not None:
-        rate["time-unit"] = given.time_unit
-    if given.zone is not None:
-        rate["zone"] = given.zone
-    if given.step is not None:
-        rate["every"] = format_duration(given.step)
-    if given.scale is not None:
-        rate["scale"] = format_number(given.scale)
-    return rate
+    rate = {
+        "trace": relpath(trace, scenario_folder),  # relative to the scenario
+        "column": column,
+        "time": given.time,
+        "time-unit": given.time_unit,
+        "zone": given.zone,
+        "every": None if given.step is None else format_duration(given.step),
+        "scale": None if given.scale is None else format_number(given.scale),
+    }
+    return {key: value for key, value in rate.items() if value is not None}
 
 
 def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
@@ -409,9 +407,10 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     name = file.name.removesuffix(file.suffix)
     scenarios = _seeded(name, [[scenario for scenario, _ in own] for own in combinations_read], seeds, block)
     _bounded_runs(scenarios, given, reading)
-    answering = (
-        _question(given, scenarios, [name for name, _ in trace_windows[0].labels], reading) if given.answer else None
-    )
+    answering = None
+    if given.answer is not None:
+        values, labels = scenarios.values(), [name for name, _ in trace_windows[0].labels]
+        answering = question(given.answer, list(values), values, reading, labels=labels)
     reading.stop_if_wrong()
     studies = [study for own in combinations_read for _, study in own]
     warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
@@ -502,12 +501,6 @@ def _with_axes(
         else:
             left.append(line)
     return given.model_copy(update={"vary": varied or None}), tuple(left)
-
-
-def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence[str], reading: Reading) -> Question:
-    values = scenarios.values()
-    assert given.answer is not None
-    return question(given.answer, list(values), values, reading, labels=labels)
 
 
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import zlib
@@ -27,6 +25,7 @@ from sim.studies.traces.listing import TraceFile, filesystem_of
 from sim.studies.traces.parsing import GZIP, SCALE_HINT, TraceFileError, TraceLine, unpacked
 from sim.studies.traces.reading import (
     RowOrigin,
+    csv_line,
     labelled_windows,
     monitoring_rows,
     quarantined,
@@ -59,13 +58,13 @@ def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.
 
 def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
     """Rows as lines of text, which the formats of text tables read."""
-    number = 0
-    for block in table.iter_batches(BLOCK_ROWS):
-        for row in zip(*(column.to_pylist() for column in block.columns), strict=True):
-            number += 1
-            written = io.StringIO()
-            csv.writer(written, lineterminator="").writerow(map(cell_text, row))
-            yield TraceLine(number, written.getvalue())
+    rows = (
+        row
+        for block in table.iter_batches(BLOCK_ROWS)
+        for row in zip(*(column.to_pylist() for column in block.columns), strict=True)
+    )
+    for number, row in enumerate(rows, start=1):
+        yield TraceLine(number, csv_line(map(cell_text, row)))
 
 
 def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

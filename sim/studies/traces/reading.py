@@ -114,7 +114,7 @@ def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices)
         return
     chosen = choices.of_source(sources[0])
     yield from table_rows(
-        source, table.columns, (TraceLine(i, _line(row)) for i, row in enumerate(table.rows, start=1)), chosen
+        source, table.columns, (TraceLine(i, csv_line(row)) for i, row in enumerate(table.rows, start=1)), chosen
     )
 
 
@@ -150,9 +150,10 @@ def _column_rows(
     yield from monitoring_rows(source, table, replace(choices, time=None, value=None, unit_s=None))
 
 
-def _line(row: list[str]) -> str:
+def csv_line(cells: Iterable[str]) -> str:
+    """Return cells as a line of a CSV file."""
     written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow(row)
+    csv.writer(written, lineterminator="").writerow(cells)
     return written.getvalue()
 
 

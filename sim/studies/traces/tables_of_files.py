@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -43,46 +42,32 @@ def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Ch
     return counts.table()
 
 
-class _Key(NamedTuple):
-    """The key of a count of rows."""
-
-    trace: str
-    file: str
-    kind: str
-    reason: str | None
+_KEYS = ["trace", "file", "kind", "reason"]
 
 
 class _Counts:
     """The number of rows by trace, file, kind and reason, and the first line of each."""
 
     def __init__(self) -> None:
-        self._found: dict[_Key, tuple[int, int | None]] = {}
+        self._parts = list[pa.Table]()
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        """The same batches, counted.  The rows of a batch have one trace, file and kind."""
+        """The same batches, counted."""
         for batch in batches:
             if batch.num_rows:
-                self._add(batch)
+                columns = [*map(batch.column, _KEYS), pc.fill_null(batch.column("count"), 1), batch.column("line")]
+                self._parts.append(_summed(pa.table(columns, [*_KEYS, "count", "line"])))
                 yield batch
 
     def table(self) -> pd.DataFrame:
-        ordered = sorted(self._found.items(), key=lambda item: (*item[0][:3], item[0].reason or ""))
-        return pd.DataFrame(
-            [(*key, count, line) for key, (count, line) in ordered],
-            columns=["trace", "file", "kind", "reason", "count", "line"],
-        )
+        found: pd.DataFrame = _summed(pa.concat_tables(self._parts)).to_pandas()
+        return found.sort_values(_KEYS, na_position="first", ignore_index=True)
 
-    def _add(self, batch: pa.RecordBatch) -> None:
-        trace, file, kind = (batch.column(name)[0].as_py() for name in ("trace", "file", "kind"))
-        of_reason = pa.table(
-            [batch.column("reason"), pc.fill_null(batch.column("count"), 1), batch.column("line")],
-            ["reason", "n", "line"],
-        )
-        for row in of_reason.group_by("reason").aggregate([("n", "sum"), ("line", "min")]).to_pylist():
-            key = _Key(trace, file, kind, row["reason"])
-            count, line = self._found.get(key, (0, None))
-            lines = [number for number in (line, row["line_min"]) if number is not None]
-            self._found[key] = count + row["n_sum"], min(lines, default=None)
+
+def _summed(rows: pa.Table) -> pa.Table:
+    """The sum of counts and the first line by the keys."""
+    sums = rows.group_by(_KEYS).aggregate([("count", "sum"), ("line", "min")])
+    return sums.select([*_KEYS, "count_sum", "line_min"]).rename_columns([*_KEYS, "count", "line"])
 
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:

@@ -103,29 +103,6 @@ def test_debloating_in_detail():
     assert len(study(*details).warnings) == 4
 
 
-BUFFERS = [
-    "buffers-per-channel: 4",
-    "floating-buffers-per-gate: 16",
-    "max-buffers-per-channel: 20",
-    "max-overdraft-buffers-per-gate: 9",
-]
-
-
-def test_buffers_are_options_in_1_20_and_constants_in_2_x():
-    """In 2.x Flink ignores them: so do we, and say so."""
-    lines = [f"taskmanager.network.memory.{line}" for line in BUFFERS]
-    old, new = study(*lines, profile="1.20"), study(*lines)
-    numbers = [
-        (n.exclusive_per_channel, n.floating_per_gate, n.max_per_channel, n.overdraft)
-        for n in (given.scenarios[0].cluster.network for given in (old, new))
-    ]
-
-    assert numbers == [(4, 16, 20, 9), (2, 8, 10, 20)]
-    assert old.warnings == ()
-    assert len(new.warnings) == 4
-    assert "is ignored: Flink 2.x has no such option, it is 2 (profile: 1.20 has it)" in str(new.warnings[0])
-
-
 def test_a_single_buffer_per_channel_is_warned_of():
     """Flink takes it and stands still: the buffer that is being filled makes the output unavailable."""
     alone, several = (study(f"taskmanager.network.memory.max-buffers-per-channel: {n}", profile="1.20") for n in (1, 2))

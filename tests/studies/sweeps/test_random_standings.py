@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from sim.results.sweep_answers import differences, means
-from sim.results.sweep_effects import observed
 from tests.studies.sweeps.test_random_studies import NIGHTLY, QUICK, chosen_of
 from tests.studies.sweeps.test_sentences_of_sweeps import KEY, Known, drawn
 
@@ -153,13 +152,3 @@ def test_means_and_differences_of_tables_are_those_of_the_rows(seeds):
             assert sum(a[1] or b[1] for a, b in pairs) == apart.loc[setting, "unfinished"], (seed, setting)
             intervals += setting != reference and 0 < spread < math.inf
     assert intervals > len(seeds)
-
-
-def test_windows_of_a_table_are_those_of_the_rows(seeds):
-    for seed in seeds:
-        question, rows = drawn(seed)
-        known, seen = Known(question, rows), observed(rows, [KEY], question.least)
-        for setting, own in known.table(question.least).items():
-            assert [near(cell[0]) for cell in own] == list(seen.scores[setting]), (seed, setting)
-            assert [cell[1] for cell in own] == list(seen.unfinished[setting]), (seed, setting)
-            assert [cell[2] for cell in own] == list(seen.lost[setting]), (seed, setting)

@@ -1,7 +1,6 @@
 """Every number in every sentence of a sweep's answer is made anew from its rows, over drawn sweeps; so are the counts of windows."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,27 +231,3 @@ def test_settings_that_keep_limits_are_counted():
         counted += 1
         assert int(match[1]) == len(keeping), (seed, sentence(question, rows))
     assert counted >= 5
-
-
-def test_a_number_that_is_changed_is_missed():
-    """Nine of ten: another number of the rows may be the same by chance."""
-    changed = caught = 0
-    for seed in range(20):
-        question, rows = drawn(seed)
-        found = sentence(question, rows)
-        for match in re.finditer(r"\d+(?:\.\d+)?(?= (?:ms|s|min)\b)", found):
-            other = f"{1.37 * float(match[0]) + 1:.2g}"
-            changed += 1
-            caught += bool(missing(question, rows, found[: match.start()] + other + found[match.end() :]))
-    assert changed >= 20
-    assert caught >= 0.9 * changed
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_values_of_python_are_those_of_the_sentence(seed):
-    """A scale of all values moves all numbers with a unit."""
-    question, rows = drawn(seed)
-    wide = rows.assign(**{question.least: rows[question.least] * 3.3})
-    unlimited = replace(question, limits=())
-
-    assert missing(unlimited, wide, sentence(unlimited, wide)) == []
