@@ -21,7 +21,7 @@ from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
 from sim.advice.trials import TrialRunner
-from sim.app.cli.terminal import plain
+from sim.app.verbs.common import plain
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import to_document

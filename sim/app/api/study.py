@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from sim.app.api.results import Guessed, Results, RunAgain
-from sim.app.verbs.common import MAX_ROWS, paragraph, preformatted, table_html, table_text
+from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
 from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
 from sim.model.schema.axes import Axis, apply
@@ -20,6 +20,7 @@ from sim.model.schema.study import ScenarioFile as Read
 from sim.model.schema.study import loads as read
 from sim.model.schema.text import Reading, ScenarioError, compose, value_at
 from sim.model.text import one_line
+from sim.results.formats import TextTable
 from sim.studies.comparison import label
 from sim.studies.sweeps.design import override
 
@@ -40,7 +41,7 @@ def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Study(Guessed, RunAgain):
+class Study(Guessed, Displayed, RunAgain):
     """A scenario file with every combination of its lists.  Created by `load` and `loads`; `with_` returns a changed copy.
 
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
@@ -190,21 +191,21 @@ class Study(Guessed, RunAgain):
         """Return the number of combinations."""
         return len(self.models)
 
+    def _parts(self) -> list[str | TextTable]:
+        return [self.question, TextTable("", *self._rows())]
+
     def __repr__(self) -> str:
         count = len(self)
-        return f"Study({one_line(self.name)}: {count} combination{'' if count == 1 else 's'})\n{self._texts()}"
+        return f"Study({one_line(self.name)}: {count} combination{'' if count == 1 else 's'})\n{super().__repr__()}"
 
     def _repr_html_(self) -> str:
-        return paragraph(self.question) + table_html(*self._rows()) + preformatted(self._beginning())
+        return super()._repr_html_() + preformatted(self._beginning())
 
     def _beginning(self) -> str:
         """Return the first lines of the file and all changes."""
         lines = self.origin.text.rstrip().splitlines()
         rest = [f"... and {len(lines) - MAX_ROWS} more lines"] if len(lines) > MAX_ROWS else []
         return "\n".join([*lines[:MAX_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
-
-    def _texts(self) -> str:
-        return "\n".join(filter(None, [self.question, table_text(*self._rows())]))
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         from sim.model.units import format_duration

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from sim.app.verbs.common import plain
 from sim.model.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -66,17 +67,6 @@ def put_parts(parts: Iterable[str | TextTable]) -> None:
 def put(text: str) -> None:
     """Print text on stdout, with control characters escaped.  On a terminal, wrap it between words."""
     print(fitted(printable(text), sys.stdout))
-
-
-def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
-    """Return a plain text table.  The first column is aligned left, the others right unless `text_cells`."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
-    lines = [
-        (align(text, width) for align, text, width in zip(aligners, row, widths, strict=True))
-        for row in (header, *rows)
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 def _width(table: Lines) -> int:

@@ -176,12 +176,21 @@ def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{paragraph(_left_out(rows))}"
 
 
+def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
+    """Return a plain text table.  The first column is aligned left, the others right unless `text_cells`."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
+    lines = [
+        (align(text, width) for align, text, width in zip(aligners, row, widths, strict=True))
+        for row in (header, *rows)
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
 def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a plain text table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     cells = [[one_line(text, _MAX_CELL) for text in row] for row in (header, *rows[:MAX_ROWS])]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join(filter(None, [*lines, _left_out(rows)]))
+    return "\n".join(filter(None, [plain(cells[0], cells[1:], text_cells=True), _left_out(rows)]))
 
 
 class Displayed:

@@ -43,20 +43,7 @@ answer:
 """
 RUN = ["run", "job.yaml", "--jobs", "1", "--out", "run"]
 READ = ["traces", "read", "day.csv", "--time", "t_s", "--value", "rate", "-o", "tables", "--master", "here"]
-VERBS = (
-    "init",
-    "run",
-    "explain",
-    "timeline",
-    "report",
-    "import",
-    "advise",
-    "sweep",
-    "validate",
-    "explain-key",
-    "schema",
-    "diff",
-)
+VERBS = [verb.name for verb in app.registered_commands]
 COMMANDS = [
     ["init"],
     RUN,
