@@ -47,6 +47,7 @@ from sim.advice.judgement import (
 )
 from sim.advice.settings import (
     Candidate,
+    SettingName,
     allowed,
     candidate,
     checkpoint_period_ns,
@@ -124,18 +125,16 @@ def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
 
 # ---- Settings that were not run, and why.
 
-_Name = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Settings that were not run, and the reason."""
 
     reason: str
-    settings: tuple[_Name, ...] = ()  # (interval, protocol) of each
+    settings: tuple[SettingName, ...] = ()  # (interval, protocol) of each
     what: str = ""  # description, if `settings` is empty
 
-    def sentence(self, ran: Collection[_Name]) -> str:
+    def sentence(self, ran: Collection[SettingName]) -> str:
         """Return ``every 3 min and 10 min: recovery takes too long``, or "" if all of them have run since."""
         left = [name for name in self.settings if name not in ran]
         if self.settings and not left:
@@ -143,7 +142,7 @@ class LeftOut:
         return f"{_every(left, self.settings, ran) if left else self.what}: {self.reason}"
 
 
-def _every(left: Collection[_Name], all_of: Collection[_Name], ran: Collection[_Name]) -> str:
+def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: Collection[SettingName]) -> str:
     """Return the intervals in ascending order; if some of their settings ran, these are named."""
     found = []
     for interval in sorted({interval for interval, _ in left}, key=parse_duration):
@@ -201,9 +200,9 @@ class CandidateSearch:
         self.relaxed: tuple[str, ...] | None = None  # keys that ran at non-binding values; None: they did not all run
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
-        self.longer_ms: dict[tuple[str, str], float] = {}  # setting -> longest checkpoint of its long runs
-        self.long_checkpoints: dict[tuple[str, str], int] = {}  # setting -> number of checkpoints in long runs
-        self.failing_task_ms: dict[tuple[str, str], float] = {}  # setting -> recovery from a failing task
+        self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
+        self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
+        self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
         self.rows = pd.DataFrame()  # rows of all settings
         self.left_out: list[LeftOut] = []
@@ -227,11 +226,11 @@ class CandidateSearch:
     def margins(self) -> Margins:
         return margins(self.bench.backtest, self._today, self.kinds_of, self.recovery_range)
 
-    def slots_ms(self, name: tuple[str, str]) -> tuple[float, float] | None:
+    def slots_ms(self, name: SettingName) -> tuple[float, float] | None:
         """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
         return slots_ms(self.bench.with_setting(self.candidate_of(name)))
 
-    def recovery_range(self, name: tuple[str, str]) -> float:
+    def recovery_range(self, name: SettingName) -> float:
         """Return the width of the outage distribution as a share of the recovery; 0 if there are enough runs to show it."""
         if self.bench.failure != TASK_MANAGER or name not in self.trials:
             return 0.0
@@ -245,7 +244,7 @@ class CandidateSearch:
     def settings(self) -> tuple[Setting, ...]:
         return self.judged(self.trials)
 
-    def setting(self, name: tuple[str, str] | None) -> Setting | None:
+    def setting(self, name: SettingName | None) -> Setting | None:
         """Return a setting that ran, or None."""
         return next((setting for setting in self.settings if setting.name == name), None)
 
@@ -255,7 +254,7 @@ class CandidateSearch:
         return [setting for setting in self.settings if self.permits(setting.name)]
 
     @property
-    def changes(self) -> dict[tuple[str, str], int]:
+    def changes(self) -> dict[SettingName, int]:
         """Return the number of keys that each setting changes."""
         return {candidate.name: len(candidate.point) for candidate in self.runs}
 
@@ -307,7 +306,7 @@ class CandidateSearch:
         chosen = self.chosen
         return chosen is not None and not chosen.tight
 
-    def permits(self, name: tuple[str, str]) -> bool:
+    def permits(self, name: SettingName) -> bool:
         """Return True if the sinks of the job allow a setting.  Only those with the current barriers may be forbidden."""
         return not self.is_forbidden or self.candidate_of(name).barriers.aligned
 
@@ -325,7 +324,7 @@ class CandidateSearch:
         """Return the effective interval [ns], given how long checkpoints took in trials."""
         return self._period_ns(setting.name, setting.checkpoint_p50_ms)
 
-    def _period_ns(self, name: tuple[str, str], p50_ms: float) -> float:
+    def _period_ns(self, name: SettingName, p50_ms: float) -> float:
         options = self.bench.with_setting(self.candidate_of(name)).checkpoint
         return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
 
@@ -390,7 +389,7 @@ class CandidateSearch:
         chosen = self.chosen
         return chosen is None or chosen.runs > MIN_REPLICATIONS or self.choice().same_setting >= RACE_CONFIDENCE
 
-    def candidate_of(self, name: tuple[str, str]) -> Candidate:
+    def candidate_of(self, name: SettingName) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
     def at_interval(self, own: Candidate, interval_ns: int) -> Candidate:
@@ -398,7 +397,7 @@ class CandidateSearch:
         is_for_today = own.barriers == self.unbound and interval_ns != self.scenario.checkpoint.interval_ns
         return candidate(self.scenario, interval_ns, self.now if is_for_today else own.barriers, own.changes)
 
-    def kinds_of(self, name: tuple[str, str]) -> tuple[Kind, ...]:
+    def kinds_of(self, name: SettingName) -> tuple[Kind, ...]:
         """Return the kinds of changes from the imported job to a setting."""
         imported = None if self.bench.backtest is None else self.bench.backtest.imported
         return kinds_of(imported or self.scenario, self.bench.with_setting(self.candidate_of(name)))
@@ -462,7 +461,7 @@ class CandidateSearch:
         return self.runner.affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
     def replicate_if_affordable(
-        self, candidates: Sequence[Candidate], replications: int, share: float, what: str = ""
+        self, candidates: Sequence[Candidate], share: float, what: str = "", replications: int = 1
     ) -> bool:
         """Run these candidates; if a share of budget and time does not cover that, record what was left out and return False."""
         if not self.affords_runs(candidates, replications, share):
@@ -523,7 +522,7 @@ class CandidateSearch:
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
         )
 
-    def seen(self, name: tuple[str, str]) -> int:
+    def seen(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by."""
         own = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
         return own + self.long_checkpoints.get(name, 0)
@@ -545,7 +544,7 @@ class CandidateSearch:
         return trials
 
     @property
-    def _today(self) -> tuple[str, str] | None:
+    def _today(self) -> SettingName | None:
         return None if self.today is None else self.today.name
 
     def replicate_until_sure(self) -> None:
@@ -560,7 +559,7 @@ class CandidateSearch:
                 return
             runs = min(max(MIN_REPLICATIONS, fewest * 2), self.max_replications)
             what = f"{runs} runs of each setting that may be the best"
-            if not self.replicate_if_affordable(stay, runs, CERTAINTY, what):
+            if not self.replicate_if_affordable(stay, CERTAINTY, what, runs):
                 return
 
     def _compared(self) -> list[Candidate]:
@@ -574,7 +573,7 @@ class CandidateSearch:
         once = [own for own in self._compared() if self.runs[own] < min(REPEATED, self.max_replications)]
         if once:
             what = f"{REPEATED} runs of the advised and of today's setting"
-            self.replicate_if_affordable(once, REPEATED, CERTAINTY, what)
+            self.replicate_if_affordable(once, CERTAINTY, what, REPEATED)
 
     def confirm(self) -> None:
         """Do long runs of the chosen setting if there is a limit on checkpoint p99, which short runs do not show."""
@@ -601,7 +600,7 @@ class CandidateSearch:
             found = recoveries_ms(failed, settings[name].per_second, unlimited=self.unlimited)
             self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
-    def _run_for_long(self, name: tuple[str, str]) -> bool:
+    def _run_for_long(self, name: SettingName) -> bool:
         """Do long runs of a setting until one breaks the limit.  Return False if the budget does not cover them."""
         trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
         for runs in (1, LONG_RUNS):
@@ -617,7 +616,7 @@ class CandidateSearch:
         return True
 
 
-def longest(rows: pd.DataFrame, name: tuple[str, str]) -> tuple[float, int]:
+def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
     """Return (longest checkpoint [ms] of long runs, inf if one failed; number of checkpoints in the world with fewest)."""
     rows = rows_of(rows, name, LONG)
     complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.advice.judgement import MEASURED, Trials
-from sim.advice.settings import Change
+from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile, end_of, parse_flink_file
@@ -68,7 +68,7 @@ def differences_to_current(race: CandidateSearch) -> list[Difference]:
     return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
 
 
-def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
+def differences(trials: Trials, today: SettingName, advised: SettingName) -> list[Difference]:
     """Return a Difference per quantity, over the worlds that both settings ran in.  Quantities without values are omitted."""
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]

@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sim.advice.settings import protocols
+from sim.advice.settings import SettingName, protocols
 from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
@@ -42,37 +42,42 @@ SPREAD_RUNS, SPREADS = 3, 2.0
 KEEPS_UP = 0.005
 """A job keeps up if its backlog grows by at most this share of the served records, e.g. after a pause at the end."""
 
-MEASURED = (
-    "checkpoint_ms",
-    "checkpoint_p50_ms",
-    "loss",
-    "visible_ms",
-    "recovery_ms",
-    "again_ms",
-    "replayed",
-    "completed",
-    "persisted_bytes",
-    "written_per_hour",
-    "per_second",
-    "longest_ms",
-    "checkpoint_p90_ms",
-    "storage_cost",
-)
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What trials measure of a setting, means over replications."""
+
+    checkpoint_ms: float  # p99; inf: checkpoints expired
+    checkpoint_p50_ms: float
+    loss: float  # of throughput
+    visible_ms: float  # NaN: no sink is transactional
+    recovery_ms: float  # from a failure until all lost work is done again; inf: not within the run
+    again_ms: float  # downtime plus replay at the job's throughput
+    replayed: float  # records
+    completed: float  # checkpoints
+    persisted_bytes: float  # in-flight data, per checkpoint
+    written_per_hour: float  # bytes
+    per_second: float  # throughput
+    longest_ms: float  # checkpoint
+    checkpoint_p90_ms: float  # inf: checkpoints expired
+    storage_cost: float  # of an object store, per month; NaN: checkpoints are stored elsewhere
+
+
+MEASURED = tuple(column.name for column in fields(Measured))
 _AT = {column: i for i, column in enumerate(MEASURED)}
 _LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss")
 _Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
-_Name = tuple[str, str]
-Trials = dict[_Name, dict[str, _Values]]
+Trials = dict[SettingName, dict[str, _Values]]
 """(interval, protocol) -> world -> array with a row per replication and the columns of MEASURED."""
 
 
-Margins = Callable[[_Name, str], float]
+Margins = Callable[[SettingName, str], float]
 """(setting, column) -> relative amount by which the real value may exceed the predicted one."""
 
 
-def no_margin(name: _Name, column: str) -> float:
+def no_margin(name: SettingName, column: str) -> float:
     """Return 0: predictions count as exact."""
     del name, column
     return 0.0
@@ -112,26 +117,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting that was tried.  Values are means over replications, of the world in which they are worst."""
+class Setting(Measured):
+    """A setting that was tried, with the values of the world in which they are worst."""
 
     interval: str
     protocol: str
     runs: int  # replications of each kind
-    checkpoint_ms: float  # p99; inf: checkpoints expired
-    checkpoint_p50_ms: float
-    loss: float  # of throughput
-    visible_ms: float  # NaN: no sink is transactional
-    recovery_ms: float  # from a failure until all lost work is done again; inf: not within the run
-    again_ms: float  # downtime plus replay at the job's throughput
-    replayed: float  # records
-    completed: float  # checkpoints
-    persisted_bytes: float  # in-flight data, per checkpoint
-    written_per_hour: float  # bytes
-    per_second: float  # throughput
-    longest_ms: float  # checkpoint
-    checkpoint_p90_ms: float  # inf: checkpoints expired
-    storage_cost: float  # of an object store, per month; NaN: checkpoints are stored elsewhere
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # fields above whose limit is exceeded
     tight: tuple[Tight, ...] = ()  # limits kept with too little room
@@ -139,7 +130,7 @@ class Setting:
     ran_long: bool = False  # checkpoint_ms is the longest of long runs; otherwise it is p99, if there are 100
 
     @property
-    def name(self) -> _Name:
+    def name(self) -> SettingName:
         return self.interval, self.protocol
 
     def value(self, column: str) -> float:
@@ -159,10 +150,10 @@ class Setting:
 class Choice:
     """The chosen setting and its certainty.  Shares are of draws of the means."""
 
-    chosen: _Name | None  # None: no setting keeps the limits
+    chosen: SettingName | None  # None: no setting keeps the limits
     same_setting: float  # share of draws that choose the same setting
     same_protocol: float  # share of draws that choose the same protocol
-    others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
+    others: tuple[tuple[SettingName | None, float], ...]  # other choices with their shares, the most frequent first
 
 
 def measured(
@@ -171,8 +162,8 @@ def measured(
     now: str,
     unlimited: bool,
     prices: Prices = S3_STANDARD,
-    observed: Callable[[_Name], float],
-    period: Callable[[_Name, float], float],
+    observed: Callable[[SettingName], float],
+    period: Callable[[SettingName, float], float],
 ) -> Trials:
     """Return the values of every setting that ran.
 
@@ -226,7 +217,7 @@ def measured(
     return found
 
 
-def rows_of(rows: pd.DataFrame, name: _Name, kind: str) -> pd.DataFrame:
+def rows_of(rows: pd.DataFrame, name: SettingName, kind: str) -> pd.DataFrame:
     """Return the rows of a setting's completed trials of one kind, without baselines."""
     found = rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
     return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
@@ -287,10 +278,10 @@ def judged(
         )
         settings.append(
             Setting(
-                interval,
-                protocol,
-                min(map(len, own.values())),
                 **found,
+                interval=interval,
+                protocol=protocol,
+                runs=min(map(len, own.values())),
                 lost=float(lost[0]),
                 breaks=breaks,
                 tight=tuple(limit for limit in kept if limit.room < limit.needed),
@@ -313,7 +304,7 @@ def _tight(column: str, bound: float, value: float, worlds: Mapping[str, _Values
     return Tight(column, room(value, bound), max(margin, spread))
 
 
-def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
+def choose(settings: Sequence[Setting], changes: Mapping[SettingName, int]) -> Setting | None:
     """Return the setting to advise, or None.  `changes`: number of keys that each setting changes."""
     if not settings:
         return None
@@ -328,7 +319,7 @@ def redrawn(
     trials: Trials,
     limits: Limits,
     mtbf_s: float,
-    changes: Mapping[_Name, int],
+    changes: Mapping[SettingName, int],
     *,
     patience_ms: float = math.inf,
     margins: Margins = no_margin,
@@ -360,7 +351,7 @@ def redrawn(
 
 
 def _picked(
-    lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], changes: Mapping[_Name, int]
+    lost: _Values, kept: _Flags, lack: _Values, names: Sequence[SettingName], changes: Mapping[SettingName, int]
 ) -> list[int]:
     """Return the index of the setting to advise for each row (draw); -1: no setting is allowed.  `lack`: see `Setting.lack`."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
@@ -402,7 +393,7 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
     )
 
 
-def _known(means: Mapping[_Name, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
+def _known(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
     """Return the limits that apply: the one on visibility needs a transactional sink."""
     visible = any(
         np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
@@ -440,14 +431,14 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     return lost
 
 
-def _drawn(trials: Trials) -> dict[_Name, dict[str, _Values]]:
+def _drawn(trials: Trials) -> dict[SettingName, dict[str, _Values]]:
     """Return an array with a row of means per draw, for each setting and world."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
     normal = random.standard_normal((RESAMPLES, most))
     spread = {n: np.sqrt((n - 1) / random.chisquare(n - 1, size=RESAMPLES)) for n in range(2, most + 1)}
     rough = np.array([ASSUMED_SPREAD.get(column, ROUGH_ELSE) for column in MEASURED])
-    found: dict[_Name, dict[str, _Values]] = {}
+    found: dict[SettingName, dict[str, _Values]] = {}
     for name, worlds in trials.items():
         alone = random.standard_normal((RESAMPLES, len(MEASURED)))
         found[name] = {}

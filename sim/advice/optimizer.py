@@ -51,6 +51,7 @@ from sim.advice.settings import (
     NICE_NS,
     Candidate,
     Protocol,
+    SettingName,
     allowed,
     behind_the_barrier,
     candidate,
@@ -179,7 +180,7 @@ def _neighbours(race: CandidateSearch, own: Candidate) -> list[Candidate]:
 
 def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
     """Run the settings once.  Return False if there are none, or budget or time limit do not cover them."""
-    return bool(settings) and race.replicate_if_affordable(settings, 1, CERTAINTY)
+    return bool(settings) and race.replicate_if_affordable(settings, CERTAINTY)
 
 
 def _protocols(race: CandidateSearch) -> list[Protocol]:
@@ -230,7 +231,7 @@ BISECTION_STEPS = 2
 class Lasting:
     """The time for which a setting keeps its limits while state grows."""
 
-    setting: tuple[str, str]
+    setting: SettingName
     kept_s: float | None  # latest tried time at which it keeps all limits; None: at no tried time
     broken_s: float | None  # earliest tried time at which it breaks a limit; None: at no tried time
     broken: Setting | None = None  # the judged setting at that time

@@ -69,9 +69,8 @@ def relax(race: CandidateSearch) -> None:
         every = []
     for interval_ns in dict.fromkeys([base.interval_ns, *every]) if changes else ():
         there = race.at_interval(base, interval_ns)
-        if not _try(
-            race, [_with(race, there, together)], "all keys of Flink that may bind, at values that do not", RACE
-        ):
+        what = "all keys of Flink that may bind, at values that do not"
+        if not race.replicate_if_affordable([_with(race, there, together)], RACE, what):
             return
         if race.chosen is not None:
             _only_needed(race, there, changes, with_room=race.has_room)
@@ -106,7 +105,7 @@ def _with(race: CandidateSearch, own: Candidate, *changes: Change) -> Candidate:
 def _only_needed(race: CandidateSearch, base: Candidate, changes: Sequence[Change], *, with_room: bool) -> None:
     """Find the keys that are needed: a single one if that is enough, else remove unneeded ones.  `with_room`: keep limits with room."""
     alone = [own for change in changes if _is_possible(race, own := _with(race, base, change))]
-    if not _try(race, alone, "each key that may bind alone", ALL) or any(
+    if not race.replicate_if_affordable(alone, ALL, "each key that may bind alone") or any(
         _keeps(race, own, with_room=with_room) for own in alone
     ):
         return
@@ -115,7 +114,7 @@ def _only_needed(race: CandidateSearch, base: Candidate, changes: Sequence[Chang
         fewer = _with(race, base, *(other for other in needed if other is not change))
         if not _is_possible(race, fewer):
             continue
-        if not _try(race, [fewer], f"the keys that may bind without {change.name}", ALL):
+        if not race.replicate_if_affordable([fewer], ALL, f"the keys that may bind without {change.name}"):
             return
         if _keeps(race, fewer, with_room=with_room):
             needed.remove(change)
@@ -131,7 +130,7 @@ def _one_more(race: CandidateSearch, current: Candidate) -> Setting | None:
         if lever in {change.lever for change in current.changes}:
             continue
         found = [_with(race, current, change) for change in changes]
-        if not _try(race, found, f"the lever '{lever.name}' and further ones"):
+        if not race.replicate_if_affordable(found, LEVERS, f"the lever '{lever.name}' and further ones"):
             return None
         if race.has_room:
             break
@@ -154,7 +153,9 @@ def _replace_last(race: CandidateSearch) -> bool:
         untried = [own for change in changes if (own := _with(race, base, change)).name not in race.trials]
         if lever in {change.lever for change in base.changes} or not untried:
             continue
-        if not _try(race, untried, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"):
+        if not race.replicate_if_affordable(
+            untried, LEVERS, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"
+        ):
             return False
         if race.has_room:
             _simplify(race)
@@ -162,17 +163,12 @@ def _replace_last(race: CandidateSearch) -> bool:
     return False
 
 
-def _try(race: CandidateSearch, candidates: Sequence[Candidate], what: str, share: float = LEVERS) -> bool:
-    """Run settings once, or return False if this share of the budget does not cover them."""
-    return race.replicate_if_affordable(candidates, 1, share, what)
-
-
 def _simplify(race: CandidateSearch, share: float = LEVERS) -> None:
     """Try simpler settings: current barriers and interval with the same levers, fewer levers, and neighbouring intervals."""
     chosen = race.chosen
     if chosen is not None and (own := race.candidate_of(chosen.name)).changes:
         found = list(dict.fromkeys(_simpler(race, own)))
-        _try(race, found, "simpler settings and other intervals with the same levers", share)
+        race.replicate_if_affordable(found, share, "simpler settings and other intervals with the same levers")
 
 
 def _writes_in_full(scenario: Scenario) -> bool:

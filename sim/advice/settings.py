@@ -39,6 +39,10 @@ PAUSES_PER_INTERVAL = 2
 """A min-pause that would extend the interval is reduced to this fraction of it; the rest is for the checkpoint."""
 
 
+SettingName = tuple[str, str]
+"""(interval, barrier mode and levers), e.g. ``("30 s", "unaligned, changelog")``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """A barrier mode with its options, as a change of the scenario."""
@@ -177,7 +181,7 @@ class Candidate:
     changes: tuple[Change, ...] = field(default=(), hash=False)
 
     @property
-    def name(self) -> tuple[str, str]:
+    def name(self) -> SettingName:
         return self.interval, self.protocol
 
     @property

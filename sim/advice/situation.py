@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.judgement import rows_of
-from sim.advice.settings import Situation
+from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
@@ -73,7 +73,7 @@ FULL = 0.98
 """Minimum busy share of a subtask that counts as fully busy."""
 
 
-def situation_of(race: CandidateSearch, name: tuple[str, str]) -> Situation:
+def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
     """Return the situation of a setting that ran."""
     own, setting = race.candidate_of(name), race.setting(name)
     if setting is None:
@@ -186,7 +186,7 @@ def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> 
     return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
 
 
-def _outage_ms(race: CandidateSearch, name: tuple[str, str], failed: pd.DataFrame) -> float:
+def _outage_ms(race: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:
     """Return the time [ms] without slots; 0 if no TaskManager is lost in trials; inf if the job may fail permanently."""
     if race.bench.failure != TASK_MANAGER or failed.empty:
         return 0.0

@@ -10,7 +10,7 @@ from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
 from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
-from sim.advice.settings import PAUSE
+from sim.advice.settings import PAUSE, SettingName
 from sim.advice.situation import FULL, situation_of
 from sim.advice.trials import INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
@@ -439,7 +439,7 @@ def limits_text(limits: Limits) -> str:
     )
 
 
-def name_of(name: tuple[str, str] | None) -> str:
+def name_of(name: SettingName | None) -> str:
     return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
 
 

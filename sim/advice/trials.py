@@ -45,7 +45,7 @@ from sim.studies.sweeps.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.advice.settings import Candidate
+    from sim.advice.settings import Candidate, SettingName
     from sim.model.backtest import Backtest
     from sim.model.faults import Restart
     from sim.model.quantities import Prices
@@ -339,7 +339,7 @@ class Bench:
         self.patience_ns = max(self.patience_ns, PATIENCE_NS)
         self._loaded: dict[str, Scenario] = {}
         self._states: dict[str, Point] = {}
-        self.durations_ns: dict[tuple[str, str], float] = {}
+        self.durations_ns: dict[SettingName, float] = {}
         """Setting -> checkpoint duration, if checkpoints take so long that they start later than the interval."""
 
     def with_setting(self, candidate: Candidate) -> Scenario:

@@ -19,6 +19,7 @@ from sim.model.schema.history_file import agreement_text
 from sim.results.formats import ms_text
 
 if TYPE_CHECKING:
+    from sim.advice.settings import SettingName
     from sim.jobs.evidence.what_ifs import Kind
     from sim.model.backtest import Backtest
     from sim.model.quantities import Level
@@ -35,7 +36,7 @@ _DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", 
 
 
 def corrected(
-    trials: Trials, backtest: Backtest | None, today: tuple[str, str] | None, longer_ms: Mapping[tuple[str, str], float]
+    trials: Trials, backtest: Backtest | None, today: SettingName | None, longer_ms: Mapping[SettingName, float]
 ) -> Trials:
     """Trials with the tail that the history shows, and today's at least as slow as its own history.
 
@@ -68,9 +69,9 @@ def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
 
 def margins(
     backtest: Backtest | None,
-    today: tuple[str, str] | None,
-    kinds_of: Callable[[tuple[str, str]], Sequence[Kind]],
-    recovery_range: Callable[[tuple[str, str]], float],
+    today: SettingName | None,
+    kinds_of: Callable[[SettingName], Sequence[Kind]],
+    recovery_range: Callable[[SettingName], float],
 ) -> Margins:
     """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
 
@@ -81,7 +82,7 @@ def margins(
     row = None if backtest is None else backtest.of("end-to-end")
     own = 0.0 if row is None else 1 / max(row.agreement("p90"), MIN_AGREEMENT) - 1
 
-    def margin(name: tuple[str, str], column: str) -> float:
+    def margin(name: SettingName, column: str) -> float:
         if column == "recovery_ms":
             return max(RECOVERY, recovery_range(name))
         if column != "checkpoint_ms":

@@ -12,7 +12,6 @@ from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
 from sim.advice.settings import candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
-from sim.advice.warnings import FailingTask
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import override
@@ -63,15 +62,6 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
         "today_gives_up": False,
     } == found_answer.data["other_failure"]
     assert {trial.kind for trial in found.other_trials} == {FAILING_TASK}
-
-
-def test_a_strategy_that_gives_up_is_named():
-    assert (
-        FailingTask(None, math.inf, 7000.0).short()
-        == "the restart strategy gives up before there are slots; a failing task: 7 s -> not ended"
-    )
-    sentence = FailingTask((2300.0, 4400.0), 6200.0, 5900.0, today_gives_up=True).sentence()
-    assert "Today it fails the job: the restart strategy gives up before there are slots." in sentence
 
 
 def outage(text):

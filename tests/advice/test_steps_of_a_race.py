@@ -12,7 +12,6 @@ from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY
 from sim.advice.optimizer import (
     _neighbours,
     _not_worth,
-    run_until_sure,
     try_between,
     try_intervals,
     try_neighbours,
@@ -22,7 +21,7 @@ from sim.advice.optimizer import (
 from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full
 from sim.advice.settings import behind_the_barrier, candidate, protocols
-from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench, NothingRanError, TimeUpError
+from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
@@ -297,17 +296,6 @@ def test_what_counts_as_run_when_time_is_up(job):
     assert {own: 2} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan, status="failed"))
 
 
-def test_time_that_is_up_before_anything_ran_is_an_error(job):
-    columns = ("interval", "protocol", "trial", "replication", "status", "throughput_change")
-
-    class Late(MadeUp):
-        def run(self, scenarios):
-            raise TimeUpError(pd.DataFrame({name: [] for name in columns}))
-
-    with pytest.raises(NothingRanError, match="give more with --within"):
-        run_until_sure(raced(job, Late({})))
-
-
 @pytest.mark.parametrize(
     ("state", "checkpoint", "in_full"),
     [
@@ -353,20 +341,6 @@ def situation_levers():
     """RocksDB and the changelog, as changes of a job with state on the heap."""
     for lever in (LOCAL_RECOVERY, CHANGELOG):
         yield next(lever.proposes(situation()))
-
-
-def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
-    race = raced(job, MadeUp({"aligned": 100.0}))
-    first, second = situation_levers()
-    own = setting_of(race, 10, "unaligned", first, second)
-
-    assert own.name == ("10 s", "unaligned, local recovery, changelog")
-    assert {
-        "checkpoint.interval",
-        "checkpoint.barriers",
-        "checkpoint.local-recovery",
-        "job.count.state.changelog",
-    } == set(own.point)
 
 
 def test_runs_are_doubled_until_no_more_are_allowed(job):

@@ -1,5 +1,6 @@
 """Trials, their files and their bounds, number by number."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -200,6 +201,10 @@ def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
         "as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s)."
     )
     assert "as heartbeats" not in FailingTask(None, 6000.0).sentence()
+    assert (
+        "Today it fails the job: the restart strategy gives up before there are slots."
+        in replace(plain, today_gives_up=True).sentence()
+    )
     assert FailingTask(None, float("inf")).sentence().endswith("whose slots stay, does not recover within its trial.")
     assert plain.plain() == {
         "slots_ms": (14_000.0, 21_000.0),

@@ -1,7 +1,6 @@
 """The answer on one screen: fifteen lines of eighty characters with the verdict above it."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,11 +12,8 @@ from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, ranked
 from sim.advice.settings import Change, protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD
-from sim.advice.warnings import FACTOR, watch
-from sim.jobs.evidence.what_ifs import factors_of
-from sim.model.backtest import Backtest, OtherSettings
+from sim.advice.warnings import FACTOR
 from sim.model.schema.study import loads
-from sim.results.formats import ms_text
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import MadeUp, searched
@@ -148,22 +144,6 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, c
         f"{dstl}.dfs.base-path": FOLDER,
         claim: "CLAIM",
     } == found
-
-
-def test_ranges_are_those_of_the_history_and_of_what_changes():
-    """Without a history the factor is that of most recordings."""
-    chosen = SimpleNamespace(checkpoint_p50_ms=60.0, checkpoint_p90_ms=90.0, written_per_hour=1e9, per_second=400.0)
-    history = Backtest((), other_settings=OtherSettings(1.25, 1.5))
-    own, slower = (watch(chosen, LIMITS, history, 60.0, kinds) for kinds in (("barriers",), ("storage", "load")))
-    factor = factors_of(history, ("barriers",)).p50
-
-    assert (chosen.checkpoint_p50_ms / factor, chosen.checkpoint_p50_ms * factor) == (own.p50_ms[0], own.p50_ms[1])
-    assert own.factor < FACTOR == watch(chosen, LIMITS, None, 60.0).factor < slower.factor
-    assert own.roll_back_above_p50_ms >= own.p50_ms[1]
-    assert (
-        f"p50 of 10 > {ms_text(own.roll_back_above_p50_ms)}, longest > {ms_text(own.roll_back_above_longest_ms)}"
-        in own.taken_back()
-    )
 
 
 def test_without_a_history_all_predictions_of_other_barriers_are_within_the_factor():

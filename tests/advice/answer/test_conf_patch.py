@@ -7,7 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.advice.configuration import PATCH, PATCH_BACK, KeyChange, diff_flink_keys, patch, patches
-from sim.model.schema.flink_file import parse_flink_file, read_flink_file
+from sim.model.schema.flink_file import parse_flink_file
 from sim.model.schema.flink_keys import current_names
 from sim.model.schema.study import loads
 
@@ -24,30 +24,6 @@ FOUND = [
     KeyChange("state.backend.type", "rocksdb", None),
     KeyChange("state.checkpoints.dir", None, "s3://bucket/a#b"),
 ]
-
-
-def flat(text):
-    found = YAML(typ="safe").load(text)
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
-
-
-@pytest.mark.skipif(shutil.which("patch") is None, reason="needs the tool patch")
-def test_there_and_back_restores_the_file(tmp_path):
-    """Only the advised keys change, and the way back gives the same bytes (with a last line that ends)."""
-    file = tmp_path / "flink-conf.yaml"
-    file.write_text(CONF)
-    made = patches(FOUND, read_flink_file(file))
-    file.write_text(f"{CONF}\n")
-    for name, text in made.items():
-        (tmp_path / name).write_text(text)
-    subprocess.run(["patch", str(file), str(tmp_path / PATCH)], check=True, capture_output=True)
-    advised = file.read_text()
-    subprocess.run(["patch", str(file), str(tmp_path / PATCH_BACK)], check=True, capture_output=True)
-
-    expected = {**flat(CONF), **{own.key: own.advised for own in FOUND if own.advised is not None}}
-    del expected["state.backend.type"]
-    assert expected == flat(advised)
-    assert f"{CONF}\n" == file.read_text()
 
 
 def merged(document, change):
