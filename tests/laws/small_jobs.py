@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from sim.invariants.cuts import Cuts
@@ -17,6 +18,7 @@ from sim.runtime.job_instance import JobInstance
 
 MS = 1_000_000
 SECOND = 1_000 * MS
+quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 ALIGNED, UNALIGNED, AT_LEAST_ONCE = Barriers("aligned"), Barriers("unaligned"), Barriers("at-least-once")
 
 network = NetworkMemory(
@@ -89,8 +91,20 @@ def scenario(
     )
 
 
-def with_barriers(base, kind, **options):
-    return replace(base, checkpoint=replace(base.checkpoint, barriers=kind, **options))  # type: ignore[arg-type]
+def with_options(base, **options):
+    """With other options of checkpoints."""
+    return replace(base, checkpoint=replace(base.checkpoint, **options))
+
+
+def with_network(base, **options):
+    """With other buffers."""
+    return replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, **options)))
+
+
+def bounded(base, total):
+    """Every source emits so many records per subtask and ends."""
+    vertices = (replace(v, source=replace(v.source, total=total)) if v.source else v for v in base.job.vertices)
+    return replace(base, job=Job(tuple(vertices)))
 
 
 def barriers():
@@ -201,6 +215,19 @@ def run(scenario, engine="compiled"):
     instance.env.run(until=instance.env.timeout(scenario.run.duration_ns))
     instance.plane.check()
     return instance
+
+
+def to_the_end(scenario, seconds=60, engine="compiled", **options):
+    """Run a scenario until its job has finished."""
+    instance = keep_cuts(JobInstance(scenario, engine, **options))
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(seconds * SECOND))
+    instance.plane.check()
+    return instance
+
+
+def rows(instance, *happenings):
+    return [row for row in instance.journal if row.happening in happenings]
 
 
 def completed(instance):

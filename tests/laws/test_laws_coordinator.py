@@ -3,29 +3,31 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.protocol.options import FailureReason
 from sim.results.journal import Happening
-from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
+from tests.laws.small_jobs import (
+    MS,
+    SECOND,
+    UNALIGNED,
+    chain,
+    completed,
+    quick,
+    rows,
+    run,
+    scenario,
+    scenarios,
+    with_options,
+)
 
-ENGINE = "compiled"
 COUNTED_NAMES = {reason.name for reason in FailureReason if reason.counts}
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
-
-
-def rows(world, *happenings):
-    return [row for row in world.journal if row.happening in happenings]
 
 
 def ended_ns(row):
     """When a checkpoint gave back its place; None while it is under way."""
     return {"COMPLETED": row.completed_ns, "FAILED": row.failed_ns}.get(row.status)
-
-
-def with_options(base, **options):
-    return replace(base, checkpoint=replace(base.checkpoint, **options))
 
 
 def busy(**options):
@@ -52,7 +54,7 @@ def pending_at_triggers(world):
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_law_18_all_places_are_used(limit):
     """The law is not vacuous: with checkpoints longer than the interval the limit is met."""
-    assert limit - 1 == max(pending_at_triggers(run(busy(max_concurrent=limit), ENGINE)))
+    assert limit - 1 == max(pending_at_triggers(run(busy(max_concurrent=limit))))
 
 
 # ---------------------------------------------------------------------------------------------- 19, 20: when they are triggered
@@ -61,7 +63,7 @@ def test_law_18_all_places_are_used(limit):
 @pytest.mark.parametrize("seconds", [0.5, 1.95, 3.333])
 def test_law_20_short_checkpoints_keep_the_grid(seconds):
     """With durations below the interval: floor((H - phase) / I) + 1 triggers, each on its point."""
-    world = run(quiet(seconds), ENGINE)
+    world = run(quiet(seconds))
     horizon, phase, interval = int(seconds * SECOND), 10 * MS, 100 * MS
 
     assert [phase + k * interval for k in range((horizon - phase) // interval + 1)] == [
@@ -72,7 +74,7 @@ def test_law_20_short_checkpoints_keep_the_grid(seconds):
 @pytest.mark.parametrize("pause_ms", [1, 70])
 def test_law_20_long_checkpoints_follow_each_other(pause_ms):
     """With durations above the interval the cycle is duration + pause, to the ns."""
-    world = run(busy(min_pause_ns=pause_ms * MS), ENGINE)
+    world = run(busy(min_pause_ns=pause_ms * MS))
     done = [row for row in world.stats.values() if row.status == "COMPLETED"]
 
     assert len(done) >= 5
@@ -82,7 +84,7 @@ def test_law_20_long_checkpoints_follow_each_other(pause_ms):
 
 def test_law_20_piled_up_requests_run_back_to_back():
     """Without a pause the next one begins in the moment the last one is complete."""
-    done = [row for row in run(busy(), ENGINE).stats.values() if row.status == "COMPLETED"]
+    done = [row for row in run(busy()).stats.values() if row.status == "COMPLETED"]
 
     assert len(done) >= 5
     assert [row.completed_ns for row in done[:-1]] == [row.trigger_ns for row in done[1:]]
@@ -107,7 +109,7 @@ def first_too_many(world, tolerable):
 @quick
 @given(scenarios(), st.integers(0, 2))
 def test_law_21_the_job_fails_at_the_first_failure_too_many(world_of, tolerable):
-    world = run(with_options(world_of, tolerable_failed=tolerable, timeout_ns=60 * MS), ENGINE)
+    world = run(with_options(world_of, tolerable_failed=tolerable, timeout_ns=60 * MS))
     failed = [row.time_ns for row in rows(world, Happening.JOB_FAILED)]
 
     assert first_too_many(world, tolerable) == (failed[0] if failed else None)
@@ -116,7 +118,7 @@ def test_law_21_the_job_fails_at_the_first_failure_too_many(world_of, tolerable)
 @pytest.mark.parametrize("tolerable", [0, 1, 3])
 def test_law_21_failures_in_a_row_are_counted(tolerable):
     """Every checkpoint expires: the job fails with the one after the last tolerated."""
-    world = run(busy(tolerable_failed=tolerable, timeout_ns=50 * MS), ENGINE)
+    world = run(busy(tolerable_failed=tolerable, timeout_ns=50 * MS))
 
     assert tolerable + 1 == rows(world, Happening.ABORTED).index(_cause(world)) + 1
 
@@ -130,15 +132,14 @@ def test_law_21_a_success_forgives():
     """Some expire, some complete: never two failures in a row, so a job that tolerates one goes on."""
     base = scenario(chain(1, rate=30, sink_ns=MS), seconds=6, interval_ms=100)
     unlucky = replace(base, storage=replace(base.storage, slow_probability=0.1, slow_factor=100))
-    statuses = [row.status for row in run(with_options(unlucky, timeout_ns=60 * MS), ENGINE).stats.values()]
+    statuses = [row.status for row in run(with_options(unlucky, timeout_ns=60 * MS)).stats.values()]
     longest = max(len(run_of) for run_of in "".join("x" if status == "FAILED" else " " for status in statuses).split())
-    tolerating = run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest), ENGINE)
+    tolerating = run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest))
 
     assert statuses.count("FAILED") > longest, "with successes in between"
     assert rows(tolerating, Happening.JOB_FAILED) == []
     assert (
-        rows(run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest - 1), ENGINE), Happening.JOB_FAILED)
-        != []
+        rows(run(with_options(unlucky, timeout_ns=60 * MS, tolerable_failed=longest - 1)), Happening.JOB_FAILED) != []
     )
 
 
@@ -155,7 +156,7 @@ def late(**options):
 
 def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
     """They arrive and change nothing: the checkpoint stays failed, with nobody's acknowledgement."""
-    world = run(late(), ENGINE)
+    world = run(late())
     aborted = {row.checkpoint: row.time_ns for row in rows(world, Happening.ABORTED)}
     after = [row for row in rows(world, Happening.ACKNOWLEDGED) if row.time_ns > aborted.get(row.checkpoint, 10**18)]
 
@@ -170,7 +171,7 @@ def test_law_22_no_acknowledgement_is_accepted_after_an_abort():
 @given(scenarios())
 def test_law_22_acknowledgements_count_up_to_the_abort(world_of):
     """What a failed checkpoint says it has are those that came before its failure."""
-    world = run(with_options(world_of, timeout_ns=60 * MS), ENGINE)
+    world = run(with_options(world_of, timeout_ns=60 * MS))
     for row in world.stats.values():
         if row.status == "FAILED":
             story = world.journal.story(row.number)
@@ -182,7 +183,7 @@ def test_law_22_acknowledgements_count_up_to_the_abort(world_of):
 
 def test_the_runs_of_these_laws_are_what_they_say():
     """Long checkpoints are long and short ones short, else the laws about them are about nothing."""
-    slow, short = run(busy(), ENGINE), run(quiet(1), ENGINE)
+    slow, short = run(busy()), run(quiet(1))
 
     assert all(slow.stats[n].completed_ns - slow.stats[n].trigger_ns > 100 * MS for n in completed(slow))
     assert all(short.stats[n].completed_ns - short.stats[n].trigger_ns < 100 * MS for n in completed(short))

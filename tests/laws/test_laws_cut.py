@@ -1,7 +1,5 @@
 """Laws 8-13: the cut of every completed checkpoint is consistent, and captures what it must and no more."""
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +17,8 @@ from tests.laws.small_jobs import (
     run,
     scenario,
     scenarios,
-    with_barriers,
+    with_network,
+    with_options,
 )
 
 
@@ -64,7 +63,7 @@ def test_law_10_persisted_is_what_the_channels_captured(world_of):
 @settings(max_examples=15)
 def test_law_11_timeout_zero_is_unaligned(world_of):
     """An aligned timeout of 0 gives the unaligned run, to the byte."""
-    zero = run(with_barriers(world_of, Barriers("aligned-timeout", 0)))
+    zero = run(with_options(world_of, barriers=Barriers("aligned-timeout", 0)))
 
     assert list(run(world_of).journal) == list(zero.journal)
 
@@ -87,9 +86,8 @@ def test_law_12_at_least_once_may_hold_more():
 
 def test_law_13_empty_queues_make_both_modes_equal():
     """With nothing queued (every record is flushed at once) an unaligned checkpoint overtakes nothing and stores nothing."""
-    base = scenario(chain(rate=10, sink_ns=MS), ALIGNED)
-    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=0)))
-    aligned, unaligned = run(base), run(with_barriers(base, UNALIGNED))
+    base = with_network(scenario(chain(rate=10, sink_ns=MS), ALIGNED), buffer_timeout_ns=0)
+    aligned, unaligned = run(base), run(with_options(base, barriers=UNALIGNED))
 
     assert checkpoints_table(unaligned.stats.values())["persisted_data"].sum() == 0
     assert {n: cut.consumed.tolist() for n, cut in aligned.accounts.cuts.cuts.of_checkpoint.items()} == {

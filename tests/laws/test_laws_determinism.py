@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from sim.model.job import Job, Source, Vertex
 from sim.model.randomness import draw, stream
-from tests.laws.small_jobs import SECOND, chain, run, scenario, scenarios
+from tests.laws.small_jobs import SECOND, chain, run, scenario, scenarios, with_options
 from tests.oracle import oracle
 
 
@@ -40,12 +40,8 @@ def test_law_41_another_seed_is_another_run():
 def test_law_41_unused_component_changes_nothing():
     """A vertex nobody feeds leaves the others' draws and times alone."""
     base = scenario(chain())
-    extended = replace(
-        base,
-        job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))),
-        checkpoint=replace(base.checkpoint, interval_ns=None),
-    )
-    alone = replace(base, checkpoint=replace(base.checkpoint, interval_ns=None))
+    alone = with_options(base, interval_ns=None)
+    extended = replace(alone, job=Job((*base.job.vertices, Vertex("idle", source=Source(total=0)))))
     n = len(run(alone).names)
 
     assert run(alone).plane.tasks()["digest"].tolist() == run(extended).plane.tasks()["digest"].tolist()[:n]

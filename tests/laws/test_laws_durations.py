@@ -12,7 +12,19 @@ from sim.model.cluster import Debloating
 from sim.model.job import Job, Snapshot
 from sim.model.storage import Storage
 from sim.results.tables import checkpoints_table, subtasks_table
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    chain,
+    completed,
+    run,
+    scenario,
+    scenarios,
+    with_network,
+    with_options,
+)
 
 NOISE_MS = 1e-6  # float conversion of ns to ms
 
@@ -83,12 +95,8 @@ def test_law_27_start_delay_grows_along_a_chain(pre_barrier_ms):
 @settings(max_examples=9)
 def test_law_28_all_times_scale(k, kind):
     """Every time constant times k, every bandwidth over k: every duration times k, exactly."""
-    base = scenario(chain(), kind, latency_ns=50_000)
-    base = replace(
-        base,
-        cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)),
-        storage=_storage(1),
-    )
+    base = with_network(scenario(chain(), kind, latency_ns=50_000), buffer_timeout_ns=-1)
+    base = replace(base, storage=_storage(1))
     slow = _scaled(base, k)
     (before, rows), (after, slow_rows) = _tables(run(base)), _tables(run(slow))
 
@@ -134,8 +142,7 @@ def _mean_over_seeds(base, column, table=0):
 
 
 def _saturated(**network):
-    base = scenario(chain(sink_ns=3 * MS), seconds=3, interval_ms=500)
-    return replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, **network)))
+    return with_network(scenario(chain(sink_ns=3 * MS), seconds=3, interval_ms=500), **network)
 
 
 def test_law_30_more_buffers_never_shorten_the_start_delay():
@@ -151,10 +158,7 @@ def test_law_30_smaller_debloating_target_never_adds_in_flight_data():
 
     def persisted(target_ms):
         debloat = Debloating(period_ns=20 * MS, target_ns=target_ms * MS, min_bytes=64)
-        base = _saturated(debloat=debloat)
-        return _mean_over_seeds(
-            replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED)), "persisted_data"
-        )
+        return _mean_over_seeds(with_options(_saturated(debloat=debloat), barriers=UNALIGNED), "persisted_data")
 
     assert persisted(20) <= persisted(60) <= persisted(400)
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Distribution, Input, Job, Source, Vertex
 from sim.runtime.simulate import simulate
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, scenario, source
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, quick, scenario, source
 
-few = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 RECORDS = 40  # of each subtask of the source
 SHIPS = ("hash", "rebalance", "rescale", "broadcast", "global")
 
@@ -25,7 +24,7 @@ def job(*inputs, parallelism=2, joined=False, total=None):
     return Job((given, Vertex("b", parallelism, inputs=inputs, joined=joined)))
 
 
-@few
+@quick
 @given(
     st.lists(
         st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])),

@@ -1,11 +1,9 @@
 """Laws at their extremes: whatever a size or a time is drawn from, every record arrives, alike on every engine."""
 
-from dataclasses import replace
-
 import pytest
 
 from sim.model.job import Distribution, Input, Job, Source, Vertex
-from tests.laws.small_jobs import AT_LEAST_ONCE, UNALIGNED, run, scenario
+from tests.laws.small_jobs import AT_LEAST_ONCE, UNALIGNED, run, scenario, with_options
 from tests.oracle import ENGINES
 
 RECORDS = 200  # of each source subtask
@@ -55,8 +53,7 @@ def bounded(*, size=SIZE, service=TIME):
 
 def arrived(job, engine, kind=UNALIGNED):
     """Records served by the sources, the stages and the sink; and everything the tables show."""
-    base = scenario(job, kind, seconds=20)
-    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=10**10)), engine)
+    world = run(with_options(scenario(job, kind, seconds=20), timeout_ns=10**10), engine)
     rows = world.plane.tasks()
     return [int(rows["served"][part].sum()) for part in (slice(0, 2), slice(2, 4), slice(4, 5))], [
         list(world.journal),

@@ -4,16 +4,28 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
-from sim.model.job import Distribution, Input, Job, Source, Vertex
+from sim.model.job import Distribution, Input, Job, Vertex
 from sim.results.journal import Happening
-from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, chain, run, scenario, scenarios, source
-
-ENGINE = "compiled"
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
+from tests.laws.small_jobs import (
+    ALIGNED,
+    AT_LEAST_ONCE,
+    MS,
+    SECOND,
+    UNALIGNED,
+    bounded,
+    chain,
+    quick,
+    rows,
+    run,
+    scenario,
+    scenarios,
+    source,
+    with_options,
+)
 
 
 def restart(delay_ms=50):
@@ -43,10 +55,6 @@ def failing(base, plan, seconds=4):
     )
 
 
-def rows(world, *happenings):
-    return [row for row in world.journal if row.happening in happenings]
-
-
 # ---------------------------------------------------------------------------------------------- 18 and 24
 
 
@@ -54,7 +62,7 @@ def rows(world, *happenings):
 @given(scenarios(), faults())
 def test_law_18_ids_increase_over_restarts(world_of, plan):
     """Over the whole life of the job, a new JobManager included; completed ones in their order; one id is used once."""
-    world = run(failing(world_of, plan), ENGINE)
+    world = run(failing(world_of, plan))
     triggered = [row.checkpoint for row in rows(world, Happening.TRIGGERED)]
     done = [row.checkpoint for row in rows(world, Happening.COMPLETED)]
 
@@ -66,20 +74,14 @@ def test_law_18_ids_increase_over_restarts(world_of, plan):
 # ---------------------------------------------------------------------------------------------- nothing lost, nothing twice
 
 
-def bounded(base, total=40):
-    """Every source emits so many records per subtask and ends."""
-    vertices = tuple(
-        vertex if vertex.source is None else replace(vertex, source=Source(vertex.source.rates, total))
-        for vertex in base.job.vertices
-    )
-    return replace(base, job=Job(vertices), checkpoint=replace(base.checkpoint, timeout_ns=10 * SECOND))
-
-
 @quick
 @given(scenarios(st.sampled_from([ALIGNED, UNALIGNED])), faults())
 def test_a_run_with_failures_ends_where_one_without_does(world_of, plan):
     """Written, read, and the index of every draw: equal to the byte on every channel; nothing is left in flight."""
-    calm, hit = (run(failing(bounded(world_of), faults, seconds=25), ENGINE) for faults in ((), plan))
+    calm, hit = (
+        run(failing(bounded(with_options(world_of, timeout_ns=10 * SECOND), 40), faults, seconds=25))
+        for faults in ((), plan)
+    )
     ends = [world.plane.channels() for world in (calm, hit)]
     if (ends[0]["consumed"] < ends[0]["written"]).any() or calm.job_status != "FINISHED":
         return  # a slow job: it has not ended
@@ -111,9 +113,9 @@ def fast_and_slow():
 @pytest.mark.parametrize("at_ms", [700, 1100, 1500])
 def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
     """The sink's snapshot holds records behind the barrier of the quick path; its source emits them again after the restore."""
-    base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), total=300)
+    base = bounded(scenario(fast_and_slow(), AT_LEAST_ONCE, interval_ms=300), 300)
     plan = (Fault(Kill("stage", 0), When((at_ms * MS,))),)
-    calm, hit = (run(failing(base, faults, seconds=12), ENGINE) for faults in ((), plan))
+    calm, hit = (run(failing(base, faults, seconds=12)) for faults in ((), plan))
     ends = [world.plane.channels() for world in (calm, hit)]
     sink = len(hit.tasks) - 1
     read = [int(world.plane.served()[sink]) for world in (calm, hit)]
@@ -132,7 +134,7 @@ def test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice(at_ms):
 def test_after_a_restart_the_schedule_has_a_new_phase():
     """2.x: one full interval after the first task runs, then the grid anchored there."""
     base = scenario(chain(1, rate=50), seconds=5, interval_ms=400)
-    world = run(failing(base, (Fault(Kill("stage0", 0), When((1500 * MS,))),), seconds=5), ENGINE)
+    world = run(failing(base, (Fault(Kill("stage0", 0), When((1500 * MS,))),), seconds=5))
     runs = min(row.time_ns for row in rows(world, Happening.TASK_RUNS))
     after = [row.time_ns for row in rows(world, Happening.TRIGGERED) if row.time_ns > runs]
 
@@ -145,7 +147,7 @@ def test_1_20_draws_its_phase_anew():
     base = scenario(chain(1, rate=50), seconds=8, interval_ms=400)
     base = replace(base, cluster=replace(base.cluster, profile="1.20"))
     plan = tuple(Fault(Kill("stage0", 0), When((at * MS,))) for at in (1500, 3000, 4500))
-    world = run(failing(base, plan, seconds=8), ENGINE)
+    world = run(failing(base, plan, seconds=8))
     triggers = [row.time_ns for row in rows(world, Happening.TRIGGERED)]
     phases = [
         next(at for at in triggers if at > row.time_ns) - row.time_ns for row in rows(world, Happening.JOB_RESTORED)

@@ -13,10 +13,23 @@ from sim.model.scenario import Action
 from sim.results.journal import Happening
 from sim.runtime.context import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, keep_cuts, scenario, scenarios, source
-from tests.laws.test_laws_transport import bounded, quick
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    barriers,
+    bounded,
+    quick,
+    rows,
+    scenario,
+    scenarios,
+    source,
+    to_the_end,
+    with_network,
+    with_options,
+)
 
-ENGINE = "compiled"
 INTERVAL = 100 * MS
 TRIGGER, ACKNOWLEDGE, COMPLETE, METADATA, NOTIFY, CLOSE, FIRST = (ms * MS for ms in (3, 2, 4, 5, 1, 7, 10))
 SERVICE = 1000
@@ -41,30 +54,13 @@ def line(n, end_ns, **options):
         close_ns=CLOSE,
         first_trigger_ns=FIRST,
     )
-    network = replace(base.cluster.network, buffer_timeout_ns=0)
+    base = with_network(with_options(base, interval_ns=INTERVAL), buffer_timeout_ns=0)
     return replace(
         base,
-        checkpoint=replace(base.checkpoint, interval_ns=INTERVAL),
-        cluster=replace(base.cluster, placement="single", network=network),
+        cluster=replace(base.cluster, placement="single"),
         storage=replace(base.storage, metadata_ns=METADATA),
         overheads=overheads,
     )
-
-
-def finishing(base, finish):
-    return replace(base, checkpoint=replace(base.checkpoint, finish=finish))
-
-
-def to_the_end(base, seconds=60, engine=ENGINE, **options):
-    instance = keep_cuts(JobInstance(base, engine, **options))
-    instance.start()
-    instance.env.run(until=instance.outcome.finished | instance.env.timeout(seconds * SECOND))
-    instance.plane.check()
-    return instance
-
-
-def times(instance, happening):
-    return [row.time_ns for row in instance.journal if row.happening is happening]
 
 
 def completed_after(instance, time_ns):
@@ -109,7 +105,7 @@ def expected_end(n, end_ns, finish):
 def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
     """To the nanosecond, at every phase of the interval."""
     for end_ns in ENDS:
-        instance = to_the_end(finishing(line(n, end_ns), finish))
+        instance = to_the_end(with_options(line(n, end_ns), finish=finish))
         end, checkpoints = expected_end(n, end_ns, finish)
 
         assert instance.job_status == "FINISHED"
@@ -129,7 +125,7 @@ def test_law_31_the_phases_are_all_there():
 @pytest.mark.parametrize("finish", ["commit-at-finish", "discard", "off"])
 def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
     """And there is none after the first task has finished: it waits until its end is read, the others for their inputs."""
-    instance = to_the_end(finishing(line(4, end_ns), finish))
+    instance = to_the_end(with_options(line(4, end_ns), finish=finish))
     begun = [row.trigger_ns for row in instance.stats.values() if row.status == "COMPLETED"]
 
     assert end_ns + 2 * SERVICE + 4 * CLOSE + ACKNOWLEDGE == instance.env.now
@@ -141,7 +137,7 @@ def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
 def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
     """All data has ended before the trigger: one checkpoint holds the end of everybody, however its barriers travel."""
     base = line(5, 237 * MS)
-    instance = to_the_end(replace(base, checkpoint=replace(base.checkpoint, barriers=kind)))
+    instance = to_the_end(with_options(base, barriers=kind))
 
     assert len({host.ending.machine.final for host in instance.tasks}) == 1
 
@@ -154,10 +150,8 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
     Snapshots leave threads half of their time: with two under way, records might never be served.
     """
     work_ns = max(vertex.snapshot.pre_barrier_ns + vertex.snapshot.sync_ns for vertex in world_of.job.vertices)
-    options = replace(
-        world_of.checkpoint, timeout_ns=10 * SECOND, interval_ns=max(world_of.checkpoint.interval_ns, 2 * work_ns)
-    )
-    instance = to_the_end(bounded(replace(world_of, checkpoint=options), 120))
+    interval_ns = max(world_of.checkpoint.interval_ns, 2 * work_ns)
+    instance = to_the_end(bounded(with_options(world_of, timeout_ns=10 * SECOND, interval_ns=interval_ns), 120))
 
     assert instance.job_status == "FINISHED"
     for host in instance.tasks:
@@ -171,7 +165,7 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
 def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
     """When the last end of data is reported; nothing is pending then."""
     instance = to_the_end(line(3, end_ns))
-    last = max(times(instance, Happening.END_OF_DATA))
+    last = max(row.time_ns for row in rows(instance, Happening.END_OF_DATA))
 
     assert max(row.trigger_ns for row in instance.stats.values()) == last + ACKNOWLEDGE
 
@@ -190,7 +184,7 @@ def mixed(finish="flink", *, kind=ALIGNED, **options):
     a = Vertex("a", source=Source((Rate(0, Fraction(100)),), total=30))
     b = source("b", rate=100)
     sink = Vertex("sink", inputs=(Input("a", "forward"), Input("b", "forward")))
-    return finishing(scenario(Job((a, b, sink)), kind, **options), finish)
+    return with_options(scenario(Job((a, b, sink)), kind, **options), finish=finish)
 
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
@@ -210,9 +204,7 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
     instance = to_the_end(mixed(finish), seconds=2)
 
     assert sorted(instance.stats) == [1]
-    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {
-        row.detail for row in instance.journal if row.happening is Happening.REFUSED
-    }
+    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in rows(instance, Happening.REFUSED)}
 
 
 # ---------------------------------------------------------------------------------------------- 33: order
@@ -222,9 +214,7 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
 @given(scenarios())
 def test_law_33_nothing_follows_the_end(world_of):
     """No record after the end of data, no marker after the end of the partition, and tasks close after what holds their end."""
-    instance = JobInstance(
-        bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE
-    )
+    instance = JobInstance(bounded(with_options(world_of, timeout_ns=10 * SECOND), 8), "compiled")
     outputs = {
         t: [c for p in instance.layout.task_partitions[t] for c in instance.layout.partitions[p][2]]
         for t in range(len(instance.tasks))
@@ -264,8 +254,7 @@ def test_law_33_nothing_follows_the_end(world_of):
 def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
     """With data in flight, checkpoints under way, tasks that fail: nothing is lost or taken twice, a savepoint that completes ends it."""
     requested = replace(
-        world_of,
-        checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND),
+        with_options(world_of, timeout_ns=10 * SECOND),
         actions=(Action(at_ms * MS, "native", stop),),
         faults=tuple(Fault(Kill(), When((ms * MS,))) for ms in kills),
         restart=Restart("fixed-delay", delay_ns=50 * MS),
@@ -292,7 +281,7 @@ def lopsided(*, union):
 @pytest.mark.parametrize("union", [True, False])
 def test_law_34_union_state_waits_for_the_whole_vertex(union):
     """With it no checkpoint completes while one subtask's operators have finished and the other's have not."""
-    instance = JobInstance(lopsided(union=union), ENGINE)
+    instance = JobInstance(lopsided(union=union), "compiled")
     instance.plane.scale(1, 10, 1)
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(20 * SECOND))

@@ -3,13 +3,24 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Job, Window
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, perhaps_killed, run, scenario
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    barriers,
+    perhaps_killed,
+    quick,
+    run,
+    scenario,
+    to_the_end,
+)
 from tests.laws.test_laws_windows import (
     ENGINES,
     INTERVAL,
@@ -17,12 +28,9 @@ from tests.laws.test_laws_windows import (
     late,
     served,
     tasks,
-    to_the_end,
     windowed,
     windows_of_all_kinds,
 )
-
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
 def with_idle_sources(job, timeout_ns, silent=0):
@@ -41,7 +49,7 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
     job = with_idle_sources(job, data.draw(st.sampled_from([60 * MS, 200 * MS])), data.draw(st.integers(0, 1)))
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
-    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
+    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine=engine)
 
     assert instance.job_status == "FINISHED"
     assert late(instance, "stage0") == [0, 0]

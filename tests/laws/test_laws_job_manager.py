@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLost, When
@@ -11,9 +11,8 @@ from sim.protocol.coordinator import Coordinator
 from sim.protocol.coordinator_messages import LeaderElected, LeaderLost
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
+from tests.laws.small_jobs import MS, SECOND, chain, quick, run, scenario, scenarios
 
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 HEARTBEAT = 700 * MS
 
 

@@ -17,7 +17,7 @@ from sim.model.faults import (
 )
 from sim.model.job import Distribution
 from sim.model.storage import Retry
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, with_network
 from tests.laws.test_laws_durations import _scaled
 
 FAULTS = (
@@ -66,8 +66,8 @@ def failing(base, k):
 def test_law_28_all_times_scale_through_failures(k, placement, kind):
     """Every time constant times k, every bandwidth over k: whatever happens happens at k times its time, to the nanosecond."""
     base = scenario(chain(), kind, seconds=6, interval_ms=170, latency_ns=50_000)
-    network = replace(base.cluster.network, buffer_timeout_ns=-1)
-    base = replace(base, cluster=replace(base.cluster, network=network, placement=placement))
+    base = with_network(base, buffer_timeout_ns=-1)
+    base = replace(base, cluster=replace(base.cluster, placement=placement))
     before, after = run(failing(base, 1)), run(failing(base, k))
     seen, expected = (
         [(row.time_ns * scale, row.happening, row.checkpoint, row.task, row.number) for row in world.journal]

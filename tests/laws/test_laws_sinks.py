@@ -13,10 +13,20 @@ from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sinks import Commit, Flush
 from sim.model.storage import Storage
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, chain, completed, run, scenario
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    barriers,
+    bounded,
+    chain,
+    completed,
+    quick,
+    run,
+    scenario,
+    with_options,
+)
 
-ENGINE = "compiled"
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 quicker = settings(max_examples=settings.default.max_examples // 8)
 UNRELIABLE = Storage(1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, slow_probability=0.1, slow_factor=5)
 INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_threshold_bytes=0)
@@ -43,7 +53,7 @@ def unreliable(kind, **options):
     )
     lost = options.pop("lost_notifications", Fraction(1, 4))
     storage = replace(UNRELIABLE, slow_factor=options.pop("slow_factor", 5))
-    return replace(base, storage=storage, checkpoint=replace(base.checkpoint, lost_notifications=lost, **options))
+    return with_options(replace(base, storage=storage), lost_notifications=lost, **options)
 
 
 ways = st.fixed_dictionaries(
@@ -59,10 +69,9 @@ ways = st.fixed_dictionaries(
 )
 
 
-def bounded(base, seconds):
+def ending(base):
     """Every source emits 100 records; the job ends by itself."""
-    ends = (replace(v, source=replace(v.source, total=100)) if v.source else v for v in base.job.vertices)
-    return replace(base, job=Job(tuple(ends)), run=replace(base.run, duration_ns=seconds * SECOND))
+    return replace(bounded(base, 100), run=replace(base.run, duration_ns=12 * SECOND))
 
 
 def output(world):
@@ -86,10 +95,10 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
     """Exactly once, end to end: the committed records are those of the run without a failure, none twice, none missing."""
     if kind.kind == "at-least-once":
         kind = ALIGNED
-    calm = bounded(unreliable(kind, **options | {"timeout_ns": 10_000 * MS}), 12)
+    calm = ending(unreliable(kind, **options | {"timeout_ns": 10_000 * MS}))
     faults = tuple(Fault(what, When((at * MS,))) for what, at in plan)
     restart = Restart("fixed-delay", 100 * MS, heartbeat_interval_ns=200 * MS, heartbeat_timeout_ns=1000 * MS)
-    undisturbed, disturbed = run(calm, ENGINE), run(replace(calm, faults=faults, restart=restart), ENGINE)
+    undisturbed, disturbed = run(calm), run(replace(calm, faults=faults, restart=restart))
 
     assert [undisturbed.job_status, disturbed.job_status] == ["FINISHED", "FINISHED"]
     assert output(undisturbed) == output(disturbed)
@@ -101,11 +110,11 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
 @pytest.mark.parametrize("operator_io", ["pre-barrier", "async"])
 def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, operator_io):
     """CommitterOperator#endInput: no final checkpoint follows, so all of it is committed there and then."""
-    calm = bounded(
-        unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS), 12
+    calm = ending(
+        unreliable(ALIGNED, committer=committer, finish=finish, operator_io=operator_io, timeout_ns=10_000 * MS)
     )
-    jobs = [replace(calm, checkpoint=replace(calm.checkpoint, interval_ns=interval)) for interval in (400 * MS, None)]
-    with_some, without = (run(job, ENGINE) for job in jobs)
+    jobs = [with_options(calm, interval_ns=interval) for interval in (400 * MS, None)]
+    with_some, without = (run(job) for job in jobs)
 
     assert without.job_status == "FINISHED"
     assert list(without.stats) == []
@@ -117,7 +126,7 @@ def test_without_checkpoints_output_is_committed_at_the_end(committer, finish, o
 @pytest.mark.parametrize("committer", ["chained", "global"])
 def test_law_16_there_is_something_to_carry_over(policy, committer):
     """The worlds above do abort checkpoints whose output is committed later."""
-    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy=policy), ENGINE)
+    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy=policy))
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
 
     assert aborted & {part.epoch for commit in world.commits for part in commit.committed}
@@ -127,12 +136,12 @@ def test_law_16_there_is_something_to_carry_over(policy, committer):
 @given(barriers(), ways)
 def test_laws_15_to_17_output_is_committed_once_and_in_full(kind, options):
     """After the completion of its checkpoint, whatever was aborted meanwhile: uploads survive, or are done again."""
-    assert run(unreliable(kind, **options), ENGINE).violations() == ()
+    assert run(unreliable(kind, **options)).violations() == ()
 
 
 def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
     """A slow file outlives its checkpoint's timeout and the next checkpoint's own files, which other threads write meanwhile."""
-    world = run(unreliable(ALIGNED, operator_io="async", upload_threads=3, slow_factor=40, timeout_ns=600 * MS), ENGINE)
+    world = run(unreliable(ALIGNED, operator_io="async", upload_threads=3, slow_factor=40, timeout_ns=600 * MS))
 
     assert max(len({part.epoch for part in commit.committed}) for commit in world.commits) > 1
     assert sum(part.missing for commit in world.commits for part in commit.committed) == 0
@@ -141,7 +150,7 @@ def test_law_17_the_acknowledgement_waits_for_the_files_of_aborted_snapshots():
 @pytest.mark.parametrize("committer", ["chained", "global"])
 def test_law_17_is_broken_when_an_abort_drops_the_files(committer):
     """Their names travelled before the barrier and are published with the next completion; and the checkers say so."""
-    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy="drop"), ENGINE)
+    world = run(unreliable(ALIGNED, committer=committer, operator_io="async", abort_policy="drop"))
     aborted = {number for number, row in world.stats.items() if row.status == "FAILED"}
     epochs = [part for commit in world.commits for part in commit.committed]
 
@@ -159,8 +168,8 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
     base = replace(
         scenario(sinking(chain(2, rate=200), Commit(committer)), kind, timeout_ns=150 * MS), storage=INFINITE
     )
-    variant = replace(base, checkpoint=replace(base.checkpoint, operator_io="async", abort_policy=policy))
-    first, second = run(base, ENGINE), run(variant, ENGINE)
+    variant = with_options(base, operator_io="async", abort_policy=policy)
+    first, second = run(base), run(variant)
 
     assert list(first.journal) == list(second.journal)
     assert first.stats == second.stats
@@ -172,10 +181,7 @@ def test_law_29_files_that_take_no_time_are_written_at_any_time(kind, committer,
 def test_law_29_files_that_take_time_differ():
     """60 kB at 1 MB/s: before the barrier the task thread waits for them, behind it it serves records."""
     base = scenario(sinking(chain(2, rate=200), Commit()))
-    first, second = (
-        run(replace(base, checkpoint=replace(base.checkpoint, operator_io=way)), ENGINE)
-        for way in ("pre-barrier", "async")
-    )
+    first, second = (run(with_options(base, operator_io=way)) for way in ("pre-barrier", "async"))
     sinks = [t for t, (name, _) in enumerate(first.names) if name == "sink"]
 
     assert all(first.stats[2].of(t).pre_barrier_ns > 60 * MS for t in sinks)

@@ -12,7 +12,18 @@ from sim.model.job import Source
 from sim.model.scenario import Action
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Disk
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    SECOND,
+    UNALIGNED,
+    chain,
+    completed,
+    run,
+    scenario,
+    with_network,
+    with_options,
+)
 from tests.laws.test_laws_durations import _scaled
 
 LSM = Lsm(memtable_bytes=4_000, base_bytes=6_000, multiplier=2, table_bytes=2_000, compaction_bytes_per_second=100_000)
@@ -24,8 +35,7 @@ def world(state, options, kind=ALIGNED, **fields):
     """Two subtasks with 10 kB of state each, 400 records/s, files from 1 B on."""
     job = chain(2, rate=400, sink_ns=MS // 2)
     job = replace(job, vertices=tuple(v if v.state is None else replace(v, state=state) for v in job.vertices))
-    base = scenario(job, kind, **fields)
-    return replace(base, checkpoint=replace(base.checkpoint, state=options))
+    return with_options(scenario(job, kind, **fields), state=options)
 
 
 def with_state(done):
@@ -217,7 +227,7 @@ def test_a_savepoint_costs_the_job_its_share_of_the_processor():
         job = chain(1, sink_ns=MS // 100)
         vertices = tuple(v if v.state is None else replace(v, state=State(10_000)) for v in job.vertices)
         base = scenario(replace(job, vertices=vertices), seconds=2, interval_ms=10**6)
-        done = run(replace(base, checkpoint=replace(base.checkpoint, state=options, interval_ns=None), actions=actions))
+        done = run(with_options(replace(base, actions=actions), state=options, interval_ns=None))
         return int(done.plane.tasks()["served"][1])
 
     savepoint = (Action(SECOND // 2, "canonical"),)
@@ -252,8 +262,7 @@ def test_law_28_all_times_scale_with_any_state(k, state):
     def slowed(base, k):
         return replace(base, job=replace(base.job, vertices=tuple(slow(v, k) for v in base.job.vertices)))
 
-    base = world(state, StateOptions(incremental=True))
-    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)))
+    base = with_network(world(state, StateOptions(incremental=True)), buffer_timeout_ns=-1)
     vertices = tuple(v if v.source is None else replace(v, source=Source()) for v in base.job.vertices)
     base = replace(base, job=replace(base.job, vertices=vertices))
     before, after = (with_state(run(variant)) for variant in (slowed(_scaled(base, 1), 1), slowed(_scaled(base, k), k)))

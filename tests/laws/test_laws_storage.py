@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, ObjectStore, SlowPlaces, Storage
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario, with_network
 from tests.laws.test_laws_durations import _mean_over_seeds, _scaled, _tables
 
 
@@ -38,8 +38,7 @@ def _object_store(k=1):
 @pytest.mark.parametrize("k", [2, 4, 5])
 def test_law_28_all_times_scale_on_shared_storage(k, kind, storage):
     """Every time constant times k, every bandwidth and rate over k: every duration times k, and the same files."""
-    base = scenario(chain(), kind, latency_ns=50_000)
-    base = replace(base, cluster=replace(base.cluster, network=replace(base.cluster.network, buffer_timeout_ns=-1)))
+    base = with_network(scenario(chain(), kind, latency_ns=50_000), buffer_timeout_ns=-1)
     worlds = run(replace(base, storage=storage())), run(replace(_scaled(base, k), storage=storage(k)))
     (before, rows), (after, slow_rows) = map(_tables, worlds)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sim.model.job import Input, Job, Snapshot, Source, Vertex
 from sim.model.storage import Storage
@@ -11,10 +11,20 @@ from sim.protocol.barrier_modes import ASYNC_OPERATE, strategy
 from sim.protocol.task_checkpointing import TaskCheckpointing
 from sim.results.tables import subtasks_table
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, keep_cuts, run, scenario, scenarios, source
+from tests.laws.small_jobs import (
+    ALIGNED,
+    MS,
+    UNALIGNED,
+    chain,
+    completed,
+    keep_cuts,
+    quick,
+    run,
+    scenario,
+    scenarios,
+    source,
+)
 
-ENGINE = "compiled"
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_threshold_bytes=0)
 
 
@@ -26,7 +36,7 @@ def with_pre_barrier(base, pre_barrier_ns):
 
 def ran(base, phases=None):
     """A whole run; with `phases` instead of the strategy's own."""
-    instance = keep_cuts(JobInstance(base, ENGINE, digests=True))
+    instance = keep_cuts(JobInstance(base, "compiled", digests=True))
     for task, host in enumerate(instance.tasks):
         host._loop.machine = TaskCheckpointing.configured(
             strategy(base.checkpoint.barriers), len(instance.layout.task_gates[task]), phases
@@ -102,7 +112,7 @@ def test_law_29_the_cut_stays_consistent():
 @given(scenarios())
 def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
     """Under every protocol: what Flink does not report is never negative, and holds the pre-barrier work."""
-    instance = run(world_of, ENGINE)
+    instance = run(world_of)
     table = subtasks_table([instance.stats[n] for n in completed(instance)], instance.names)
 
     assert (table["x_hidden"] >= table["x_pre_barrier"] - 1e-6).all()
@@ -114,7 +124,7 @@ def test_law_25_alignment_beside_the_snapshot_is_counted_once():
     late = replace(late, snapshot=Snapshot(pre_barrier_ns=60 * MS))
     sink = Vertex("sink", inputs=(Input("a"), Input("b")))
     table = rows(
-        run(scenario(Job((early, late, sink)), UNALIGNED, seconds=1), ENGINE),
+        run(scenario(Job((early, late, sink)), UNALIGNED, seconds=1)),
         "alignment_duration",
         "async_duration",
         "x_hidden",
@@ -127,7 +137,7 @@ def test_law_25_counts_something():
     """The law is not vacuous: pre-barrier work shows up as hidden time."""
     job = chain(1, rate=20, sink_ns=MS)
     slow = tuple(replace(v, snapshot=Snapshot(pre_barrier_ns=30 * MS)) if v.name == "sink" else v for v in job.vertices)
-    hidden = rows(run(scenario(Job(slow), seconds=2), ENGINE), "x_hidden")["x_hidden"]
+    hidden = rows(run(scenario(Job(slow), seconds=2)), "x_hidden")["x_hidden"]
 
     assert len(hidden) >= 3
     assert {31.0} == set(hidden.round(6)), "and the way of the acknowledgement"

@@ -14,7 +14,7 @@ from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait
 from sim.plane.spec import layout
 from sim.results.journal import Happening
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
+from tests.laws.small_jobs import MS, SECOND, bounded, chain, quick, run, scenario, scenarios, to_the_end, with_options
 from tests.oracle import ReferencePlane, oracle
 from tests.oracle.parts import Slice
 from tests.plane.worlds import drive, scripts, worlds
@@ -23,7 +23,6 @@ ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
 thorough = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 )
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 
 class Spy:
@@ -193,11 +192,6 @@ def test_law_05_counts_something():
 # ---------------------------------------------------------------------------------------------- 4: liveness
 
 
-def bounded(base, total=8):
-    vertices = (replace(v, source=Source(v.source.rates, total)) if v.source else v for v in base.job.vertices)
-    return replace(base, job=Job(tuple(vertices)))
-
-
 def at_rest(instance):
     """Every record of every source has been served by everybody it was meant for."""
     tasks, channels, vertices = instance.plane.tasks(), instance.plane.channels(), instance.scenario.job.vertices
@@ -216,7 +210,7 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
 
     Without flushes a partial buffer leaves with the next barrier: the checkpoints have to go on.
     """
-    instance = JobInstance(bounded(world_of), "interpreted")
+    instance = JobInstance(bounded(world_of, 8), "interpreted")
     instance.start()
     for second in range(1, 121):
         instance.env.run(until=second * SECOND)
@@ -232,11 +226,7 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
 @given(scenarios())
 def test_law_04_bounded_jobs_finish(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: the checkpoint that holds the end of the data completes."""
-    instance = JobInstance(
-        replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted"
-    )
-    instance.start()
-    instance.env.run(until=instance.outcome.finished | instance.env.timeout(120 * SECOND))
+    instance = to_the_end(bounded(with_options(world_of, timeout_ns=10 * SECOND), 8), 120, "interpreted")
 
     assert instance.job_status == "FINISHED"
     assert at_rest(instance)
@@ -317,9 +307,7 @@ def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
     reader = replace(
         first, source=Source(rates=(Rate(0, Fraction(100)),), total=50), snapshot=Snapshot(sync_ns=20 * MS)
     )
-    world = run(
-        replace(base, job=Job((reader, *others)), checkpoint=replace(base.checkpoint, max_concurrent=4)), engine
-    )
+    world = run(with_options(replace(base, job=Job((reader, *others))), max_concurrent=4), engine)
     triggers = sum(row.happening == Happening.TRIGGERED for row in world.journal)
 
     assert world.plane.served()[0] == 50

@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Window
 from sim.runtime.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, quick, run, scenario
 from tests.laws.test_laws_windows import ENGINES, interruptible, late, served, tasks, windowed
 
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 RATE = 400  # records/s of the vertex
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.model.job import Job, Source, Watermark, Window
@@ -19,13 +19,15 @@ from tests.laws.small_jobs import (
     chain,
     completed,
     perhaps_killed,
+    quick,
     run,
     scenario,
+    to_the_end,
+    with_options,
 )
 from tests.oracle import oracle
 
 ENGINES = ("compiled", oracle)
-quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 SIZE = 500 * MS
 FIRE = 2 * MS
 INTERVAL = 50 * MS  # of watermarks
@@ -64,15 +66,7 @@ def windows(draw, time=""):
 
 
 def interruptible(base):
-    return replace(base, checkpoint=replace(base.checkpoint, interruptible_timers=True))
-
-
-def to_the_end(base, engine):
-    instance = JobInstance(base, engine)
-    instance.start()
-    instance.env.run(until=instance.outcome.finished | instance.env.timeout(60 * SECOND))
-    instance.plane.check()
-    return instance
+    return with_options(base, interruptible_timers=True)
 
 
 def tasks(instance, vertex):
@@ -97,7 +91,7 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
     base = interruptible(base) if data.draw(st.booleans()) else base
-    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
+    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine=engine)
 
     assert instance.job_status == "FINISHED"
     assert late(instance, "stage0") == [0, 0]
@@ -172,7 +166,7 @@ def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
     """Who looks at mails between two firings fires the same records, in their order, on the same channels."""
     job = windowed(Window(SIZE, "event", FIRE, phase_ns=10 * phase * MS), total=150)
     base = scenario(job, kind, interval_ms=110)
-    instances = [to_the_end(variant, engine) for variant in (base, interruptible(base))]
+    instances = [to_the_end(variant, engine=engine) for variant in (base, interruptible(base))]
     channels = [instance.plane.channels()["records_in"].tolist() for instance in instances]
 
     assert channels[0] == channels[1]
