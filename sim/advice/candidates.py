@@ -492,8 +492,8 @@ class CandidateSearch:
         BudgetUsedError: the budget does not cover the runs.
         """
         kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
-        trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
         try:
+            trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
             rows = self._run_others(trials, 1, ALL)
         except ScenarioError:
             return None

@@ -55,35 +55,35 @@ class Constraint:
         return free if (number < free if self.bound == "at least" else number > free) else None
 
 
-_VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, str]]] = {
+_VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, str] | str]] = {
     "at most": {
         "checkpoint.min-pause": (0, "checkpoints may follow each other without a pause"),
         "checkpoint.max-concurrent": (1, "a checkpoint begins when the one before it has ended"),
         "checkpoint.subtasks-per-channel-state-file": (1, "more files for data in flight"),
-        "job.VERTEX.state.lsm.memtable": (DEFAULT, "more files of level 0"),
-        "job.VERTEX.state.changelog.materialize": (DEFAULT, "state is written in full more often"),
-        "job.VERTEX.state.changelog.threshold": (DEFAULT, "more uploads"),
-        "job.VERTEX.state.changelog.batch-delay": (DEFAULT, "more uploads"),
-        "job.VERTEX.state.changelog.batch-size": (DEFAULT, "more uploads"),
-        "cluster.network.segment-size": (DEFAULT, "more buffers to handle, and less in flight"),
-        "cluster.network.buffers-per-channel": (DEFAULT, "less in flight"),
-        "cluster.network.floating-buffers-per-gate": (DEFAULT, "less in flight"),
-        "cluster.network.max-buffers-per-channel": (DEFAULT, "less in flight"),
+        "job.VERTEX.state.lsm.memtable": "more files of level 0",
+        "job.VERTEX.state.changelog.materialize": "state is written in full more often",
+        "job.VERTEX.state.changelog.threshold": "more uploads",
+        "job.VERTEX.state.changelog.batch-delay": "more uploads",
+        "job.VERTEX.state.changelog.batch-size": "more uploads",
+        "cluster.network.segment-size": "more buffers to handle, and less in flight",
+        "cluster.network.buffers-per-channel": "less in flight",
+        "cluster.network.floating-buffers-per-gate": "less in flight",
+        "cluster.network.max-buffers-per-channel": "less in flight",
         "cluster.network.buffer-timeout": (100 * MS, "more and smaller buffers"),
-        "cluster.network.debloat.target": (DEFAULT, "smaller buffers"),
-        "cluster.network.debloat.period": (DEFAULT, "buffer sizes change more often"),
-        "cluster.network.debloat.samples": (DEFAULT, "buffer sizes follow short bursts"),
-        "cluster.network.debloat.threshold": (DEFAULT, "buffer sizes change more often"),
-        "cluster.network.debloat.min": (DEFAULT, "smaller buffers"),
-        "storage.object-store.part": (DEFAULT, "more requests"),
+        "cluster.network.debloat.target": "smaller buffers",
+        "cluster.network.debloat.period": "buffer sizes change more often",
+        "cluster.network.debloat.samples": "buffer sizes follow short bursts",
+        "cluster.network.debloat.threshold": "buffer sizes change more often",
+        "cluster.network.debloat.min": "smaller buffers",
+        "storage.object-store.part": "more requests",
         "restart.delay": (SOON_NS, "a job that fails again and again restarts more often"),
         "restart.initial": (SOON_NS, "a job that fails again and again restarts more often"),
-        "restart.multiplier": (DEFAULT, "a job that fails again and again restarts more often"),
+        "restart.multiplier": "a job that fails again and again restarts more often",
         "restart.max": (SOON_NS, "a job that fails again and again restarts more often"),
-        "restart.within": (DEFAULT, "a job that fails again and again does not end"),
-        "restart.heartbeat-timeout": (DEFAULT, "a TaskManager that pauses for as long is taken for lost"),
+        "restart.within": "a job that fails again and again does not end",
+        "restart.heartbeat-timeout": "a TaskManager that pauses for as long is taken for lost",
         "restart.heartbeat-interval": (SOON_NS, "more messages"),
-        "restart.slot-check": (DEFAULT, "slots are looked for more often"),
+        "restart.slot-check": "slots are looked for more often",
         "restart.stabilization": (SECOND, "the job may start with fewer slots"),
         "restart.cooldown": (SECOND, "more restarts while slots come"),
         "restart.rescale-stabilization": (SECOND, "more restarts while slots come"),
@@ -93,16 +93,16 @@ _VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, st
         "checkpoint.timeout": (3600 * SECOND, "a checkpoint that hangs is noticed later"),
         "checkpoint.tolerable-failed": (TOLERABLE_FAILURES, "a job whose checkpoints fail goes on for longer"),
         "checkpoint.transfer-threads": (MORE_THREADS, "more requests to storage at a time"),
-        "job.VERTEX.state.lsm.table": (DEFAULT, "larger files are merged"),
-        "job.VERTEX.state.lsm.base": (DEFAULT, "larger files are merged"),
-        "job.VERTEX.state.changelog.upload-threads": (DEFAULT, "more requests to storage at a time"),
-        "job.VERTEX.state.changelog.upload-timeout": (DEFAULT, "an upload that hangs is noticed later"),
-        "job.VERTEX.state.changelog.upload-attempts": (DEFAULT, "an upload that fails is noticed later"),
-        "storage.inline-threshold": (DEFAULT, "a larger _metadata"),
-        "storage.object-store.parallel-parts": (DEFAULT, "more requests at a time"),
+        "job.VERTEX.state.lsm.table": "larger files are merged",
+        "job.VERTEX.state.lsm.base": "larger files are merged",
+        "job.VERTEX.state.changelog.upload-threads": "more requests to storage at a time",
+        "job.VERTEX.state.changelog.upload-timeout": "an upload that hangs is noticed later",
+        "job.VERTEX.state.changelog.upload-attempts": "an upload that fails is noticed later",
+        "storage.inline-threshold": "a larger _metadata",
+        "storage.object-store.parallel-parts": "more requests at a time",
         "restart.attempts": (WITHOUT_END, "a job that fails again and again does not end"),
         "restart.rate": (100, "a job that fails again and again does not end"),
-        "restart.resource-wait": (DEFAULT, "a job without slots fails later"),
+        "restart.resource-wait": "a job without slots fails later",
     },
     "instead": {
         "checkpoint.local-recovery": (True, "a second copy of state on the disk of each TaskManager"),
@@ -115,9 +115,11 @@ _VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, st
         "restart.scheduler": ("default", "the job waits for all of its slots"),
     },
 }
-"""Kind of bound -> {option: (non-binding value, its cost)}."""
+"""Kind of bound -> {option: (non-binding value, its cost), or the cost alone if the value is the default}."""
 CONSTRAINTS = {
-    option: Constraint(bound, value, costs) for bound, own in _VALUES.items() for option, (value, costs) in own.items()
+    option: Constraint(bound, DEFAULT, value) if isinstance(value, str) else Constraint(bound, *value)
+    for bound, own in _VALUES.items()
+    for option, value in own.items()
 }
 """Option -> its non-binding values.  Other options that may bind are changed by levers and candidates (docs/adding.md)."""
 _OF_FAILURES = ("checkpoint.timeout", "checkpoint.tolerable-failed")

@@ -25,7 +25,7 @@ class BusyMachine:
         self.clock, self.slowness, self.error = clock, slowness, error
         self.ran = 0
 
-    def rows(self, missing, engine, watch, check, skip):
+    def rows(self, missing, engine, watch, check):
         del engine, check
         for place, cell in enumerate(missing):
             for _ in range(round(2 * self.slowness(self.ran))):
