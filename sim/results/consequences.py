@@ -767,13 +767,15 @@ def consequences_sentence(
     compared = [_Compared(label, row, prefix) for label, row in alive if prefix or row.failures]
     if len(compared) < 2:
         return ""
-    ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.cost[1]))
+    ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.value("replayed_records")))
     best, worst = ranked[0], _most_alike(ranked)
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
-        ranked = sorted(compared, key=lambda line: line.cost[1])
+        ranked = sorted(compared, key=lambda line: line.value("replayed_records"))
         best, worst = ranked[0], _most_alike(ranked)
-        if worst.cost[1] <= 1.1 * best.cost[1]:
-            may_differ = any(line.bounds for line in compared) or _differ([line.cost[0] for line in compared])
+        if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
+            may_differ = any(line.bounds for line in compared) or _differ(
+                [line.value("downtime_ms") for line in compared]
+            )
             return "" if may_differ else f"A {what} stops the job and replays as much under all of them."
     also = " and ".join(line.label for line in (worst, best) if line.label in overloaded)
     also = (
@@ -791,11 +793,9 @@ class _Compared(NamedTuple):
     row: Consequences
     prefix: str
 
-    @property
-    def cost(self) -> tuple[float, float, float]:
-        """Return downtime [ms], replayed records and time until caught up [ms]: medians over the restarts."""
-        downtime, replayed, caught_up = (float(getattr(self.row, self.prefix + name)) for name in _COST_COLUMNS)
-        return downtime, replayed, caught_up
+    def value(self, column: str) -> float:
+        """Return one of the costs of a restart: a median over the restarts of the population."""
+        return float(getattr(self.row, self.prefix + column))
 
     @property
     def bounds(self) -> list[str]:
@@ -808,7 +808,7 @@ class _Compared(NamedTuple):
             f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
         )
         return (
-            f"{self.label} replays {count_text(self.cost[1])} records, lags by up to {ms_text(1e3 * row.lag_s)} and is disturbed "
+            f"{self.label} replays {count_text(self.value('replayed_records'))} records, lags by up to {ms_text(1e3 * row.lag_s)} and is disturbed "
             f"{100 * row.disturbed_share:.0f} % of the time{counted}"
         )
 
@@ -820,7 +820,7 @@ def _most_alike(ranked: Sequence[_Compared]) -> _Compared:
     """
 
     def effect(line: _Compared) -> tuple[object, ...]:
-        return line.row.disturbed_share, line.cost, line.bounds
+        return line.row.disturbed_share, *map(line.value, _COST_COLUMNS), line.bounds
 
     parts = set(ranked[0].label.split(", "))
     equals = [line for line in ranked[1:] if effect(line) == effect(ranked[-1])]

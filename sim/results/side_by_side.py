@@ -81,9 +81,11 @@ _duration_ms = itemgetter("end_to_end_duration")
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     """Return the single checkpoints of a strategy.  Median and slowest are of the checkpoints that `summarize` counts."""
     seen = [
-        {**row, "run": run, "is_first": is_first, "is_periodic": is_own}
+        {**row, "run": run, "is_first": is_first, "is_periodic": is_scheduled}
         for run, rows in enumerate(tables["checkpoints"] for tables in runs)
-        for row, is_first, is_own in zip(rows.to_dict("records"), first_uploads(rows), is_periodic(rows), strict=True)
+        for row, is_first, is_scheduled in zip(
+            rows.to_dict("records"), first_uploads(rows), is_periodic(rows), strict=True
+        )
     ]
     periodic = [row for row in seen if row["is_periodic"]]
     later = [row for row in periodic if not row["is_first"] and row["trigger_timestamp"] >= warmup_s * 1e3]
