@@ -727,12 +727,10 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
             yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
         if "checkpoint.interval" in dict(result.scenario.axes):
             waits = "more than " * ("visible_p50_ms" in own.unfinished.split())
-            written = done["checkpointed_size"].sum()
-            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written)} written in this run"
+            written_bytes = float(done["checkpointed_size"].sum())
+            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} written in this run"
             if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
-                usage = (
-                    f"at {count_text(len(done) / hours)} checkpoints and {bytes_text(written / hours)} written per hour"
-                )
+                usage = f"at {count_text(len(done) / hours)} checkpoints and {bytes_text(written_bytes / hours)} written per hour"
             yield f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, {usage}"
         yield from _replayed_sentences(result, own)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
