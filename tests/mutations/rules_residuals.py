@@ -2,10 +2,7 @@
 
 from tests.mutations.rule import Rule
 
-_HISTORY, _RESIDUALS = (
-    "tests/jobs/infer/test_infer_history.py::test_",
-    "tests/jobs/infer/test_infer_residuals.py::test_",
-)
+_HISTORY = "tests/jobs/infer/test_infer_history.py::test_"
 _FILE = "tests/model/schema/test_history_file.py::test_"
 
 RESIDUALS = (
@@ -49,14 +46,14 @@ RESIDUALS = (
         "jobs/infer/scenario.py",
         "    if sample and max(sizes) > MIN_SIZE_RATIO_FOR_LINE * min(sizes):\n",
         "    if not sample:\n",
-        f"{_RESIDUALS}large_files_are_no_chance",
+        f"{_HISTORY}large_files_are_no_chance",
     ),
     Rule(
         "a rise that ends is a level",
         "jobs/infer/state.py",
         "    best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares\n",
         "    best, least = None, 0.0\n",
-        "tests/jobs/infer/test_levels.py::test_a_rise_that_ends_is_a_level",
+        "tests/jobs/infer/test_made_states.py::test_a_rise_that_ends_is_a_level",
     ),
     Rule(
         "state whose keys expire is bounded at the horizon",

@@ -7,7 +7,7 @@ _FIRING = "tests/plane/test_rules_late.py::test_"
 _TIME = "tests/protocol/test_event_time.py::test_"
 _KINDS = "tests/runtime/task/test_window_kinds.py::test_"
 _IDLE = "tests/runtime/task/test_idle_sources.py::test_"
-_IMPORT = "tests/jobs/infer/test_windows.py::test_"
+_IMPORT = "tests/jobs/infer/test_made_windows.py::test_"
 
 WINDOWS = (
     Rule(
@@ -211,7 +211,7 @@ WINDOWS = (
         "jobs/infer/windows.py",
         "    return replace(flow, subtasks=tuple(subtask for subtask in flow.subtasks if subtask.records_out > 0))\n",
         "    return flow\n",
-        "tests/jobs/infer/test_silent.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
+        "tests/jobs/infer/test_made_work.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
     ),
     Rule(
         "files of RocksDB rise and fall without windows",
@@ -223,8 +223,8 @@ WINDOWS = (
     Rule(
         "records of a window are counted by whole windows",
         "jobs/infer/windows.py",
-        "    if best is None or best[0] > len(steps) * (MAX_RESIDUAL_SHARE * best[1]) ** 2:\n",
-        "    if best is None:\n",
+        "    return None if squares > len(steps) * (MAX_RESIDUAL_SHARE * per_end) ** 2 else (per_end, number)\n",
+        "    return per_end, number\n",
         f"{_IMPORT}records_that_leave_over_seconds_are_not_counted_by_windows",
     ),
 )

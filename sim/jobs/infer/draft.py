@@ -47,8 +47,9 @@ _COMMENT_WIDTH = 110  # characters per line
 class Section:
     """A section of a scenario under construction: a vertex, or everything.  Paths are dotted, relative to the section."""
 
-    def __init__(self, draft: Draft, *steps: str) -> None:
-        self.draft, self.steps = draft, steps
+    def __init__(self, draft: Draft, name: str = "") -> None:
+        self.draft, self.name = draft, name  # of the vertex; empty for everything
+        self.steps = ("job", name) if name else ()
 
     @property
     def values(self) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class Section:
 
     def doubt(self, path: str, question: str, assumed: str) -> None:
         """Add a question to the origin of a value that is already set."""
-        self.draft.unknown.append(": ".join([*self.steps[1:], question]))
+        self.draft.unknown.append(f"{self.name}: {question}" if self.name else question)
         self.add_to(path, f"{MARK}: {question} Assumed: {assumed}")
 
     def add_to(self, path: str, text: str) -> None:
@@ -86,7 +87,7 @@ class Section:
         for step in steps:
             place = place.get(step, {})
         if place.pop(key, None) is not None:
-            comments, full_path, start = self.draft.comments, self._dotted(path), f"{self.steps[1]}: "
+            comments, full_path, start = self.draft.comments, self._dotted(path), f"{self.name}: "
             removed = [key for key in comments if key == full_path or key.startswith(f"{full_path}.")]
             text = " ".join(" ".join(comments.pop(key).split()) for key in removed)
             self.draft.unknown = [
@@ -132,7 +133,7 @@ class Draft(Section):
 
     def vertex(self, name: str) -> Section:
         """Return the section of a vertex."""
-        return Section(self, "job", name)
+        return Section(self, name)
 
     def ask_for_missing(self, missing: Mapping[str, str]) -> None:
         """Add a question for each failed request (path -> error message), whose part of the scenario is missing."""

@@ -349,8 +349,7 @@ def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: 
         named = (config.state_backend if config else None) or "state.backend.type"
         section.put("state.backend", "rocksdb" if backend == "other" else backend, f"{named} in the configuration")
     if backend == "other":
-        name = section.steps[1]
-        section.draft.not_modelled.append(f"the state backend of '{name}': simulated as rocksdb")
+        section.draft.not_modelled.append(f"the state backend of '{section.name}': simulated as rocksdb")
     if not _has_changelog(job):
         return
     every_ms = config.changelog_periodic_materialization_interval if config else None

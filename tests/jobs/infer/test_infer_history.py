@@ -3,7 +3,8 @@
 import pytest
 
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
-from tests.jobs.infer.made_jobs import MadeJob, checkpoint, drafted, flowed, own, subtask, vertex
+from sim.jobs.infer.scenario import infer_residuals
+from tests.jobs.infer.made_jobs import MB, MadeJob, checkpoint, drafted, flowed, own, subtask, vertex
 
 CHAIN = [vertex("src"), vertex("map", "src"), vertex("sink", "map")]
 
@@ -52,3 +53,27 @@ def test_what_happened_once_is_an_outlier():
     rows = [{"src": subtask(), "map": subtask(), "sink": subtask(late=late)} for late in (4970, 3, 3, 3)]
 
     assert pauses(rows)[0]["sink"] == {}
+
+
+def residuals(of_sink):
+    """``of_sink(number)``: bytes of the sink in a checkpoint, and its asynchronous phase [ms]."""
+    points = []
+    for number in range(2, 18):
+        size, took_ms = of_sink(number)
+        points.append(checkpoint(number, map=[subtask(0, MB)], sink=[subtask(0, size, async_=took_ms)]))
+    job = MadeJob(CHAIN, points, {})
+    draft = drafted(job)
+    infer_residuals(draft, job)
+    return draft.document.get("residuals")
+
+
+def test_large_files_are_no_chance():
+    """Ten times the bytes in ten times the time, in every fourth checkpoint; as many bytes in that time are a tail."""
+    assert residuals(lambda number: ((1 + 9 * (number % 4 == 0)) * MB, (1 + 9 * (number % 4 == 0)) * 40)) is None
+    assert residuals(lambda number: (MB, (1 + 9 * (number % 4 == 0)) * 40))["of"] == {
+        "sink": {"async": [[360 * (number % 4 == 0) for number in range(2, 18)]]}
+    }
+
+
+def test_a_history_without_latency_has_none():
+    assert residuals(lambda _: (MB, 40)) is None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import _parse_restart_strategy, infer_checkpoint, infer_cluster
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import JobConfig
@@ -140,3 +141,39 @@ def test_no_flink_has_an_interval_or_timeout_below_ten_milliseconds(name, ms, re
             infer_checkpoint(drafted(job), job)
     else:
         infer_checkpoint(drafted(job), job)
+
+
+def configured(**config):
+    draft = Draft()
+    infer_checkpoint(draft, MadeJob([], config=config))
+    return draft.document["checkpoint"]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"interval": 30_000}, {"interval": "30 s"}),
+        ({"interval": 30_000, "timeout": 90_000}, {"interval": "30 s", "timeout": "90 s"}),
+        ({"interval": 30_000, "timeout": 2**63 - 1}, {"interval": "30 s"}),
+        ({"interval": 30_000, "timeout": 0}, {"interval": "30 s"}),
+        ({"interval": 2**63 - 1}, {"interval": "off"}),
+        ({"interval": 30_000, "min_pause": 1500}, {"interval": "30 s", "min-pause": "1.5 s"}),
+        ({"interval": 30_000, "min_pause": 0, "max_concurrent": 1}, {"interval": "30 s"}),
+        ({"interval": 30_000, "max_concurrent": 2}, {"interval": "30 s", "max-concurrent": 2}),
+        (
+            {"interval": 30_000, "max_concurrent": 2, "unaligned_checkpoints": True},
+            {"interval": "30 s", "barriers": "unaligned"},
+        ),
+        ({"interval": 30_000, "tolerable_failed_checkpoints": 0}, {"interval": "30 s", "tolerable-failed": 0}),
+        ({"interval": 30_000, "tolerable_failed_checkpoints": -1}, {"interval": "30 s", "tolerable-failed": 0}),
+        ({"interval": 30_000, "checkpoints_after_tasks_finish": False}, {"interval": "30 s", "finish": "off"}),
+        ({"interval": 30_000, "mode": "at_least_once"}, {"interval": "30 s", "barriers": "at-least-once"}),
+        (
+            {"interval": 30_000, "unaligned_checkpoints": True, "aligned_checkpoint_timeout": 500},
+            {"interval": "30 s", "barriers": {"aligned-timeout": "500 ms"}},
+        ),
+    ],
+)
+def test_checkpoints_are_configured_as_the_job_says(config, expected):
+    """What is not said, and what means never, is left to the defaults."""
+    assert {"barriers": "aligned"} | expected == configured(**config)

@@ -6,7 +6,7 @@ from sim.jobs.infer import windows as room
 from sim.jobs.infer.cores import infer_async_io
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.options import busy_in_snapshots_ms, infer_pauses
-from sim.jobs.infer.windows import infer_windows, longest_run_ns, planned_window
+from sim.jobs.infer.windows import count_outputs_per_window, infer_windows, longest_run_ns, planned_window
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from tests.jobs.infer.made_jobs import MadeJob, checkpoint, comment_of, drafted, flow, flowed, own, subtask, vertex
 
@@ -157,3 +157,44 @@ def test_without_a_request_in_any_snapshot_the_latency_is_asked_for():
 
     assert draft.document["job"]["ask"]["async-io"]["latency"] == "50 ms"
     assert "ask: How long does a request take until its response?" in draft.unknown
+
+
+@pytest.mark.parametrize(
+    "description",
+    ["KeyedProcess<br/>", "Window(GlobalWindows(), CountTrigger)", "WindowAggregate(window=[TUMBLE(size=[?])])", ""],
+)
+def test_a_plan_without_sizes_names_no_window(description):
+    assert planned_window(description) is None
+
+
+def test_records_that_leave_over_seconds_are_not_counted_by_windows():
+    """A sample may see half of an end."""
+    samples = [(10_000 * k, [total]) for k, total in enumerate([0.0, 20.0, 41.0, 55.0, 86.0, 100.0])]
+
+    assert count_outputs_per_window({"numRecordsOut": samples}, 400, 7000) is None
+
+
+def test_files_of_rocksdb_rise_and_fall_without_windows():
+    """They are merged every few checkpoints.  On the heap the same sizes are those of a window of 7 s."""
+    points = []
+    for k in range(16):
+        since_ms = (4000 * k + 500) % 7000  # falls 500 ms before each multiple of 7 s
+        points.append(checkpoint(k + 2, 4000, src=[subtask(start=0)], count=[subtask(0, 100 * since_ms)]))
+
+    assert "window" not in windowed("KeyedProcess", points=points, backend="rocksdb")[0].document["job"]["count"]
+    assert windowed("KeyedProcess", points=points)[0].document["job"]["count"]["window"]["tumbling"] == "7 s"
+
+
+def test_durations_that_gather_at_a_turn_are_told_from_those_that_do_not():
+    """Long ones at one turn of four, long ones dealt out evenly, and all checkpoints at one turn: nothing is told of a rhythm there."""
+    turns = [number % 4 / 4 for number in range(24)]
+
+    assert room.phase_concentration_p_value(turns, [9.0 if turn == 0.25 else 1.0 for turn in turns]) < 0.001
+    assert room.phase_concentration_p_value(turns, [9.0 if number // 4 == 2 else 1.0 for number in range(24)]) > 0.9
+    assert (
+        1.0
+        == room.phase_concentration_p_value([0.25] * 24, [float(number) for number in range(24)])
+        == room.phase_concentration_p_value(turns, [3.0] * 24)
+        == room.phase_concentration_p_value([], [])
+    )
+    assert room.phase_concentration_p_value([0.0, 0.5] * 12, [1.0, 2.0] * 12) < 0.001

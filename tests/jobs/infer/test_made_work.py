@@ -5,8 +5,8 @@ import math
 import pytest
 
 from sim.jobs.infer.draft import Draft
-from sim.jobs.infer.state import fit_level
-from sim.jobs.infer.windows import infer_idleness
+from sim.jobs.infer.flows import Flow
+from sim.jobs.infer.windows import infer_idleness, infer_silent
 from sim.jobs.source.rest_job import RestInput, RestVertex
 from tests.jobs.infer.made_jobs import comment_of, flow, flowed, own, vertex, worked
 
@@ -145,11 +145,22 @@ def test_a_subtask_that_is_faster_although_it_waits_has_a_factor():
     assert "service-factor" not in served((100, 1000 / 3), (0.5, 1.0))[0]
 
 
-def test_a_level_has_the_numbers_that_made_it():
-    """Ten bytes a second for 25 s; five sizes before and five behind are enough, and fewer are not."""
-    seconds = [5.0 * k for k in range(11)]
-    found = fit_level(seconds, [10 * min(second, 25.0) for second in seconds])
+@pytest.mark.parametrize(
+    ("records", "silent", "emitting"),
+    [
+        ((500, 0, 400), 1, 2),
+        ((0, 500, 0), 2, 1),
+        ((500, 400), None, 2),
+        ((0, 0), None, 2),
+        ((15, 0), None, 2),
+        ((500, math.nan), None, 2),
+    ],
+)
+def test_who_emits_nothing_while_others_do_is_silent(records, silent, emitting):
+    """Not if all do, nor while too few records were seen, nor if one was not counted."""
+    draft = Draft()
+    draft.put("job.src.parallelism", len(records))
+    left = infer_silent(draft.vertex("src"), flowed(*(Flow(10_000.0, records_out=float(count)) for count in records)))
 
-    assert (found.first, found.size_bytes, found.per_second) == (5, 250.0, 10.0)
-    assert fit_level(seconds[:9], [10 * min(second, 20.0) for second in seconds[:9]]) is None
-    assert fit_level([1.0] * 11, [10.0 * min(k, 5) for k in range(11)]) is None
+    assert silent == draft.document["job"]["src"].get("source", {}).get("silent")
+    assert emitting == len(left.subtasks)
