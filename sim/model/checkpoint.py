@@ -190,6 +190,9 @@ class CheckpointOptions:
         if at.profile == OLDEST_PROFILE and at.written("subtasks-per-channel-state-file") is None:
             found = replace(found, subtasks_per_channel_state_file=1)  # FLINK-26803 shares them
         found = found.with_staging(at).with_recovery(at).with_backlog(at)
+        if found.barriers.record.has_deadline and found.barriers.timeout_ns >= found.timeout_ns:
+            never = f"barriers never overtake: a checkpoint expires before, after {format_duration(found.timeout_ns)} (timeout)"
+            at.warn(never, "barriers")
         if found.interruptible_timers and not at.job.event_time_windows:
             at.warn("has no effect: no vertex has windows of event time", "interruptible-timers")
         for key, value_ns in (("interval", found.interval_ns), ("timeout", found.timeout_ns)):

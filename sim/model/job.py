@@ -426,6 +426,8 @@ class Vertex:
             at.wrong("a source waits for no answers: async-io stands in a vertex with an input", "async-io")
         if self.async_io is not None and at.written("commit") not in (None, "none"):
             at.wrong("requests and transactions are two vertices: write commit in the next one", "async-io")
+        if self.connector in SINKS and SINKS[self.connector].committer != "none" and at.written("commit") is None:
+            at.warn(f"commits of {self.connector} are not simulated: write commit: as-connector", "connector")
         return self
 
     @property

@@ -516,7 +516,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
 
     `runs`: replications by label of the strategy.
     """
-    found: list[tuple[float, str, str, pd.Series[float], npt.NDArray[np.float64]]] = []
+    found: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
@@ -525,11 +525,12 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                found.append((spent.sum(), name, cause, last[["restored_bytes", "recovered_bytes"]], spent))
+                found.append((spent.sum(), name, cause, last[["kind", "restored_bytes", "recovered_bytes"]], spent))
     if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
-    downtime_ms, name, cause, (restored_bytes, recovered_bytes), spent = longest
-    parts = ", ".join(f"{ms_text(ms)} {text}" for ms, (_, text) in zip(spent, _RESTART_PHASES, strict=True) if ms > 0)
+    downtime_ms, name, cause, (kind, restored_bytes, recovered_bytes), spent = longest
+    phases = dict(_RESTART_PHASES) | ({"detected": "until another one leads"} if kind == "job-manager" else {})
+    parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)
     read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
     if recovered_bytes:
         read.append(

@@ -67,7 +67,9 @@ def off_sentence(lines: Sequence[StrategyRow]) -> str:
         return ""
     hidden = listed([f"'{vertex}'" for vertex in off[0].hidden])
     output = f"output of {hidden} never becomes visible, and " if hidden else ""
-    return f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure begins the job anew. "
+    return (
+        f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure finds none to go back to. "
+    )
 
 
 def unseen_sentence(lines: Sequence[StrategyRow]) -> str:

@@ -502,7 +502,15 @@ class Comparison:
     def _axes_without_effect(self) -> Iterator[str]:
         """Yield sentences on axes whose values give equal results for all values of the other axes."""
         results = {
-            line.label: repr((line.summary, line.singles.failures, line.status, self.consequences[line.label]))
+            line.label: repr(
+                (
+                    line.summary,
+                    line.singles.failures,
+                    line.status,
+                    self.consequences[line.label],
+                    self.storage_use[line.label],
+                )
+            )
             for line in self.strategies
         }
         for axis in dict.fromkeys(axis for line in self.strategies for axis, _ in line.axes if axis):
@@ -639,7 +647,12 @@ def _aligned_inputs(scenario: Scenario) -> Iterator[str]:
         return
     for vertex in scenario.job.vertices:
         aligned = [inlet for inlet in vertex.inputs if not inlet.shipping.overtaken]
-        if 0 < len(aligned) < len(vertex.inputs):
+        if len(aligned) == 1 == len(vertex.inputs) and not vertex.committer_of:
+            yield (
+                f"No barrier overtakes data in front of '{vertex.name}': channels of its input '{aligned[0].upstream}' "
+                f"({aligned[0].shipping.name}) cannot store in-flight data."
+            )
+        elif 0 < len(aligned) < len(vertex.inputs):
             yield (
                 f"No barrier overtakes data in front of '{vertex.name}': its input '{aligned[0].upstream}' ({aligned[0].shipping.name}) "
                 "cannot store in-flight data, and Flink then keeps all inputs of the vertex aligned."

@@ -1128,7 +1128,7 @@ TEMPLATES = (
     template(
         "none is due",
         r"With (?P<names>NAMES) no checkpoint is due \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
-        r"becomes visible, and )?a failure begins the job anew",
+        r"becomes visible, and )?a failure finds none to go back to",
         none_due,
     ),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),

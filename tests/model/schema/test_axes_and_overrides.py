@@ -75,6 +75,28 @@ def test_an_override_that_replaces_a_section_names_the_keys_that_it_drops():
 
 
 @pytest.mark.parametrize(
+    ("override", "warning"),
+    [
+        ("checkpoint={interval: 5 s, timeout: 20 s, barriers: {aligned-timeout: 20 s}}", "barriers never overtake"),
+        ("checkpoint={interval: 5 s, timeout: 20 s, barriers: {aligned-timeout: 19 s}}", ""),
+        ("job.b.connector=kafka-exactly-once", "commits of kafka-exactly-once are not simulated"),
+        ("job.b.connector=kafka-at-least-once", ""),
+    ],
+)
+def test_settings_that_do_nothing_are_said(override, warning):
+    text = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}}
+  b: {input: {a: hash}}
+checkpoint: {interval: 5 s}
+run: {duration: 60 s}
+"""
+    warnings = loads(text, "s", overrides=[override]).warnings
+
+    assert [warning in str(own) for own in warnings] == [True] * bool(warning)
+
+
+@pytest.mark.parametrize(
     ("override", "message"),
     [
         ("checkpoint.interval=30", "--set checkpoint.interval=30:1:1: checkpoint.interval: a duration needs a unit"),

@@ -75,6 +75,13 @@ FORWARD = (
     "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: forward}, service: 1 ms}}\n"
     "checkpoint: {interval: 1 s, barriers: unaligned}\nrun: {duration: 3 s}\n"
 )
+LATE_FORWARD = FORWARD.replace(
+    "forward}, service: 1 ms}}", "hash}, service: 1 ms}, c: {input: {b: forward}, service: 1 ms}}"
+)
+RETAINED = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms, state: {size: 9 MB}}}\n"
+    "checkpoint: {interval: 1 s, num-retained: [1, 3]}\nstorage: {object-store: {bandwidth: 100 MB/s}}\nrun: {duration: 8 s}\n"
+)
 HOT = (
     "job: {a: {source: {rate: 100/s, record: 1 kB}}, b: {input: {a: {ship: hash, weights: {hot: 60 %}}}, "
     "service: 8 ms, parallelism: 2}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 12 s}\n"
@@ -144,6 +151,14 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (INPUTS, ALIGNED, 1),
         (INPUTS.replace("barriers: unaligned", "barriers: aligned"), ALIGNED, 0),
         (FORWARD, "No barrier overtakes data in this job: its edges are forward.*", 1),
+        (LATE_FORWARD, r"No barrier overtakes data in front of 'c': channels of its input 'b' \(forward\) cannot.*", 1),
+        (LATE_FORWARD.replace("unaligned", "aligned"), "No barrier overtakes data.*", 0),
+        (RETAINED, ".*makes no difference here.*", 0),
+        (
+            RETAINED.replace("object-store: {bandwidth: 100 MB/s}", "bandwidth: 100 MB/s"),
+            ".*makes no difference here.*",
+            1,
+        ),
         (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST, 1),
         (HOT, BUSIEST, 0),
         (ADAPTIVE, f"scheduler adaptive: {BUSIEST}", 1),

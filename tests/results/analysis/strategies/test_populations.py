@@ -247,6 +247,7 @@ def test_a_restart_that_has_not_ended_is_not_the_longest_downtime():
         {
             "failed": [1e3, 60e3],
             "cause": ["killed", "killed"],
+            "kind": "task",
             **phases,
             "running": [3e3, -1.0],
             "restored_bytes": 0.0,
@@ -267,7 +268,9 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
     phases = {name: [moment, -1.0, 161e3] for name, moment in (("detected", 101e3), ("cancelled", 101e3))}
     causes = ["killed", "restore: storage is down", "restore: storage is down"]
     sizes = {"restored_bytes": [0.0, 0.0, 9e6], "recovered_bytes": 0.0, "replayed_records": [500, 0, 7]}
-    run["recoveries"] = pd.DataFrame({"cause": causes, **times, **phases, "deployed": [101e3, -1.0, 170e3], **sizes})
+    run["recoveries"] = pd.DataFrame(
+        {"cause": causes, "kind": "task", **times, **phases, "deployed": [101e3, -1.0, 170e3], **sizes}
+    )
 
     assert longest_downtime_sentence({"aligned": [run]}) == (
         "The longest downtime, 2.2 min (killed; then restore: storage is down): 60 s in attempts that failed, "

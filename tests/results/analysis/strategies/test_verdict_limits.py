@@ -227,7 +227,10 @@ def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on():
 def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible():
     off = replace(line("off", saturated(70, 0)), without_interval=True)
 
-    assert off_sentence([off]) == "With off no checkpoint is due (checkpoint.interval): a failure begins the job anew. "
+    assert (
+        off_sentence([off])
+        == "With off no checkpoint is due (checkpoint.interval): a failure finds none to go back to. "
+    )
     assert "output of 'sink' never becomes visible, and a failure" in off_sentence([replace(off, hidden=("sink",))])
     assert off_sentence([replace(off, without_interval=False)]) == ""
 
