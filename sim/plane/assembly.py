@@ -402,6 +402,7 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     for p, (t, e, channels) in enumerate(plan.partitions):
         edge, row = spec.edges[e], rows[p]
         row["task"], row["ship"], row["first_channel"], row["channels"] = t, edge.ship, channels.start, len(channels)
+        row["last_channel"] = channels.stop
         row["pool"] = len(channels) * spec.exclusive + spec.floating
         row["limit"] = row["pool"] + spec.overdraft * spec.vertices[edge.upstream].borrows
         row["fan_num"], row["fan_den"] = edge.fan_out
@@ -424,6 +425,7 @@ def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["task"], row["place"] = t, i - plan.task_gates[t].start
         row["input_end"] = plan.task_gates[t].start + vertex.input_of(row["place"]).stop
         row["first_channel"], row["channels"] = words.add(channels), len(channels)
+        row["last_channel"] = words.n
         row["idle"] = spec.floating
         service = vertex.service[row["place"]]
         row["service_table"], row["service_n"] = words.table(service), len(service)

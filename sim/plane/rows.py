@@ -253,6 +253,7 @@ class Partition:
     limit: Kept = 0  # ... and overdraft
     full: int = 0  # channels at max_per_channel
     first_channel: Kept = 0
+    last_channel: Kept = 0  # exclusive
     channels: Kept = 0
     task: Kept = 0
     ship: Kept = 0
@@ -281,6 +282,7 @@ class Gate:
     place: Kept = 0  # among the gates of its task
     input_end: Kept = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
     first_channel: Kept = 0  # in `words`: its channels by writer
+    last_channel: Kept = 0  # exclusive
     channels: Kept = 0
     ready_head: int = -1
     ready_tail: int = -1

@@ -560,7 +560,7 @@ def write_shared(w: PlaneState, p: int, rest: int) -> int:
             room += enlarge_shared(w, p, rest)
         if rest < room:
             room = rest
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             ch = w.channels[c]
             ch.written += room
             if ch.written == ch.full_at:
@@ -576,14 +576,14 @@ def open_shared(w: PlaneState, p: int) -> bool:
         return False
     share(w, p, part.used + 1)
     capacity = w.g.segment_bytes
-    for c in range(part.first_channel, part.first_channel + part.channels):
+    for c in range(part.first_channel, part.last_channel):
         ch = w.channels[c]
         ch.count += 1
         append_element(w, c, new_element(w, c, DATA))
         ch.buffers += 1
         if ch.buffer_bytes < capacity:
             capacity = ch.buffer_bytes
-    for c in range(part.first_channel, part.first_channel + part.channels):
+    for c in range(part.first_channel, part.last_channel):
         ch = w.channels[c]
         ch.opened_at = ch.written
         ch.full_at = ch.written + capacity
@@ -595,7 +595,7 @@ def enlarge_shared(w: PlaneState, p: int, rest: int) -> int:
     part = w.partitions[p]
     gained = enlarge(w, part.first_channel, rest)
     if gained > 0:
-        for c in range(part.first_channel + 1, part.first_channel + part.channels):
+        for c in range(part.first_channel + 1, part.last_channel):
             w.channels[c].full_at += gained
     return gained
 
@@ -613,7 +613,7 @@ def count_shared(w: PlaneState, p: int) -> None:
     """Count shared segments.  Each is in use until the last channel has returned it (O1)."""
     part = w.partitions[p]
     most = 0
-    for c in range(part.first_channel, part.first_channel + part.channels):
+    for c in range(part.first_channel, part.last_channel):
         if w.channels[c].count > most:
             most = w.channels[c].count
     share(w, p, most)
@@ -734,7 +734,7 @@ def flush(w: PlaneState, t: int) -> None:
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             flush_channel(w, c)
 
 

@@ -142,7 +142,7 @@ def buffers_in_use(w: PlaneState, i: int) -> int:
     """Return the number of buffers in use, at least 1 (D3)."""
     gate = w.gates[i]
     total = 0
-    for k in range(gate.first_channel, gate.first_channel + gate.channels):
+    for k in range(gate.first_channel, gate.last_channel):
         ch = w.channels[w.words[k]]
         if ch.local == 1:
             total += ch.buffers
@@ -177,7 +177,7 @@ def announce(w: PlaneState, i: int, size: int) -> None:
         return
     if size <= g.min_bytes or size >= g.segment_bytes or change >= old * g.threshold // 100:
         gate.announced_bytes = size
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             tell_sender(w, w.words[k], RESIZE, size)
 
 
@@ -345,7 +345,7 @@ def polled(w: PlaneState, t: int) -> int:
     total = task.earlier_in
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             total += w.channels[w.words[k]].taken
     return total
 

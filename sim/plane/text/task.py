@@ -394,7 +394,7 @@ def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
         gate = w.gates[i]
         if gate.shut == 1 and (gate.ready_head < 0 or w.g.opens_at_once == 1):
             gate.shut = 0
-            for k in range(gate.first_channel, gate.first_channel + gate.channels):
+            for k in range(gate.first_channel, gate.last_channel):
                 tell_sender(w, w.words[k], RESUME, 0)
     for i in range(task.first_gate, task.last_gate):
         if w.gates[i].shut == 1:

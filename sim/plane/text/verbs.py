@@ -62,7 +62,7 @@ def capture(w: PlaneState, t: int, number: int) -> None:
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             c = w.words[k]
             ch = w.channels[c]
             ch.capturing = number
@@ -88,7 +88,7 @@ def captured_in(w: PlaneState, t: int) -> int:
     total = 0
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             ch = w.channels[w.words[k]]
             total += ch.cap_in
             if ch.capturing > 0:
@@ -102,7 +102,7 @@ def captured_out(w: PlaneState, t: int) -> int:
     total = 0
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             total += w.channels[c].cap_out
     return total
 
@@ -126,11 +126,11 @@ def release_capture(w: PlaneState, t: int) -> None:
     task.pinning = 0
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             release_input(w, i, w.words[k])
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             release_output(w, c)
 
 
@@ -168,7 +168,7 @@ def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: 
         if only < 0 or p == only:
             part = w.partitions[p]
             sent += part.channels
-            for c in range(part.first_channel, part.first_channel + part.channels):
+            for c in range(part.first_channel, part.last_channel):
                 captured += insert(w, c, new_marker(w, c, series, number, traits))
     if (traits & ANNOUNCED) != 0:
         if sent > 0:
@@ -214,7 +214,7 @@ def convert_output(w: PlaneState, t: int, number: int) -> int:
     pin_for(w, t, number)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             w.channels[c].cap_out = 0
             captured += convert_channel(w, c, number)
     return captured
@@ -257,7 +257,7 @@ def prioritise(w: PlaneState, t: int, number: int) -> None:
     moved = False
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             c = w.words[k]
             if w.channels[c].received > w.channels[c].received_buffers and prioritise_channel(w, t, c, number):
                 moved = True
@@ -296,7 +296,7 @@ def resume(w: PlaneState, t: int, number: int) -> None:
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             if w.channels[w.words[k]].mark <= number:
                 resume_sender(w, w.words[k])
 
@@ -318,7 +318,7 @@ def bare_position(w: PlaneState, t: int) -> int:
     n = inputs(w, t)
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             ch = w.channels[w.words[k]]
             w.words[at] = ch.consumed
             w.words[at + n] = ch.records_in
@@ -327,7 +327,7 @@ def bare_position(w: PlaneState, t: int) -> int:
     n = outputs(w, t)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             w.words[at] = w.channels[c].written
             w.words[at + n] = w.channels[c].records_out
             at += 1
@@ -340,7 +340,7 @@ def counted(w: PlaneState, t: int, earlier: int) -> int:
     at = w.g.copied
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             ch = w.channels[w.words[k]]
             w.words[at] = ch.records_in
             if earlier == 1:
@@ -348,7 +348,7 @@ def counted(w: PlaneState, t: int, earlier: int) -> int:
             at += 1
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             w.words[at] = w.channels[c].records_out
             if earlier == 1:
                 w.words[at] += w.channels[c].earlier_written
@@ -460,7 +460,7 @@ def stand(w: PlaneState, t: int) -> None:
     be_late_again(w, t)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
-        for c in range(part.first_channel, part.first_channel + part.channels):
+        for c in range(part.first_channel, part.last_channel):
             recover_output(w, c)
         if part.ship == BROADCAST:
             count_shared(w, p)
@@ -468,7 +468,7 @@ def stand(w: PlaneState, t: int) -> None:
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         gate.shut = 1
-        for k in range(gate.first_channel, gate.first_channel + gate.channels):
+        for k in range(gate.first_channel, gate.last_channel):
             c = w.words[k]
             w.channels[c].blocked = 1
             w.channels[c].recovered = w.channels[c].arrived
