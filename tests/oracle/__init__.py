@@ -3,7 +3,7 @@
 Tests compare the kernel with it, from single notices to whole runs:  `simulate(scenario, engine=oracle)`.  It knows the
 seam and not the kernel.
 
-One file per group of rules, each a small class that knows ``ports`` and the parts, nothing else:
+One file per group of rules, each a small class that knows the plane and the parts, nothing else:
 
 * ``output`` (O), ``sending`` (S), ``receiving`` (R), ``thread`` (T, W), ``markers`` (M), ``captures`` (C),
 * ``debloat`` (D), ``restarts`` (P), ``late`` (L).
@@ -11,14 +11,12 @@ One file per group of rules, each a small class that knows ``ports`` and the par
 ``agenda`` (E) is the clock; ``plane`` builds it all and takes the verbs.
 """
 
-from sim.plane.interface import DataPlane
-from sim.plane.spec import PlaneSpec
 from tests.oracle.plane import ReferencePlane
 
 __all__ = ["ENGINES", "ReferencePlane", "oracle"]
 
 
-def oracle(spec: PlaneSpec) -> DataPlane:
+def oracle(spec):
     """The plane of a specification, as `sim.plane.build` makes it of the kernel."""
     return ReferencePlane(spec)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from sim.plane.interface import Marker
-from tests.oracle.parts import Buffer, Channel, Gate, Partition, Slice, Task
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Slice
 from tests.oracle.tables import spent
 
 
-def equal(story: str, expected: int, actual: int) -> None:
+def equal(story, expected, actual):
     assert expected == actual, f"{story}: expected {expected}, found {actual}"
 
 
-def check(plane: Plane) -> None:
+def check(plane):
     """Raise AssertionError with the story of the first violation."""
     for channel in plane.all_channels:
         check_bytes(plane, channel)
@@ -27,21 +26,21 @@ def check(plane: Plane) -> None:
         check_task(plane, task)
 
 
-def name(channel: Channel) -> str:
+def name(channel):
     return f"channel {channel.number} ({channel.edge.name}, task {channel.writer.number} to {channel.reader.number})"
 
 
-def under_way(plane: Plane, channel: Channel) -> list[Slice]:
+def under_way(plane, channel):
     return [
         element for owner, element, _ in plane.messages("arrive") if owner is channel and isinstance(element, Slice)
     ]
 
 
-def received(channel: Channel) -> list[Slice]:
+def received(channel):
     return [element for element in channel.received if isinstance(element, Slice)]
 
 
-def check_bytes(plane: Plane, channel: Channel) -> None:
+def check_bytes(plane, channel):
     """B2, and every byte stands in exactly one place."""
     who = name(channel)
     offsets = (channel.written, channel.sent, channel.arrived, channel.taken, channel.consumed)
@@ -66,7 +65,7 @@ def check_bytes(plane: Plane, channel: Channel) -> None:
     equal(f"{who}: bytes in the receive queue", channel.arrived - channel.taken, sum(data.length for data in waiting))
 
 
-def check_records(channel: Channel) -> None:
+def check_records(channel):
     """B1: between what is read and what is written lie the records written and not read, and the written part of the next one."""
     assert channel.records_in <= channel.records_out, f"{name(channel)}: more records read than written"
     lying = sum(channel.size(i) for i in range(channel.records_in, channel.records_out))
@@ -81,7 +80,7 @@ def check_records(channel: Channel) -> None:
         equal(f"{name(channel)}: bytes of the record being written", part, begun)
 
 
-def check_credits(plane: Plane, channel: Channel) -> None:
+def check_credits(plane, channel):
     """Every free buffer of the receiver is a credit somewhere; every buffer of its own is somewhere."""
     who = name(channel)
     coming = sum(n for owner, kind, n in plane.messages("told") if owner is channel and kind == "credit")
@@ -95,14 +94,14 @@ def check_credits(plane: Plane, channel: Channel) -> None:
     )
 
 
-def in_use(channel: Channel) -> list[Slice]:
+def in_use(channel):
     """Receive buffers that hold data: queued, being read, or read and pinned."""
     current = channel.gate.current
     reading = [current] if current is not None and current.channel is channel and not current.loose else []
     return received(channel) + reading + [data for data in channel.pinned_slices if data.recycled]
 
 
-def check_gate(plane: Plane, gate: Gate) -> None:
+def check_gate(plane, gate):
     """Floating buffers are idle or lent to one channel; who has something to poll stands in the lists once."""
     who = f"gate {gate.number} of task {gate.task.number}"
     remote = [channel for channel in gate.channels if not channel.local]
@@ -128,7 +127,7 @@ def check_gate(plane: Plane, gate: Gate) -> None:
     )
 
 
-def check_pool(partition: Partition) -> None:
+def check_pool(partition):
     """O1: every segment in use is a buffer that is queued, read by a local reader, or pinned.  O5: every copy made is in a channel."""
     who = f"pool of task {partition.task.number}, edge {partition.edge.name}"
     planned = sum(channels[0].partition is partition for channels in partition.task.emission)
@@ -138,14 +137,14 @@ def check_pool(partition: Partition) -> None:
     most = max(partition.size + partition.overdraft, partition.recovered)
     assert 0 <= partition.used <= most, f"{who}: {partition.used} segments of {partition.size}"
     for channel in partition.channels:
-        buffers: set[Buffer] = set(channel.unsent) | set(channel.pinned_buffers)
+        buffers = set(channel.unsent) | set(channel.pinned_buffers)
         current = channel.gate.current
         if current is not None and current.channel is channel and current.buffer is not None:
             buffers.add(current.buffer)
         equal(f"{who}: segments of {name(channel)}", len(buffers), channel.count)
 
 
-def check_task(plane: Plane, task: Task) -> None:
+def check_task(plane, task):
     """T12, S7: time is spent once, watched markers are those in the queues."""
     who = f"task {task.number}"
     equal(f"{who}: ns accounted for", plane.now - plane.spec.begin_ns, sum(spent(task, plane.now)))

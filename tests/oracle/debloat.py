@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from sim.model.cluster import Debloating
-from sim.plane.interface import Marker
-from tests.oracle.parts import Gate, Slice
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Slice
 
 UNIT = 1 << 32
 """The fixed point of D3."""
 
 
-def round_half_even(value: int) -> int:
+def round_half_even(value):
     """A fixed-point number as an integer."""
     integer, rest = divmod(value, UNIT)
     return integer + (rest > UNIT // 2 or (rest == UNIT // 2 and integer % 2 == 1))
@@ -20,23 +17,23 @@ def round_half_even(value: int) -> int:
 class BufferSizing:
     """The sizes of the plane's buffers."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def polled(self, gate: Gate, element: Slice | Marker) -> None:
+    def polled(self, gate, element):
         """D2: the gate measures from here on."""
         if gate.active_since is None:
             gate.active_since = self.plane.now
         if isinstance(element, Slice):
             gate.bytes += element.length
 
-    def pause(self, gate: Gate) -> None:
+    def pause(self, gate):
         """D2: the thread came to poll and this gate had nothing."""
         if gate.active_since is not None:
             gate.active_ns += self.plane.now - gate.active_since
             gate.active_since = None
 
-    def run(self, gate: Gate, options: Debloating) -> None:
+    def run(self, gate, options):
         """The timer of D1: measure, average, announce."""
         desired = self.desired(gate, options.target_ns)
         inst = min((desired << 32) // self.in_use(gate), 2 * gate.last)
@@ -48,7 +45,7 @@ class BufferSizing:
             for channel in gate.channels:
                 self.plane.sending.tell_sender(channel, "size", new)
 
-    def desired(self, gate: Gate, target_ns: int) -> int:
+    def desired(self, gate, target_ns):
         """D2: bytes that the gate reads within the target."""
         if gate.active_since is not None:
             gate.active_ns += self.plane.now - gate.active_since
@@ -59,7 +56,7 @@ class BufferSizing:
         volume, active_ns = gate.rate
         return min(volume * target_ns // active_ns, 2**30)
 
-    def in_use(self, gate: Gate) -> int:
+    def in_use(self, gate):
         """D3: buffers under way to this gate."""
         total = 0
         for channel in gate.channels:
@@ -71,7 +68,7 @@ class BufferSizing:
                 )
         return max(1, total)
 
-    def worth_telling(self, gate: Gate, new: int, options: Debloating) -> bool:
+    def worth_telling(self, gate, new, options):
         """D4."""
         if new == gate.previous:
             return False

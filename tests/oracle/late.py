@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from sim.plane.interface import NoticeKind, ThreadState
-from tests.oracle.parts import Late, Task, law
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Late, law
 
 
 class LateOutputs:
     """The late outputs of all tasks."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def add(self, task: Task) -> None:
+    def add(self, task):
         """L1: the record just served waits; in hand, if there is no room."""
         late = Late(task.served - 1, task.serving)
         if not self.room(task):
@@ -21,11 +20,11 @@ class LateOutputs:
             return
         self.enter(task, late)
 
-    def room(self, task: Task) -> bool:
+    def room(self, task):
         lag = task.vertex.lag
         return lag is None or not lag.times or len(task.late) < lag.capacity
 
-    def enter(self, task: Task, late: Late) -> None:
+    def enter(self, task, late):
         """L2."""
         lag = task.vertex.lag
         if lag is not None and lag.times:
@@ -33,13 +32,13 @@ class LateOutputs:
             late.ready = max(self.plane.now + time, task.late[-1].ready if task.late else 0)
         task.late.append(late)
 
-    def ready(self, task: Task, late: Late) -> bool:
+    def ready(self, task, late):
         return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.release_late_outputs
 
-    def timed(self, task: Task) -> bool:
+    def timed(self, task):
         return task.vertex.lag is not None and bool(task.vertex.lag.times)
 
-    def write(self, task: Task) -> bool:
+    def write(self, task):
         """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
         while True:
             while task.in_hand and self.room(task):
@@ -56,12 +55,12 @@ class LateOutputs:
         self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
         return False
 
-    def write_first(self, task: Task) -> bool:
+    def write_first(self, task):
         """The first late record is late no more; False: HARD inside its outputs."""
         late = task.late.popleft()
         return self.plane.thread.write_outputs(task, late.ordinal, late.record)
 
-    def fire(self, task: Task, late: Late) -> bool:
+    def fire(self, task, late):
         """L7: the thread works for the outputs of a record that is ready; False: that takes no time."""
         lag, k = task.vertex.lag, late.ordinal
         if lag is None or lag.firing_ns == 0:
@@ -78,13 +77,13 @@ class LateOutputs:
         )
         return True
 
-    def end_firing(self, task: Task) -> None:
+    def end_firing(self, task):
         """L7."""
         task.in_service = False
         self.write_first(task)
         self.plane.append_work(task)
 
-    def yields_now(self, task: Task) -> bool:
+    def yields_now(self, task):
         """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
         if task.vertex.lag is None or not task.vertex.lag.yields:
             return False
@@ -99,7 +98,7 @@ class LateOutputs:
             return True
         return False
 
-    def expect(self, task: Task) -> None:
+    def expect(self, task):
         """L4."""
         if (
             task.late
@@ -109,7 +108,7 @@ class LateOutputs:
         ):
             self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
 
-    def wait(self, task: Task) -> None:
+    def wait(self, task):
         """L6."""
         if task.interrupted:
             task.interrupted = task.behind = False
@@ -120,12 +119,12 @@ class LateOutputs:
             task.waits_for_late = False
             self.plane.report(NoticeKind.NONE_LATE, task)
 
-    def release_late_outputs(self, task: Task, until: int) -> None:
+    def release_late_outputs(self, task, until):
         """L5."""
         task.release_late_outputs = max(task.release_late_outputs, until)
         self.plane.wake_if_idle_or_soft(task)
 
-    def be_late_again(self, task: Task, late: int) -> None:
+    def be_late_again(self, task, late):
         """L5: the task was started with so many late records."""
         for k in range(task.served - late, task.served):
             again = Late(k, task.served_records[k])

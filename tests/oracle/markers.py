@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from sim.plane.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
-from tests.oracle.parts import Channel, Count, Gate, Task
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Count
 
 
 class Markers:
     """The markers of the plane."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def forward(self, task: Task, marker: Marker, edge: int | None) -> int:
+    def forward(self, task, marker, edge):
         """M1: the marker into every sender queue; returns captured output bytes."""
         priority = bool(marker.traits & Trait.PRIORITY)
         if priority:
@@ -32,14 +31,14 @@ class Markers:
             self.plane.sending.offer(channel)
         return captured
 
-    def watch(self, task: Task, marker: Marker, markers: int) -> None:
+    def watch(self, task, marker, markers):
         """S7: count the watched markers of one number together; without outputs the last one has left at once (M1)."""
         if markers > 0:
             task.watched[marker.number] = task.watched.get(marker.number, 0) + markers
         elif not task.channels_out:
             self.plane.report(NoticeKind.LEFT, task, number=marker.number)
 
-    def insert(self, channel: Channel, marker: Marker) -> None:
+    def insert(self, channel, marker):
         """M1: before all ordinary elements, behind the priority markers already there."""
         place = 0
         for element in channel.queue:
@@ -48,7 +47,7 @@ class Markers:
             place += 1
         channel.queue.insert(place, marker)
 
-    def convert_output(self, task: Task, number: int) -> int:
+    def convert_output(self, task, number):
         """M2: an aligned barrier still in a sender queue becomes a priority marker."""
         self.plane.captures.pin_for(task, number)
         captured = 0
@@ -71,7 +70,7 @@ class Markers:
                 self.plane.sending.offer(channel)
         return captured
 
-    def prioritise(self, task: Task, number: int) -> None:
+    def prioritise(self, task, number):
         """M3: barriers of this number leave the receive queues for the priority list."""
         task.prioritised = number
         moved = False
@@ -88,7 +87,7 @@ class Markers:
         if moved:
             self.plane.wake_if_idle_or_soft(task)
 
-    def process(self, channel: Channel, marker: Marker) -> None:
+    def process(self, channel, marker):
         """M4: the thread meets a marker."""
         gate = channel.gate
         if marker.traits & Trait.BLOCKING:
@@ -97,7 +96,7 @@ class Markers:
             if marker.traits & Trait.BLOCKING:
                 self.resume_channel(channel)
             return
-        completed: list[Count] = []
+        completed = []
         if marker.traits & Trait.FINAL:
             gate.closed.add(channel.number)
             completed = self.close_in_counts(channel, marker)
@@ -105,7 +104,7 @@ class Markers:
         for count in completed:
             self.report(channel, count.series, count.number, first=False, last=True)
 
-    def close_in_counts(self, channel: Channel, marker: Marker) -> list[Count]:
+    def close_in_counts(self, channel, marker):
         """M4, FINAL: every other open count gains the channel; returns those it completes, oldest first."""
         gate = channel.gate
         others = [count for count in gate.counts if (count.series, count.number) != (marker.series, marker.number)]
@@ -115,7 +114,7 @@ class Markers:
         gate.counts = [count for count in gate.counts if count not in completed]
         return completed
 
-    def count(self, channel: Channel, marker: Marker) -> None:
+    def count(self, channel, marker):
         """M4: first and last of a number are reported."""
         gate = channel.gate
         if marker.series >= SINGLES:
@@ -136,10 +135,10 @@ class Markers:
         if first or last:
             self.report(channel, marker.series, marker.number, first=first, last=last)
 
-    def complete(self, gate: Gate, count: Count) -> bool:
+    def complete(self, gate, count):
         return len(count.channels) == len(gate.channels)
 
-    def report(self, channel: Channel, series: int, number: int, *, first: bool, last: bool) -> None:
+    def report(self, channel, series, number, *, first, last):
         gate = channel.gate
         self.plane.report(
             NoticeKind.ARRIVED,
@@ -152,17 +151,17 @@ class Markers:
             last=last,
         )
 
-    def resume(self, task: Task, number: int) -> None:
+    def resume(self, task, number):
         """M5: senders that were blocked for this task may send again."""
         for channel in task.channels_in:
             if channel.held_back and channel.mark <= number:
                 self.resume_channel(channel)
 
-    def resume_channel(self, channel: Channel) -> None:
+    def resume_channel(self, channel):
         channel.held_back = False
         self.plane.sending.tell_sender(channel, "resume")
 
-    def settle(self, task: Task, number: int, series: int) -> None:
+    def settle(self, task, number, series):
         """M5: numbers up to this one are obsolete."""
         for gate in task.gates:
             gate.settled[series] = number

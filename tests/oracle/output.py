@@ -5,17 +5,16 @@ from __future__ import annotations
 from sim.model.randomness import draw
 from sim.plane.interface import ThreadState
 from sim.plane.spec import Ship
-from tests.oracle.parts import Buffer, Channel, Partition, Task
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Buffer
 
 
 class RecordWriter:
     """The record writer of all tasks: routes, buffers and their segments."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def plan(self, task: Task, k: int) -> None:
+    def plan(self, task, k):
         """O5: the writes that record k leaves behind, partition by partition."""
         for partition in task.partitions:
             num, den = partition.edge.fan_out
@@ -23,7 +22,7 @@ class RecordWriter:
                 task.emission.append(self.route(partition, partition.copies))
                 partition.copies += 1
 
-    def route(self, partition: Partition, m: int) -> list[Channel]:
+    def route(self, partition, m):
         """O5: the channels of the m-th copy ever on a partition."""
         edge, channels = partition.edge, partition.channels
         p = len(channels)
@@ -40,7 +39,7 @@ class RecordWriter:
             case _:  # forward: its only channel; global: channel 0
                 return [channels[0]]
 
-    def emit(self, task: Task) -> bool:
+    def emit(self, task):
         """Write what is planned; False: a segment was refused and the task stays HARD inside the record."""
         while task.emission:
             channels = task.emission[0]
@@ -59,7 +58,7 @@ class RecordWriter:
             self.flush(task)
         return True
 
-    def write(self, task: Task, channels: list[Channel]) -> bool:
+    def write(self, task, channels):
         """O4: append the rest of the record to the buffers of one channel, or of all channels of a broadcast."""
         spec, partition = self.plane.spec, channels[0].partition
         while task.rest > 0:
@@ -83,7 +82,7 @@ class RecordWriter:
             task.rest -= n
         return True
 
-    def open(self, channels: list[Channel]) -> None:
+    def open(self, channels):
         """O1: a segment is taken when a buffer is opened, one for all channels of a broadcast."""
         channels[0].partition.used += 1
         capacity = min(channel.buffer_bytes for channel in channels)
@@ -91,7 +90,7 @@ class RecordWriter:
             channel.count += 1
             channel.queue.append(Buffer(channel, channel.written, channel.written, channel.written, capacity))
 
-    def close(self, channel: Channel) -> None:
+    def close(self, channel):
         """M1: nothing is appended to the open buffer any more; O7 if all of it is sent already."""
         buffer = channel.open
         if buffer is None:
@@ -102,19 +101,19 @@ class RecordWriter:
             channel.flush = channel.flush and bool(channel.queue)
             self.settle(buffer)
 
-    def flush(self, task: Task) -> None:
+    def flush(self, task):
         """O6: all buffers in the sender queues of the task may leave, closed or not."""
         for channel in task.channels_out:
             if any(buffer.sent < buffer.end for buffer in channel.unsent):
                 channel.flush = True
                 self.plane.sending.offer(channel)
 
-    def settle(self, buffer: Buffer) -> None:
+    def settle(self, buffer):
         """O7: give the segment back once the buffer is needed no more (a capture needs it, C4)."""
         if buffer.done and not buffer.pinned:
             self.give_back(buffer.channel)
 
-    def give_back(self, channel: Channel) -> None:
+    def give_back(self, channel):
         """O7."""
         channel.count -= 1
         if channel.partition.shared:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 from sim.model.randomness import Stream, draw
 from sim.plane.interface import MAX_SERIES, Marker, ThreadState, Trait
-from sim.plane.spec import EdgeSpec, Law, Ship, SourceSpec, VertexSpec
+from sim.plane.spec import EdgeSpec, Ship, SourceSpec, VertexSpec
 
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""
 MERSENNE = 2**31 - 1
 
 
-def law(table: Law, stream: Stream, i: int) -> int:
+def law(table, stream, i):
     """W2: the i-th value of a stream under an integer quantile table."""
     return table[(draw(stream, i) * len(table)) >> 32]
 
 
-def fold(digest: int, *values: int) -> int:
+def fold(digest, *values):
     """G1: a running digest that depends on every value and on their order."""
     for x in values:
         digest = (((digest ^ (x & MERSENNE)) * 48271) + ((x >> 31) & MERSENNE)) & MERSENNE
@@ -40,11 +40,11 @@ class Buffer:
     slices: int = 0  # local: slices with the reader that are not recycled
 
     @property
-    def fill(self) -> int:
+    def fill(self):
         return self.end - self.begin
 
     @property
-    def done(self) -> bool:
+    def done(self):
         """Nothing will be read from it any more (O7)."""
         return self.closed and self.sent == self.end and self.slices == 0
 
@@ -63,7 +63,7 @@ class Slice:
     recycled: bool = False
 
     @property
-    def length(self) -> int:
+    def length(self):
         return self.end - self.begin
 
 
@@ -121,26 +121,26 @@ class Channel:
     history: list[Identity] = field(default_factory=list)  # of every record ever written
 
     @property
-    def open(self) -> Buffer | None:
+    def open(self):
         """The buffer that can still grow: only the last one (S1)."""
         if self.queue and isinstance(last := self.queue[-1], Buffer) and not last.closed:
             return last
         return None
 
     @property
-    def free(self) -> int:
+    def free(self):
         return self.ex_free + self.fl_free
 
     @property
-    def unsent(self) -> list[Buffer]:
+    def unsent(self):
         """The data in the sender's queue, first to last."""
         return [element for element in self.queue if isinstance(element, Buffer)]
 
-    def size(self, i: int) -> int:
+    def size(self, i):
         """B1: bytes of record i."""
         return law(self.edge.record_bytes, self.sizes, i)
 
-    def head_is_priority(self) -> bool:
+    def head_is_priority(self):
         return bool(self.queue) and isinstance(head := self.queue[0], Marker) and bool(head.traits & Trait.PRIORITY)
 
 
@@ -163,27 +163,27 @@ class Partition:
     uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
 
     @property
-    def available(self) -> bool:
+    def available(self):
         """O2."""
         counts = [self.used] if self.shared else [c.count for c in self.channels]
         return self.used < self.size and all(count < self.max_per_channel for count in counts)
 
     @property
-    def shared(self) -> bool:
+    def shared(self):
         """O1: the buffers that its channels open together are one segment."""
         return self.edge.ship == Ship.BROADCAST
 
     @property
-    def counted(self) -> int:
+    def counted(self):
         """Copies that its channels count, a broadcast counting once."""
         return self.channels[0].records_out if self.shared else sum(c.records_out for c in self.channels)
 
-    def count_shared(self) -> None:
+    def count_shared(self):
         """O1: a shared segment is in use until the last channel has given it back."""
         self.used = max(c.count for c in self.channels)
 
     @property
-    def grants(self) -> bool:
+    def grants(self):
         """O3."""
         return self.used < self.size + self.overdraft
 
@@ -234,7 +234,7 @@ class Event:
     kind: str
     payload: object = None
 
-    def __lt__(self, other: Event) -> bool:
+    def __lt__(self, other):
         return (self.time, self.rank, self.order) < (other.time, other.rank, other.order)
 
 
@@ -297,19 +297,19 @@ class Task:
     served_records: list[Identity] = field(default_factory=list)
 
     @property
-    def halted(self) -> bool:
+    def halted(self):
         """P1."""
         return self.state == ThreadState.HALTED
 
     @property
-    def channels_in(self) -> list[Channel]:
+    def channels_in(self):
         return [c for gate in self.gates for c in gate.channels]
 
     @property
-    def channels_out(self) -> list[Channel]:
+    def channels_out(self):
         return [c for partition in self.partitions for c in partition.channels]
 
     @property
-    def output_available(self) -> bool:
+    def output_available(self):
         """O2; a sink's output always is."""
         return all(p.available for p in self.partitions)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
 from typing import cast
 
 import numpy as np
 
-from sim.model.randomness import Stream, draw, stream
+from sim.model.randomness import draw, stream
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
     MAX_LOOKS,
-    Counted,
     Marker,
-    Notice,
     NoticeKind,
-    Position,
     ThreadState,
     require_closed,
 )
-from sim.plane.spec import Layout, PlaneSpec, VertexSpec, Wait, layout
+from sim.plane.spec import Wait, layout
 from tests.oracle.agenda import Agenda
 from tests.oracle.captures import Captures
 from tests.oracle.conservation import check
@@ -29,7 +25,7 @@ from tests.oracle.debloat import BufferSizing
 from tests.oracle.late import LateOutputs
 from tests.oracle.markers import Markers
 from tests.oracle.output import RecordWriter
-from tests.oracle.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
+from tests.oracle.parts import Channel, Gate, Partition, Slice, Task
 from tests.oracle.receiving import Receiving
 from tests.oracle.restarts import Restarts
 from tests.oracle.sending import Sending
@@ -40,7 +36,7 @@ from tests.oracle.thread import Thread, waits
 class ReferencePlane(Agenda):
     """A data plane that can be read beside ``sim/plane/RULES.md``.  With `identities` records carry (source task, ordinal)."""
 
-    def __init__(self, spec: PlaneSpec, *, identities: bool = False) -> None:
+    def __init__(self, spec, *, identities=False):
         super().__init__(spec.begin_ns)
         self.spec = spec
         self.identities = identities
@@ -62,10 +58,10 @@ class ReferencePlane(Agenda):
 
     # ------------------------------------------------------------------------------------------------ construction
 
-    def stream(self, *names: str | int) -> Stream:
+    def stream(self, *names):
         return stream(self.spec.seed, *names)
 
-    def build(self, plan: Layout) -> None:
+    def build(self, plan):
         """N1-N4: tasks, partitions, gates and channels in the order of their numbers."""
         spec = self.spec
         vertices = [spec.vertices[v] for v in plan.vertex]
@@ -99,12 +95,12 @@ class ReferencePlane(Agenda):
         if len(spec.hosts) != len(self.all_tasks):
             raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
 
-    def new_task(self, number: int, vertex: VertexSpec, subtask: int) -> Task:
+    def new_task(self, number, vertex, subtask):
         return Task(
             number, vertex, subtask, self.stream("service", vertex.name, subtask), vertex.log(subtask), since=self.now
         )
 
-    def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
+    def new_partition(self, task, edge, channels):
         spec, row = self.spec, self.spec.edges[edge]
         return Partition(
             task,
@@ -117,13 +113,11 @@ class ReferencePlane(Agenda):
             spec.max_per_channel,
         )
 
-    def new_gate(self, number: int, task: Task, position: int, edge: int) -> Gate:
+    def new_gate(self, number, task, position, edge):
         start = self.spec.starting_buffer_bytes
         return Gate(number, task, position, edge, self.spec.floating, previous=start, last=start << 32)
 
-    def new_channel(
-        self, number: int, edge: int, writer: Task, reader: Task, partition: Partition, gate: Gate, *, local: bool
-    ) -> Channel:
+    def new_channel(self, number, edge, writer, reader, partition, gate, *, local):
         spec, row = self.spec, self.spec.edges[edge]
         sizes = self.stream("size", row.name, writer.subtask, 0 if partition.shared else reader.subtask)
         channel = Channel(
@@ -133,7 +127,7 @@ class ReferencePlane(Agenda):
             channel.ex_free = channel.credit = channel.required = spec.exclusive
         return channel
 
-    def rank_lines(self) -> None:
+    def rank_lines(self):
         """E1: tasks, the reverse line, the forward lines by host, the flush timer, the debloat timer."""
         hosts = sorted(set(self.spec.hosts)) if self.spec.nic is not None else [0]
         self.rank_reverse = len(self.all_tasks)
@@ -141,10 +135,10 @@ class ReferencePlane(Agenda):
         self.rank_flush = self.rank_reverse + 1 + len(hosts)
         self.rank_debloat = self.rank_flush + 1
 
-    def rank_line(self, host: int) -> int:
+    def rank_line(self, host):
         return self.rank_of_host[host]
 
-    def start_timers(self) -> None:
+    def start_timers(self):
         """F1, D1: a random phase each, so that tasks do not flush and gates do not measure in step."""
         timeout, debloating = self.spec.buffer_timeout_ns, self.spec.debloating
         for task in self.all_tasks:
@@ -160,13 +154,13 @@ class ReferencePlane(Agenda):
 
     # ------------------------------------------------------------------------------------------------ events (E1, E2)
 
-    def run_work(self, item: Channel | Task) -> None:
+    def run_work(self, item):
         if isinstance(item, Task):
             self.thread.turn(item)
         else:
             self.sending.send(item)
 
-    def run_event(self, event: Event) -> None:
+    def run_event(self, event):
         match event.kind, event.payload:
             case "served", Task() as task:
                 task.alarm = None
@@ -192,45 +186,45 @@ class ReferencePlane(Agenda):
             case unknown:
                 raise AssertionError(f"unknown event {unknown}")
 
-    def wake_if_idle_or_soft(self, task: Task) -> None:
+    def wake_if_idle_or_soft(self, task):
         if task.state in (ThreadState.IDLE, ThreadState.SOFT):
             self.wake(task)
 
     # ------------------------------------------------------------------------------------------------ verbs (E4)
 
-    def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
+    def forward(self, task, marker, edge=None):
         return self.markers.forward(self.all_tasks[task], marker, edge)
 
-    def convert_output(self, task: int, number: int) -> int:
+    def convert_output(self, task, number):
         return self.markers.convert_output(self.all_tasks[task], number)
 
-    def prioritise(self, task: int, number: int) -> None:
+    def prioritise(self, task, number):
         self.markers.prioritise(self.all_tasks[task], number)
 
-    def resume(self, task: int, number: int = ANY_NUMBER) -> None:
+    def resume(self, task, number=ANY_NUMBER):
         self.markers.resume(self.all_tasks[task], number)
 
-    def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
+    def settle(self, task, number, series=BARRIERS):
         self.markers.settle(self.all_tasks[task], number, series)
 
-    def capture(self, task: int, number: int) -> None:
+    def capture(self, task, number):
         self.captures.begin(self.all_tasks[task], number)
 
-    def captured(self, task: int) -> tuple[int, int]:
+    def captured(self, task):
         return self.captures.captured(self.all_tasks[task])
 
-    def release_capture(self, task: int) -> None:
+    def release_capture(self, task):
         self.captures.release(self.all_tasks[task])
 
-    def interrupt(self, task: int) -> None:
+    def interrupt(self, task):
         self.all_tasks[task].interrupted = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
-    def interrupt_behind(self, task: int) -> None:
+    def interrupt_behind(self, task):
         self.all_tasks[task].behind = waits(self.all_tasks[task]) != Wait.LOCK
         self.interrupt(task)
 
-    def hold(self, task: int) -> None:
+    def hold(self, task):
         row = self.all_tasks[task]
         if row.in_service or row.emission or row.in_hand or row.halted:
             raise ValueError(f"task {task} cannot be held: it is inside a record or halted ({row.state.name})")
@@ -238,95 +232,95 @@ class ReferencePlane(Agenda):
         self.thread.drop_alarm(row)
         self.thread.enter(row, ThreadState.HELD)
 
-    def release(self, task: int) -> None:
+    def release(self, task):
         row = self.all_tasks[task]
         if not row.held:
             raise ValueError(f"task {task} cannot be released: it is not held ({row.state.name})")
         row.held = False
         self.wake(row)
 
-    def scale(self, task: int, num: int, den: int) -> None:
+    def scale(self, task, num, den):
         self.all_tasks[task].slow = (num, den)
 
-    def release_late_outputs(self, task: int, until: int) -> None:
+    def release_late_outputs(self, task, until):
         self.late.release_late_outputs(self.all_tasks[task], until)
 
-    def wait_for_late(self, task: int) -> None:
+    def wait_for_late(self, task):
         self.all_tasks[task].waits_for_late = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
-    def report_written(self, task: int) -> None:
+    def report_written(self, task):
         self.all_tasks[task].reports_written = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
-    def position(self, task: int) -> Position:
+    def position(self, task):
         return self.restarts.position(self.all_tasks[task])
 
-    def bare_position(self, task: int) -> Position:
+    def bare_position(self, task):
         return self.restarts.bare_position(self.all_tasks[task])
 
-    def counted(self, task: int) -> Counted:
+    def counted(self, task):
         return self.restarts.counted(self.all_tasks[task])
 
-    def halt(self, tasks: Iterable[int]) -> None:
+    def halt(self, tasks):
         for task in tasks:
             self.restarts.halt(self.all_tasks[task])
 
-    def start(self, positions: Mapping[int, Position]) -> None:
+    def start(self, positions):
         require_closed(self.layout, positions)
         self.restarts.start(positions)
 
     # ------------------------------------------------------------------------------------------------ tables
 
-    def polled(self, task: int) -> int:
+    def polled(self, task):
         row = self.all_tasks[task]
         return row.earlier_in + sum(channel.taken for channel in row.channels_in)
 
-    def served(self) -> np.ndarray:
+    def served(self):
         return np.array([row.served for row in self.all_tasks], np.int64)
 
-    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
-        rows: list[np.ndarray] = []
+    def look(self, first, every, times):
+        rows = []
         for at in range(first, first + every * min(times, MAX_LOOKS), every):
             if (notice := self.advance(at)).kind is not NoticeKind.QUIET:
                 break
             rows.append(self.served())
         return np.array(rows, np.int64).reshape(len(rows), len(self.all_tasks)), notice
 
-    def in_flight(self) -> np.ndarray:
+    def in_flight(self):
         flying = (
             sum(c.records_out for c in row.channels_out) - sum(c.records_in for c in row.channels_in)
             for row in self.all_tasks
         )
         return np.array(list(flying), np.int64)
 
-    def sums(self) -> np.ndarray:
+    def sums(self):
         return sums(self)
 
-    def tasks(self, *columns: str) -> np.ndarray:
+    def tasks(self, *columns):
         return task_table(self, columns)
 
-    def channels(self, *columns: str) -> np.ndarray:
+    def channels(self, *columns):
         return channel_table(self, columns)
 
-    def partitions(self) -> np.ndarray:
+    def partitions(self):
         return partition_table(self)
 
-    def gates(self) -> np.ndarray:
+    def gates(self):
         return gate_table(self)
 
-    def check(self) -> None:
+    def check(self):
         check(self)
 
-    def served_records(self, task: int) -> list[Identity]:
+    def served_records(self, task):
         """The source records a task has served so far, in order; only with `identities`."""
         return self.all_tasks[task].served_records
 
-    def messages(self, kind: str) -> list[tuple[Channel, object, int]]:
+    def messages(self, kind):
         """What is under way on the lines ("arrive": elements, "told": messages to senders)."""
         return [cast("tuple[Channel, object, int]", event.payload) for event in self.events if event.kind == kind]
 
-    def forget(self, tasks: Iterable[Task]) -> None:
+    def forget(self, tasks):
         """P3: notices, work and events of the tasks, and all elements on a line for one of their channels."""
         gone = {task.number for task in tasks}
         self.drop_notices(gone)

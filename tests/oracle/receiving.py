@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from sim.plane.interface import BARRIERS, Marker, NoticeKind, ThreadState, Trait
-from tests.oracle.parts import Channel, Gate, Slice, fold
-from tests.oracle.ports import Plane
+from sim.plane.interface import BARRIERS, NoticeKind, ThreadState, Trait
+from tests.oracle.parts import Slice, fold
 
 
 class Receiving:
     """The receivers' sides of all channels."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def arrive(self, channel: Channel, element: Slice | Marker, backlog: int) -> None:
+    def arrive(self, channel, element, backlog):
         """An element reaches a remote channel."""
         if isinstance(element, Slice):
             self.store(channel, element)
@@ -23,7 +22,7 @@ class Receiving:
             self.make_ready(channel)
         self.demand(channel, backlog)
 
-    def store(self, channel: Channel, data: Slice) -> None:
+    def store(self, channel, data):
         """R1, R4: data takes a free buffer, a floating one first."""
         data.floating = channel.fl_free > 0
         if data.floating:
@@ -38,7 +37,7 @@ class Receiving:
         channel.received.append(data)
         self.make_ready(channel)
 
-    def demand(self, channel: Channel, backlog: int) -> None:
+    def demand(self, channel, backlog):
         """R2: ask for as many buffers as the sender has data; what was gained leaves in one message."""
         channel.required = backlog + channel.exclusive
         while channel.free < channel.required and not channel.waiting:
@@ -53,7 +52,7 @@ class Receiving:
             gained, channel.unannounced = channel.unannounced, 0
             self.plane.sending.tell_sender(channel, "credit", gained)
 
-    def recycle(self, data: Slice) -> None:
+    def recycle(self, data):
         """The reader is done with a buffer: O7 on a local channel, else R3; pinned ones wait for the release (C4)."""
         if data.loose:  # P6
             return
@@ -64,7 +63,7 @@ class Receiving:
         elif not data.pinned:
             self.give_back(data)
 
-    def give_back(self, data: Slice) -> None:
+    def give_back(self, data):
         """R3."""
         channel = data.channel
         if data.floating:
@@ -77,7 +76,7 @@ class Receiving:
         else:
             self.plane.sending.tell_sender(channel, "credit", 1)
 
-    def back_to_gate(self, gate: Gate) -> None:
+    def back_to_gate(self, gate):
         """R3: the first listener that still needs it gets the floating buffer."""
         while gate.listeners:
             listener = gate.listeners.popleft()
@@ -92,7 +91,7 @@ class Receiving:
             return
         gate.idle_floating += 1
 
-    def make_ready(self, channel: Channel) -> None:
+    def make_ready(self, channel):
         """R4: stand once in the gate's list, the gate once in the task's."""
         gate, reader = channel.gate, channel.reader
         if channel in gate.ready:
@@ -103,7 +102,7 @@ class Receiving:
         if reader.state == ThreadState.IDLE:
             self.plane.wake(reader)
 
-    def leave_ready(self, channel: Channel) -> None:
+    def leave_ready(self, channel):
         """R4, M3: nothing is left to poll."""
         gate = channel.gate
         if channel in gate.ready:
@@ -111,7 +110,7 @@ class Receiving:
             if not gate.ready:
                 gate.task.ready_gates.remove(gate)
 
-    def note(self, channel: Channel, marker: Marker) -> bool:
+    def note(self, channel, marker):
         """R5: remember where the barrier stands; True: it joined the priority list."""
         self.mark(channel, marker)
         reader = channel.reader
@@ -124,14 +123,14 @@ class Receiving:
             self.plane.wake(reader)
         return True
 
-    def mark(self, channel: Channel, marker: Marker) -> None:
+    def mark(self, channel, marker):
         """R5: the position of the barrier in the byte stream; it may end a capture (C2)."""
         if marker.series == BARRIERS and marker.number >= channel.mark:
             channel.mark = marker.number
             channel.mark_at = channel.arrived
             self.plane.captures.try_finish(channel)
 
-    def announce(self, channel: Channel, marker: Marker) -> None:
+    def announce(self, channel, marker):
         """R5: the first sight of an announced number in the receive queues of a gate."""
         if marker.traits & Trait.ANNOUNCED and marker.number > channel.gate.announced:
             channel.gate.announced = marker.number

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
 from sim.plane.interface import Counted, NoticeKind, Position, ThreadState, nothing
-from tests.oracle.parts import Buffer, Channel, Gate, Slice, Task
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Buffer, Slice
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
     "Task": {
@@ -37,12 +34,12 @@ UNKNOWN = (-1, -1)
 """A record written or served before this plane began."""
 
 
-def pieces(begin: int, end: int, length: int) -> list[tuple[int, int]]:
+def pieces(begin, end, length):
     """The interval in parts of a length, the last one what is left (P6)."""
     return [(at, min(at + length, end)) for at in range(begin, end, length)]
 
 
-def renew(old: Any, fresh: Any) -> None:
+def renew(old, fresh):
     """Every field as it was at the beginning, except those kept."""
     for field in fields(old):
         if field.name not in KEPT[type(old).__name__]:
@@ -52,10 +49,10 @@ def renew(old: Any, fresh: Any) -> None:
 class Restarts:
     """Halts and restarts of tasks."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def halt(self, task: Task) -> None:
+    def halt(self, task):
         """P1."""
         task.in_service = task.held = False
         for channels in task.emission:
@@ -66,11 +63,11 @@ class Restarts:
         self.plane.thread.enter(task, ThreadState.HALTED)
         self.plane.drop_notices({task.number})
 
-    def position(self, task: Task) -> Position:
+    def position(self, task):
         """P2."""
         inputs, outputs = task.channels_in, task.channels_out
 
-        def column(values: list[int]) -> np.ndarray:
+        def column(values):
             return np.array(values, np.int64)
 
         return Position(
@@ -84,20 +81,20 @@ class Restarts:
             late=len(task.late) + len(task.in_hand),
         )
 
-    def bare_position(self, task: Task) -> Position:
+    def bare_position(self, task):
         """P2 without captures."""
         return self.position(task)._replace(
             captured=nothing(len(task.channels_in)), overtaken=nothing(len(task.channels_out))
         )
 
-    def counted(self, task: Task) -> Counted:
+    def counted(self, task):
         """P8."""
         read, written = [c.ever_read for c in task.channels_in], [c.ever_written for c in task.channels_out]
         return Counted(task.ever_served, np.array(read, np.int64), np.array(written, np.int64))
 
     # ------------------------------------------------------------------------------------------------ start
 
-    def start(self, positions: Mapping[int, Position]) -> None:
+    def start(self, positions):
         """P3."""
         tasks = [self.plane.all_tasks[t] for t in sorted(positions)]
         self.plane.forget(tasks)
@@ -115,7 +112,7 @@ class Restarts:
             task.earlier_in -= sum(c.taken for c in task.channels_in)
             task.earlier_out -= sum(c.written for c in task.channels_out)
 
-    def forget(self, task: Task) -> None:
+    def forget(self, task):
         """P3: as at the beginning, held."""
         plane = self.plane
         renew(task, plane.new_task(task.number, task.vertex, task.subtask))
@@ -133,7 +130,7 @@ class Restarts:
             gate.shut = True
         task.held = task.recovering = True
 
-    def stand(self, task: Task, positions: Mapping[int, Position]) -> None:
+    def stand(self, task, positions):
         """P4, P5: the records served, the offsets of the input channels."""
         position = positions[task.number]
         task.served = position.served
@@ -153,7 +150,7 @@ class Restarts:
             self.recover(c)
             cut(c.history, c.records_out)
 
-    def share_recovered(self, task: Task) -> None:
+    def share_recovered(self, task):
         """O1, P6: the channels of a broadcast share the segments of their recovered output, too."""
         for partition in task.partitions:
             partition.uncounted = partition.copies - partition.counted
@@ -161,7 +158,7 @@ class Restarts:
                 partition.count_shared()
                 partition.recovered = partition.used
 
-    def seek_record(self, channel: Channel) -> None:
+    def seek_record(self, channel):
         """P5: the reader's next record, counted back from the end of the stream."""
         i, at = channel.records_out, channel.written
         while i > 0 and at - channel.size(i - 1) >= channel.consumed:
@@ -169,7 +166,7 @@ class Restarts:
             at -= channel.size(i)
         channel.records_in, channel.fragment = i, at - channel.consumed
 
-    def recover(self, channel: Channel) -> None:
+    def recover(self, channel):
         """P6."""
         segment_bytes = self.plane.spec.segment_bytes
         for begin, end in pieces(channel.sent, channel.written, segment_bytes):
@@ -185,25 +182,25 @@ class Restarts:
 
     # ------------------------------------------------------------------------------------------------ recovery
 
-    def open_gates(self, task: Task) -> bool:
+    def open_gates(self, task):
         """P7, at T9: whichever gates have no recovered input left; True: RECOVERED is reported."""
         return any(self.open_gate(gate) for gate in task.gates if gate.shut and not gate.ready)
 
-    def open_at_once(self, task: Task) -> None:
+    def open_at_once(self, task):
         """P9: the recovered input that is left to read."""
         for gate in task.gates:
             self.open_gate(gate)
         if not task.gates:
             self.finish(task)
 
-    def open_gate(self, gate: Gate) -> bool:
+    def open_gate(self, gate):
         """P7: the partitions are requested; True: it was the last gate, RECOVERED is reported."""
         gate.shut = False
         for channel in gate.channels:
             self.plane.sending.tell_sender(channel, "resume")
         return self.finish(gate.task)
 
-    def finish(self, task: Task) -> bool:
+    def finish(self, task):
         """P7: all gates are open, or there are none."""
         if any(gate.shut for gate in task.gates):
             return False
@@ -212,7 +209,7 @@ class Restarts:
         return True
 
 
-def cut(history: list[tuple[int, int]], length: int) -> None:
+def cut(history, length):
     """Identities up to an ordinal; what came before this plane is unknown."""
     del history[length:]
     history += [UNKNOWN] * (length - len(history))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from sim.plane.interface import Marker, NoticeKind, Trait
-from tests.oracle.parts import Channel, Slice, fold
-from tests.oracle.ports import Plane
+from tests.oracle.parts import Slice, fold
 
 
 class Sending:
     """The senders' sides of all channels."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
-        self.line_free_at: dict[int, int] = {}  # by host: when its line has sent everything given to it so far (S5)
+        self.line_free_at = {}  # by host: when its line has sent everything given to it so far (S5)
 
-    def sendable(self, channel: Channel) -> bool:
+    def sendable(self, channel):
         """S1: may the head of the queue leave?"""
         if channel.blocked or not channel.queue:
             return False
@@ -23,7 +22,7 @@ class Sending:
             return True
         return head.sent < head.end and (head.closed or channel.flush) and (channel.local or channel.credit > 0)
 
-    def offer(self, channel: Channel) -> None:
+    def offer(self, channel):
         """S1: SEND, if there is something to send; a ready local channel waits for its reader unless a priority marker leads."""
         if not self.sendable(channel):
             return
@@ -31,7 +30,7 @@ class Sending:
             return
         self.plane.append_work(channel)
 
-    def send(self, channel: Channel) -> None:
+    def send(self, channel):
         """The work item SEND: one element at most (S2 remote, S4 local)."""
         if not self.sendable(channel):
             return
@@ -50,7 +49,7 @@ class Sending:
             self.transmit(channel, element, self.backlog(channel))
         self.offer(channel)
 
-    def take_head(self, channel: Channel) -> Slice | Marker:
+    def take_head(self, channel):
         """Remove the head, or the filled part of an open buffer, from the queue (S2; T9 for a local channel)."""
         head = channel.queue[0]
         if isinstance(head, Marker):
@@ -75,14 +74,14 @@ class Sending:
             channel.flush = False
         return data
 
-    def backlog(self, channel: Channel) -> int:
+    def backlog(self, channel):
         """S3: data buffers left behind."""
         if channel.blocked:
             return 0
         unfinished = channel.open is not None and not channel.flush
         return max(0, len(channel.unsent) - unfinished)
 
-    def left(self, channel: Channel, marker: Marker) -> None:
+    def left(self, channel, marker):
         """S7: the last watched marker of a number is gone."""
         if not marker.traits & Trait.ANNOUNCED:
             return
@@ -92,7 +91,7 @@ class Sending:
             del watched[marker.number]
             self.plane.report(NoticeKind.LEFT, channel.writer, number=marker.number)
 
-    def transmit(self, channel: Channel, element: Slice | Marker, backlog: int) -> None:
+    def transmit(self, channel, element, backlog):
         """S5: deliver now, or put it on the writer's line."""
         plane, spec = self.plane, self.plane.spec
         arrival = plane.now + spec.latency_ns
@@ -109,7 +108,7 @@ class Sending:
             return
         plane.at(arrival, plane.rank_line(host), "arrive", (channel, element, backlog))
 
-    def tell_sender(self, channel: Channel, kind: str, n: int = 0) -> None:
+    def tell_sender(self, channel, kind, n=0):
         """S6: a message (credit, resume, size) to the sender's end of a channel."""
         if channel.local or self.plane.spec.latency_ns == 0:
             self.be_told(channel, kind, n)
@@ -118,7 +117,7 @@ class Sending:
                 self.plane.now + self.plane.spec.latency_ns, self.plane.rank_reverse, "told", (channel, kind, n)
             )
 
-    def be_told(self, channel: Channel, kind: str, n: int) -> None:
+    def be_told(self, channel, kind, n):
         """S6: the message acts."""
         match kind:
             case "credit":

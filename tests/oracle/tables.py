@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 
 from sim.plane.interface import OF_VERTICES, ThreadState
-from tests.oracle.parts import Task
-from tests.oracle.ports import Plane
 
 TASKS = (
     "state",
@@ -45,18 +41,18 @@ PARTITIONS = ("task", "edge", "used", "size", "available")
 GATES = ("task", "edge", "idle_floating", "buffer_bytes")
 
 
-def table(names: tuple[str, ...], rows: Iterable[tuple[int, ...]]) -> np.ndarray:
+def table(names, rows):
     return np.array(list(rows), dtype=[(name, np.int64) for name in names])
 
 
-def spent(task: Task, now: int) -> list[int]:
+def spent(task, now):
     """T12: ns per state up to now."""
     times = list(task.spent)
     times[task.state] += now - task.since
     return times
 
 
-def task_row(task: Task, now: int) -> tuple[int, ...]:
+def task_row(task, now):
     times = spent(task, now)
     return (
         task.state,
@@ -74,11 +70,11 @@ def task_row(task: Task, now: int) -> tuple[int, ...]:
     )
 
 
-def task_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
+def task_table(plane, columns=()):
     return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))[list(columns or TASKS)]
 
 
-def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
+def channel_table(plane, columns=()):
     rows = table(
         CHANNELS,
         (
@@ -105,7 +101,7 @@ def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
     return rows[list(columns or CHANNELS)]
 
 
-def sums(plane: Plane) -> np.ndarray:
+def sums(plane):
     tasks, channels, layout = task_table(plane), channel_table(plane), plane.layout
     of_task, of_edge = np.array(layout.vertex), np.array(layout.edge)
     at_hand = np.where(layout.local, channels["queued"], channels["received"])
@@ -120,11 +116,11 @@ def sums(plane: Plane) -> np.ndarray:
     return np.array([*by_vertex, *by_edge], np.int64)
 
 
-def partition_table(plane: Plane) -> np.ndarray:
+def partition_table(plane):
     return table(
         PARTITIONS, ((p.task.number, p.edge_number, p.used, p.size, int(p.available)) for p in plane.all_partitions)
     )
 
 
-def gate_table(plane: Plane) -> np.ndarray:
+def gate_table(plane):
     return table(GATES, ((g.task.number, g.edge_number, g.idle_floating, g.previous) for g in plane.all_gates))

@@ -5,16 +5,15 @@ from __future__ import annotations
 from sim.model.randomness import draw
 from sim.plane.interface import Marker, NoticeKind, ThreadState
 from sim.plane.spec import Wait
-from tests.oracle.parts import Channel, Gate, Identity, Slice, Task, fold, law
-from tests.oracle.ports import Plane
+from tests.oracle.parts import fold, law
 
 
-def waits(task: Task) -> Wait:
+def waits(task):
     """W3."""
     return Wait.MAILBOX if task.log is None else task.log.waits
 
 
-def due(task: Task, i: int) -> int:
+def due(task, i):
     """W1: when record i of a source may be read."""
     return 0 if task.log is None else task.log.due(i)
 
@@ -22,10 +21,10 @@ def due(task: Task, i: int) -> int:
 class Thread:
     """The threads of all tasks."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane):
         self.plane = plane
 
-    def enter(self, task: Task, state: ThreadState) -> None:
+    def enter(self, task, state):
         """T12: every instant belongs to the state entered last."""
         if state == task.state:
             return
@@ -35,7 +34,7 @@ class Thread:
         if self.plane.spec.digests:
             task.digest = fold(task.digest, self.plane.now, state)
 
-    def turn(self, task: Task) -> None:
+    def turn(self, task):
         """The work item TURN."""
         if task.in_service or task.held or task.halted:  # T1
             return
@@ -58,7 +57,7 @@ class Thread:
             self.plane.wake(task)
         self.plane.late.expect(task)
 
-    def continue_from(self, task: Task) -> None:
+    def continue_from(self, task):
         """T3 to T9 until the thread has something to do, nothing to do, or something to report."""
         if task.recovering and self.plane.spec.opens_at_once:  # P9
             self.plane.restarts.open_at_once(task)
@@ -85,7 +84,7 @@ class Thread:
             if not serve(task) or self.plane.reports > before:
                 return
 
-    def serve_source(self, task: Task) -> None:
+    def serve_source(self, task):
         """T6."""
         if task.recovering:  # P7
             self.plane.restarts.finish(task)
@@ -107,17 +106,17 @@ class Thread:
             self.enter(task, ThreadState.IDLE)
             self.set_alarm(task, at, "wake-up")
 
-    def has_due(self, task: Task) -> bool:
+    def has_due(self, task):
         """Whether a source has a record to emit at once."""
         return (task.log is None or task.log.total != task.served) and due(task, task.served) <= self.plane.now
 
-    def is_passed_over(self, task: Task) -> bool:
+    def is_passed_over(self, task):
         """W3: a mail waits, and the source takes the lock again before the mail has it."""
         if task.log is None or task.log.waits != Wait.LOCK or not task.interrupted:
             return False
         return draw(self.plane.stream("lock", task.vertex.name, task.subtask), task.served) >= task.log.wins
 
-    def serve_input(self, task: Task) -> bool:
+    def serve_input(self, task):
         """T7 to T9; True: a marker was processed and the turn continues at T3."""
         while True:
             for gate in task.gates:
@@ -134,7 +133,7 @@ class Thread:
             if self.poll(task, task.ready_gates[0]):
                 return True
 
-    def serve_joined(self, task: Task) -> bool:
+    def serve_joined(self, task):
         """T9 of joined inputs; True: a marker was processed and the turn continues at T3."""
         last = task.vertex.input_of(task.last_used).stop if task.last_used >= 0 else 0
         for _ in task.gates:
@@ -159,7 +158,7 @@ class Thread:
         self.enter(task, ThreadState.IDLE)
         return False
 
-    def take_record(self, task: Task, gate: Gate) -> bool:
+    def take_record(self, task, gate):
         """T7: begin the service of the next record of the current buffer if it is here as a whole; else the buffer is used up (T8)."""
         data = gate.current
         if data is None:
@@ -179,11 +178,11 @@ class Thread:
         self.begin_service(task, channel.gate.position, self.plane.now)
         return True
 
-    def finish_current(self, data: Slice) -> None:
+    def finish_current(self, data):
         data.channel.gate.current = None
         self.plane.receiving.recycle(data)
 
-    def poll(self, task: Task, gate: Gate) -> bool:
+    def poll(self, task, gate):
         """T9: the next element of a gate, round robin over its channels; True: it was a marker, and is processed."""
         task.ready_gates.remove(gate)
         channel = gate.ready.popleft()
@@ -199,13 +198,13 @@ class Thread:
         gate.current = element
         return False
 
-    def pollable(self, channel: Channel) -> bool:
+    def pollable(self, channel):
         """R4: has the channel an element for its reader?"""
         if channel.recovered or channel.gate.shut:
             return bool(channel.recovered)
         return self.plane.sending.sendable(channel) if channel.local else bool(channel.received)
 
-    def take_from(self, channel: Channel) -> Slice | Marker:
+    def take_from(self, channel):
         """T9: the first element of a channel; on a local channel sending, arrival and taking are one."""
         if channel.recovered:
             return self.take(channel, channel.recovered.popleft(), folds=1)
@@ -218,7 +217,7 @@ class Thread:
             channel.arrived = element.end
         return self.take(channel, element, folds=1 + channel.local)
 
-    def take(self, channel: Channel, data: Slice, folds: int) -> Slice:
+    def take(self, channel, data, folds):
         """T9, G1: a data element is taken, on a local channel it also arrives."""
         channel.taken = data.end
         channel.reader.buffers_in += 1
@@ -227,7 +226,7 @@ class Thread:
                 channel.digest = fold(channel.digest, self.plane.now, data.end, data.length)
         return data
 
-    def begin_service(self, task: Task, gate: int, begin_ns: int) -> None:
+    def begin_service(self, task, gate, begin_ns):
         """T11; the thread is busy from now on (W3)."""
         num, den = task.slow
         duration = max(1, law(task.vertex.service[gate], task.service, task.served) * num // den)
@@ -235,7 +234,7 @@ class Thread:
         self.enter(task, ThreadState.BUSY)
         self.set_alarm(task, begin_ns + duration, "served")
 
-    def end_service(self, task: Task) -> None:
+    def end_service(self, task):
         """T11: write the outputs, then take the next turn.  A refused segment makes the thread HARD."""
         task.in_service = False
         if self.plane.identities and task.serving is not None:
@@ -248,7 +247,7 @@ class Thread:
             self.write_outputs(task, task.served - 1, task.serving)
         self.plane.append_work(task)
 
-    def write_outputs(self, task: Task, k: int, record: Identity | None) -> bool:
+    def write_outputs(self, task, k, record):
         """O5, T2: the outputs of record k; False: a segment was refused and the task is HARD."""
         self.plane.output.plan(task, k)
         task.writing = record
@@ -257,12 +256,12 @@ class Thread:
         self.enter(task, ThreadState.HARD)
         return False
 
-    def set_alarm(self, task: Task, time: int, kind: str) -> None:
+    def set_alarm(self, task, time, kind):
         """E1: one pending event per task."""
         self.drop_alarm(task)
         task.alarm = self.plane.at(time, task.number, kind, task)
 
-    def drop_alarm(self, task: Task) -> None:
+    def drop_alarm(self, task):
         if task.alarm is not None:
             self.plane.drop(task.alarm)
             task.alarm = None
