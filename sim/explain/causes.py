@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -169,13 +170,19 @@ class Causes:
             return f"{self._ahead(part)}, and was not drained {self._until}"
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
 
+    def waits_for_thread(self, part: PathPart) -> bool:
+        """Return whether a barrier in front of a task waits for its thread, however little data lies before it."""
+        row = self.instance.before_barrier(self.checkpoint, part.channel)
+        return self._firing(part) is not None or row is None or not row.total or self._overtook(part)
+
     def _firing(self, part: PathPart) -> str | None:
         """Return a clause if a firing window occupied the thread for most of the part."""
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
         if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
             return None
-        return f"its window ended, and {fired} held records or more were fired on the task thread, {format_duration(window.fire_ns)} each"
+        left = math.ceil(fired * vertex.fan_out)
+        return f"its window ended, and {left} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
 
     def _alignment(self, part: PathPart) -> str:
         story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]

@@ -98,7 +98,8 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     def lines(parts: tuple[PathPart, ...]) -> Iterator[AccountLine]:
         for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
             alike = tuple(group)
-            change = what_if(kind, alike, causes.slow(alike), instance.context)
+            is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(alike[0])  # which no barrier overtakes
+            change = None if is_thread else what_if(kind, alike, causes.slow(alike), instance.context)
             begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (alike[0].begin_ns, alike[-1].end_ns))
             yield AccountLine(kind, begin_ns, end_ns, causes.place(alike[0]), causes.text(alike), change)
 

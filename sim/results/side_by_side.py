@@ -207,6 +207,7 @@ class StrategyRow:
     savepoint: LongSavepoint | None = None  # None: no savepoint takes longer than checkpoints
     has_savepoints: bool = False  # some savepoint completed or failed
     committers: tuple[str, ...] = ()  # vertices that only commit
+    firing: tuple[str, ...] = ()  # vertices with windows whose firing takes the thread's time
     is_off: bool = False  # no checkpoint is ever due, but maybe savepoints
     without_interval: bool = False  # neither checkpoints nor savepoints are ever due
     hidden: tuple[str, ...] = ()  # vertices that commit, if none of their output became visible

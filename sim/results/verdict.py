@@ -526,6 +526,10 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
             return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
         case "queue" if way.queue_vertex in line.committers:
             return f"Barriers of {called} wait {spent} for {queue}, whose thread is at work on an older commit ({load})"
+        case "queue" if way.queue_vertex in line.firing:
+            return (
+                f"Barriers of {called} wait {spent} behind data in front of {queue}, or while its window fires ({load})"
+            )
         case "queue":
             return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
         case "timeout":

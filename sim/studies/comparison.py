@@ -611,6 +611,7 @@ class Comparison:
             savepoint=long_savepoint(runs[0], interval_ms=interval_ns / 1e6),
             has_savepoints=any(map(has_savepoints, runs)),
             committers=tuple(vertex.name for vertex in job.vertices if vertex.committer_of),
+            firing=tuple(vertex.name for vertex in job.vertices if vertex.window and vertex.window.fire_ns),
             is_off=not interval_ns,
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
             hidden=tuple(vertex.name for vertex in job.vertices if vertex.commit is not None and not cost.commits),

@@ -364,6 +364,11 @@ def was_given_up(told, match):
     return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
 
 
+def may_fire(told, match):
+    window = told.run_of(match).scenario.job.vertex(match["at"]).window
+    return window is not None and window.fire_ns > 0
+
+
 def was_cut_off(told, match):
     """It failed as its trigger was not answered, while a TaskManager was cut off."""
     run = told.run_of(match)
@@ -1191,6 +1196,12 @@ TEMPLATES = (
         rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}",
         largest(*QUEUES),
         exists,
+    ),
+    template(
+        "a firing window",
+        rf"Barriers of CHECKPOINT wait (?P<took>MS) behind data in front of {AT}, or while its window fires{LOAD}",
+        largest(*QUEUES),
+        may_fire,
     ),
     template(
         "source thread",

@@ -83,6 +83,14 @@ job:
 checkpoint: {interval: 5 s}
 run: {duration: 40 s}
 """,
+    "a window that fires when the barrier comes": """version: 1
+job:
+  a: {source: {rate: 400/s, record: 1 kB}}
+  b: {input: {a: hash}, service: 10 us, window: {tumbling: 5 s, time: processing, fire: 1 ms}}
+checkpoint: {interval: 5 s}
+overheads: {first-trigger: 20 ms}
+run: {duration: 31 s}
+""",
     "a loss that is not known": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 60 s}]\nrestart: {ask-timeout: 1 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
         "cluster: {placement: single}\n"

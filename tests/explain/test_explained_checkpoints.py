@@ -228,7 +228,6 @@ def test_a_simulated_change_keeps_its_bound(kind, capsys):
 
 WAITING = {
     "files before the barrier": "the checkpoint waits for the same upload behind the barrier",
-    "a window that fires": "unaligned barriers overtake data, not the thread that fires",
 }
 """Changes that save less than their part: another part takes its place."""
 
