@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch, patches
 from sim.advice.constraints import cautions, new_defects, refusals, unsafe_defects, window_phases
-from sim.advice.judgement import room
+from sim.advice.judgement import room, rows_of
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
@@ -25,12 +25,13 @@ from sim.advice.texts import (
     share,
     value_text,
 )
+from sim.advice.trials import FAILURE
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.quantities import cost_text, smallest_sample
 from sim.model.text import one_line
 from sim.model.units import format_duration, parse_duration
-from sim.results.formats import TextTable, bytes_text, change_text, count_text
+from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text
 from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
@@ -122,9 +123,13 @@ def _keeps(race: CandidateSearch, chosen: Setting, other: OtherFailure | None) -
         yield Text("keeps", f"{what} {was}{close_value(column, value, bound)} (limit {limit}{spare})")
         if other is not None and is_recovery:
             yield Text("keeps", other.short(), RANK_ALWAYS_SHOWN if breaks else 2)
-    if race.limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
-        was = "" if before is None else f"{value_text('recovery_ms', before.recovery_ms)} -> "
-        yield Text("keeps", f"{recovery} {was}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
+    if race.limits.recovery_ms is None and not math.isnan(chosen.recovery_ms):
+        values = " -> ".join(ms_text(own.recovery_ms) for own in (before, chosen) if own is not None)
+        about = "about " * any(own.is_extrapolated for own in (before, chosen) if own is not None)
+        yield Text("keeps", f"{recovery} {about}{values} (no limit given)", 8)
+    failing_ms = rows_of(race.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
+    if failing_ms > (race.limits.checkpoint_ms or math.inf):
+        yield Text("keeps", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
 
 
 def _costs(race: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:

@@ -82,6 +82,7 @@ from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
 from sim.model.text import listed
 from sim.model.units import parse_duration
+from sim.results.sweep_effects import ended
 from sim.studies.sweeps.design import Point
 
 # ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, which needs few of them.
@@ -204,6 +205,7 @@ class CandidateSearch:
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
+        self._unfinished: set[tuple[str, str]] = set()  # settings of trials that ended before the job had caught up
         self.rows = pd.DataFrame()  # rows of all settings
         self.left_out: list[LeftOut] = []
         now_ns, self.now = todays_setting(self.scenario)
@@ -218,7 +220,12 @@ class CandidateSearch:
         if trials is not self.trials:
             return found
         return tuple(
-            replace(setting, checkpoints=self.seen(setting.name), ran_long=setting.name in self.longer_ms)
+            replace(
+                setting,
+                checkpoints=self.seen(setting.name),
+                ran_long=setting.name in self.longer_ms,
+                is_extrapolated=setting.name in self._unfinished and math.isfinite(setting.recovery_ms),
+            )
             for setting in found
         )
 
@@ -451,6 +458,9 @@ class CandidateSearch:
         own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
         counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
         self._measured = self._measured_in(rows[counted])
+        failed = rows[rows[TRIAL] == FAILURE]
+        open_rows = failed[ended(failed, "caught_up_ms").isna()]
+        self._unfinished = set(zip(open_rows[INTERVAL], open_rows[PROTOCOL], strict=True))
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:
@@ -597,7 +607,9 @@ class CandidateSearch:
         settings = {setting.name: setting for setting in self.settings}
         for name in (own.name for own in compared):
             failed = rows_of(rows, name, FAILING_TASK)
-            found = recoveries_ms(failed, settings[name].per_second, unlimited=self.unlimited)
+            means = rows_of(self.rows, name, UNDISTURBED).mean(numeric_only=True)
+            steady = pd.DataFrame([means] * len(failed), failed.index)
+            found = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
             self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
     def _run_for_long(self, name: SettingName) -> bool:

@@ -24,6 +24,7 @@ from sim.advice.settings import SettingName, protocols
 from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
+from sim.results.rates import FALLS_SHORT
 from sim.results.sweep_effects import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
@@ -39,6 +40,8 @@ ROUGH_ELSE = (0.1, 0.0)
 SPREAD_RUNS, SPREADS = 3, 2.0
 """Minimum runs to estimate the spread, and standard deviations for which a limit must have room."""
 
+FULL = 0.98
+"""Minimum busy share of a subtask that counts as fully busy."""
 KEEPS_UP = 0.005
 """A job keeps up if its backlog grows by at most this share of the served records, e.g. after a pause at the end."""
 
@@ -51,7 +54,7 @@ class Measured:
     checkpoint_p50_ms: float
     loss: float  # of throughput
     visible_ms: float  # NaN: no sink is transactional
-    recovery_ms: float  # from a failure until all lost work is done again; inf: not within the run
+    recovery_ms: float  # from a failure until all lost work is done again; inf: never
     again_ms: float  # downtime plus replay at the job's throughput
     replayed: float  # records
     completed: float  # checkpoints
@@ -128,6 +131,7 @@ class Setting(Measured):
     tight: tuple[Tight, ...] = ()  # limits kept with too little room
     checkpoints: int = 0  # number of simulated checkpoints for checkpoint_ms, in the world with fewest
     ran_long: bool = False  # checkpoint_ms is the longest of long runs; otherwise it is p99, if there are 100
+    is_extrapolated: bool = False  # recovery_ms is estimated from trials that ended before the job had caught up
 
     @property
     def name(self) -> SettingName:
@@ -196,7 +200,7 @@ def measured(
             "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
             "loss": 1 - served / bare,
             "visible_ms": steady["visible_p99_ms"].where(~(steady["lost_records"] > 0), math.inf),
-            "recovery_ms": recoveries_ms(failed, steady["throughput_per_second"], unlimited=unlimited),
+            "recovery_ms": recoveries_ms(failed, steady, steady["throughput_per_second"], unlimited=unlimited),
             "again_ms": again_ms,
             "replayed": failed["replayed_records"],
             "completed": steady["completed"],
@@ -230,9 +234,36 @@ def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
 
 
-def recoveries_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool) -> pd.Series[float]:
-    """Return the time from each failure until all lost work is done again; inf: not within the run."""
-    return _again_ms(failed, per_second) if unlimited else ended(failed, "caught_up_ms").fillna(math.inf)
+def recoveries_ms(
+    failed: pd.DataFrame, steady: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool
+) -> pd.Series[float]:
+    """Return the time from each failure until all lost work is done again; inf: never.
+
+    A trial that ends earlier shows how much of its backlog the job works off, and how fast.  `steady`: undisturbed runs of
+    the setting, by index of `failed`, which serve `per_second`.
+    """
+    if unlimited:
+        return _again_ms(failed, per_second)
+    found = ended(failed, "caught_up_ms")
+    if not (found.isna() & failed["caught_up_ms"].notna()).any():
+        return found.fillna(math.inf)
+    down_ms, seen_ms = failed["downtime_ms"], failed["caught_up_ms"]
+    spent_ms = seen_ms - down_ms
+    behind_ms = down_ms + 1e3 * failed["replayed_records"] / failed["offered_per_second"]
+    done_ms = behind_ms - 1e3 * failed["ended_s"] * (1 - failed["throughput_per_second"] / per_second)
+    estimated_ms = (down_ms + spent_ms * behind_ms / done_ms).clip(lower=seen_ms)
+    catches_up = (spent_ms > 0) & (done_ms > KEEPS_UP * spent_ms) & ~falls_behind(steady)
+    return found.fillna(estimated_ms.where(catches_up, math.inf))
+
+
+def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
+    """Return, for each undisturbed run, whether sources emit less than is due."""
+    return steady["emitted_per_second"] < (1 - FALLS_SHORT) * steady["offered_per_second"]
+
+
+def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:
+    """Return, for each undisturbed run, whether sources emit less than is due, or will once buffers are full."""
+    return falls_short(steady) | (steady["busiest_subtask_share"] >= FULL)
 
 
 def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.judgement import rows_of
+from sim.advice.judgement import FULL, rows_of
 from sim.advice.settings import SettingName, Situation
 from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
 from sim.model.schema.axes import apply
@@ -69,8 +69,6 @@ _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
 """Parts that residuals of a history lengthen (`sim.model.randomness`)."""
 _ALIKE = 0.8
 """Share of the slowest checkpoints' duration from which the median one is like them."""
-FULL = 0.98
-"""Minimum busy share of a subtask that counts as fully busy."""
 
 
 def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
@@ -92,7 +90,7 @@ def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
         shares=_shares(setting, parts, recovery, expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
-        is_recovered=math.isfinite(setting.recovery_ms),
+        is_recovered=math.isfinite(setting.recovery_ms) and not setting.is_extrapolated,
         breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),

@@ -9,9 +9,9 @@ from typing import Any
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
-from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight
+from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight, falls_behind, falls_short
 from sim.advice.settings import PAUSE, SettingName
-from sim.advice.situation import FULL, situation_of
+from sim.advice.situation import situation_of
 from sim.advice.trials import INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
@@ -20,7 +20,6 @@ from sim.model.text import capitalised, listed
 from sim.model.units import parse_duration
 from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text, per_second_text
-from sim.results.rates import FALLS_SHORT
 from sim.results.stored import unlimited_text
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
@@ -62,7 +61,8 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
-        advice = f"Stay: {now} {keeps}; nothing that was tried loses clearly less."
+        is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
+        advice = f"Stay: {now} {keeps}{is_less}."
     else:
         advice = f"{capitalised(use)} {name}. {f'It {keeps}' if bounds else 'No limits were given'}."
     if unlimited := unlimited_text(race.scenario.unlimited_bytes):
@@ -117,15 +117,14 @@ def overload(race: CandidateSearch) -> str:
         return ""
     emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"
     means = rows.groupby([INTERVAL, PROTOCOL])[[emitted, due, busy]].mean()
-    is_short = means[emitted] < (1 - FALLS_SHORT) * means[due]
-    behind = means[is_short | (means[busy] >= FULL)]
+    is_short, behind = falls_short(means), means[falls_behind(means)]
     name = next((own.name for own in (race.chosen, race.today) if own is not None and own.name in behind.index), None)
     if name is None or (race.chosen is None and len(behind) < len(means)):
         return ""
     least: Any = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
     full = situation_of(race, name).full
     reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}"] if full else []
-    if least[emitted] < (1 - FALLS_SHORT) * least[due]:
+    if is_short[least.name]:
         rates = f"sources emit {per_second_text(least[emitted])} of the {per_second_text(least[due])} that are due"
         reasons.append(f"{rates}, once buffers are full")
     why = ", and ".join(reasons)
@@ -338,9 +337,9 @@ def _settings(race: CandidateSearch, title: str, settings: Sequence[Setting], vi
             ms_text(setting.checkpoint_p50_ms),
             bytes_text(setting.persisted_bytes),
             change_text(-setting.loss),
-            ms_text(setting.recovery_ms),
+            f"{'about ' if setting.is_extrapolated else ''}{ms_text(setting.recovery_ms)}",
             *([ms_text(setting.visible_ms)] if visible else []),
-            share(setting.lost),
+            f"{'' if math.isfinite(setting.recovery_ms) else '> '}{share(setting.lost)}",
             "; ".join(_remarks(setting, race)),
         ]
         for setting in settings
