@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch, patches
-from sim.advice.constraints import cautions, new_defects, refusals, unsafe_defects, window_phases
+from sim.advice.constraints import cautions, exhausted_attempts, new_defects, refusals, unsafe_defects, window_phases
 from sim.advice.judgement import room, rows_of
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
@@ -223,6 +223,7 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
     changes, refused, today = candidate.changes, refusals(race.scenario), race.current
     warnings = [
         *cautions(race.scenario, candidate.barriers, changes),
+        *exhausted_attempts(scenario, race.mtbf_s, race.bench.failure),
         *window_phases(scenario),
         *new_defects(race.scenario, scenario),
         *unsafe_defects(scenario),
@@ -230,6 +231,8 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
     found, others = diff_flink_keys(race.scenario, scenario, changes, conf), _others(candidate)
     lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
     time = dominant(situation_of(race, today.name)) if today is not None else ""
+    if time and race.bench.horizon.states:
+        time = f"(in {ms_text(race.bench.horizon.ahead_ns / 1e6)}) {time}"
     is_most, other = bool(race.unasked_updates([candidate])), other_failure(race, chosen)
     seen = watch(
         chosen,

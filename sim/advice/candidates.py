@@ -205,7 +205,7 @@ class CandidateSearch:
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
-        self._unfinished: set[tuple[str, str]] = set()  # settings of trials that ended before the job had caught up
+        self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.rows = pd.DataFrame()  # rows of all settings
         self.left_out: list[LeftOut] = []
         now_ns, self.now = todays_setting(self.scenario)
@@ -319,12 +319,13 @@ class CandidateSearch:
 
     @property
     def nearest(self) -> Setting:
-        """Return the setting that exceeds the limits least; among equals, the one with fewest changes."""
-        settings = self.permitted or self.settings
+        """Return the setting that exceeds fewest limits, and these least; among equals, the one with fewest changes."""
+        settings = sorted(self.permitted or self.settings, key=_broken)
+        settings = [setting for setting in settings if _broken(setting) == _broken(settings[0])]
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + EQUAL_LOSS_RELATIVE)]
         if math.isinf(least):  # no setting recovers within its trial
-            return min(near, key=lambda setting: (not setting.completed, setting.lost, self.changes[setting.name]))
+            return min(near, key=lambda setting: (not setting.completed, self.changes[setting.name], setting.lost))
         return min(near, key=lambda setting: (self.changes[setting.name], setting.lost))
 
     def period_ns(self, setting: Setting) -> float:
@@ -626,6 +627,11 @@ class CandidateSearch:
             if setting is not None and "checkpoint_ms" in setting.breaks:
                 return True
         return True
+
+
+def _broken(setting: Setting) -> float:
+    """Return the number of limits that a setting exceeds, or inf if no checkpoint completes."""
+    return len(setting.breaks) if setting.completed else math.inf
 
 
 def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:

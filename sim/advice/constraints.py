@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sim.advice.levers import HEARTBEATS, MORE_THREADS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
+from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
 from sim.advice.settings import Change, Lever, sinks_of
 from sim.advice.situation import PARTS
+from sim.advice.trials import TASK_MANAGER, Failure
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
@@ -18,6 +19,8 @@ from sim.model.schema.flink_text import OptionValue, option_values
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
 from sim.model.units import MS, SECOND, format_duration
+from sim.protocol.recovery import outages
+from sim.results.formats import ms_text
 from sim.results.stored import table_sinks
 
 if TYPE_CHECKING:
@@ -170,6 +173,8 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
 
 # ---- Cautions before a setting is used: sinks that barriers must not overtake, edges that stay aligned, levers.
 
+FORGOTTEN_S = 365 * 86_400.0
+"""Attempts that last for longer are as good as unlimited."""
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 
@@ -187,6 +192,41 @@ class Caution:
     @property
     def sentence(self) -> str:
         return f"{'Ask first' if self.is_question else 'Caution'}: {self.text}"
+
+
+def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> list[Caution]:
+    """Return a caution if failures use up the restart strategy's attempts, each of them as many as it takes until there are slots."""
+    restart = scenario.restart
+    counts = (
+        [
+            own.deployments
+            for own in outages(restart, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
+        ]
+        if failure == TASK_MANAGER
+        else [1]
+    )
+    attempts, more = (
+        f"restart-strategy.{restart.strategy}.",
+        f"{WITHOUT_END}, or restart-strategy.type: exponential-delay",
+    )
+    if restart.strategy == "fixed-delay" and restart.attempts is not None:
+        first, last = (restart.attempts // count + 1 for count in (max(counts), max(min(counts), 1)))
+        if last * mtbf_s > FORGOTTEN_S:
+            return []
+        times = " to ".join(dict.fromkeys(str(count) for count in (first, last)))
+        short = f"attempts are never reset: failure {times} ends the job, in {ms_text(1e3 * mtbf_s * last)}"
+        attempts += "attempts"
+    elif (
+        restart.strategy == "failure-rate"
+        and max(counts) * (1 + restart.rate_interval_ns / 1e9 / mtbf_s) > restart.rate
+    ):
+        within = format_duration(restart.rate_interval_ns)
+        short = f"more than {restart.rate} failures in {within}, which are usual here, end the job"
+        attempts += "max-failures-per-interval"
+    else:
+        return []
+    text = f"{capitalised(short)}; with {attempts}: {more} it goes on."
+    return [Caution(short, text, RESTARTS.source)]
 
 
 def refusals(scenario: Scenario) -> list[Caution]:

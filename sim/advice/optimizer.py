@@ -296,11 +296,11 @@ def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
     if found.broken_s is None or found.broken is None:
         return f"{name} keeps them for the next {ms_text(1e3 * found.kept_s)} as well."
     sizes = ", ".join(
-        f"{state.vertex} {bytes_text(state.after(found.broken_s))}" for state in race.bench.horizon.states
+        f"{state.vertex} between {bytes_text(state.after(found.kept_s))} and {bytes_text(state.after(found.broken_s))}"
+        for state in race.bench.horizon.states
     )
-    kept, until = ms_text(1e3 * found.kept_s), ms_text(1e3 * found.broken_s)
-    broken = f"{passes_text(found.broken, race.limits)} at {sizes}, in {until}"
-    return f"{name} keeps the limits for about {kept}, and then breaks them: {broken}."
+    when = f"between {ms_text(1e3 * found.kept_s)} and {ms_text(1e3 * found.broken_s)} from now"
+    return f"{name} keeps the limits until some time {when}: {passes_text(found.broken, race.limits)} with {sizes}."
 
 
 def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:

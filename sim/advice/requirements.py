@@ -100,12 +100,12 @@ def requirements(race: CandidateSearch) -> list[NeededChange]:
         together = {key: quantity for found in parts.values() for key, quantity in found.items()}
         all_short, all_unknown = _tried(race, {f"{' and '.join(parts)} at once": together}, enough)
         short, unknown = short + all_short, unknown + all_unknown
-    name = name_of(race.nearest.name)
     fits = [_smallest(race, what, found) for what, found in enough.items()] + wider
-    needed = [replace(own, sentence=f"With {own.sentence} {name} would keep the limits.") for own in fits]
+    needed = [replace(own, sentence=f"With {own.sentence} would keep the limits.") for own in fits]
     if lacking := short + too_few:
+        names = " and ".join(map(name_of, _bases(race)))
         factors = tuple(factor for own in lacking for factor in own.factors)
-        needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
+        needed.append(NeededChange(f"Not enough for {names}: {'; '.join(own.sentence for own in lacking)}.", factors))
     return needed + unknown
 
 
@@ -141,33 +141,43 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
             yield ".".join(str(step) for step in here), quantity
 
 
-def _keeps(race: CandidateSearch, point: Point) -> bool:
-    """Whether the nearest setting keeps the limits in a job with this change: in a long run, if a long run has shown that it does not now.
+def _bases(race: CandidateSearch) -> list[tuple[str, str]]:
+    """Return the nearest setting, and today's: another interval may need a smaller change."""
+    now = [] if race.current is None or not race.permits(race.current.name) else [race.current.name]
+    return list(dict.fromkeys([race.nearest.name, *now]))
+
+
+def _keeps(race: CandidateSearch, point: Point) -> str:
+    """Return a setting that keeps the limits in a job with this change, or "": in a long run, if a long run has shown that it does not now.
 
     BudgetUsedError: the budget does not cover the runs.
     """
-    nearest = race.candidate_of(race.nearest.name)
-    changed = {key: value for key, value in point.items() if key not in nearest.point}
-    there = race.under_change(nearest, changed)
-    if nearest.name in race.longer_ms and there is not None and there.keeps_limits:
-        there = race.under_change(nearest, changed, long=True)
-    return there is not None and there.keeps_limits
+    for name in _bases(race):
+        own = race.candidate_of(name)
+        changed = {key: value for key, value in point.items() if key not in own.point}
+        there = race.under_change(own, changed)
+        if name in race.longer_ms and there is not None and there.keeps_limits:
+            there = race.under_change(own, changed, long=True)
+        if there is not None and there.keeps_limits:
+            return name_of(name)
+    return ""
 
 
 def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity]) -> NeededChange:
     """Find the smallest factor that is enough, e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``."""
-    short, enough = 1.0, MAX_SPEEDUP
+    short, enough, name = 1.0, MAX_SPEEDUP, name_of(race.nearest.name)
     try:
+        name = _keeps(race, _faster(found, enough))
         for _ in range(BISECTION_STEPS):
             middle = math.sqrt(short * enough)
-            if _keeps(race, _faster(found, middle)):
-                enough = middle
+            if keeper := _keeps(race, _faster(found, middle)):
+                enough, name = middle, keeper
             else:
                 short = middle
     except BudgetUsedError:
         race.leave_out(f"factors between {short:.2g} and {enough:.2g} for {what}")
     written, rates = _rates(found, enough)
-    return NeededChange(f"{_times(what, enough)}{written}", (enough,), rates)
+    return NeededChange(f"{_times(what, enough)}{written} {name}", (enough,), rates)
 
 
 def _times(what: str, factor: float) -> str:
@@ -196,8 +206,8 @@ def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededCha
             break
         what = f"{factor} times the subtasks of '{situation.full}'"
         try:
-            if _keeps(race, point):
-                return [NeededChange(what, (factor,))], []
+            if name := _keeps(race, point):
+                return [NeededChange(f"{what} {name}", (factor,))], []
         except BudgetUsedError:
             race.leave_out(what)
             break

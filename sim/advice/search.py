@@ -60,7 +60,8 @@ def relax(race: CandidateSearch) -> None:
     own = {key for change in base.changes for key in change.point}
     scenario = race.bench.with_setting(base)
     found = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
-    changes = [change for change in found if not own & set(change.point)]
+    by_key = {frozenset(change.point): change for change in found if not own & set(change.point)}
+    changes = list(by_key.values())
     points = {key: value for change in changes for key, value in change.point.items()}
     together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
     limits = race.limits
@@ -76,7 +77,7 @@ def relax(race: CandidateSearch) -> None:
             _only_needed(race, there, changes, with_room=race.has_room)
             _simplify(race, ALL)
             break
-    race.relaxed = tuple(change.name for change in changes)
+    race.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
 
 def stuck(race: CandidateSearch) -> str:

@@ -146,6 +146,7 @@ class Situation:
     is_recovered: bool = True  # within its trial
     breaks: tuple[str, ...] = ()  # exceeded limits
     full: str = ""  # a vertex whose busiest subtask is fully busy; "": none
+    busiest: str = ""  # how busy a vertex is that has little left for catching up; "": none has
 
 
 @dataclass(frozen=True, slots=True)

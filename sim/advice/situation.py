@@ -67,6 +67,8 @@ COLUMNS: dict[str, str] = {
 _JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
 _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
 """Parts that residuals of a history lengthen (`sim.model.randomness`)."""
+BUSY = 0.8
+"""Minimum busy share of a subtask that leaves little for catching up."""
 _ALIKE = 0.8
 """Share of the slowest checkpoints' duration from which the median one is like them."""
 
@@ -82,6 +84,7 @@ def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
     recovery = recovery_parts(race.period_ns(setting) / 1e6, failed, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
+    busy = 0.0 if worst is None else _number(worst.get("busiest_subtask_share", 0.0))
     return Situation(
         scenario=race.bench.scenario(next(race.bench.trials(own))),
         plain=_plain(race),
@@ -94,9 +97,8 @@ def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
         breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
-        full=""
-        if worst is None or not _number(worst.get("busiest_subtask_share", 0.0)) >= FULL
-        else str(worst["bottleneck"]),
+        full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
+        busiest="" if worst is None or not busy >= BUSY else f"'{worst['bottleneck']}' is {100 * busy:.0f} % busy",
     )
 
 
@@ -108,7 +110,8 @@ def dominant(situation: Situation) -> str:
     if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
         part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
         first = "" if situation.is_recovered else "the first "
-        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {PARTS[part]}"
+        why = f" ({situation.busiest})" if situation.busiest and not situation.is_recovered else ""
+        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {PARTS[part]}{why}"
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""

@@ -9,7 +9,7 @@ from typing import Any
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
-from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight, falls_behind, falls_short
+from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight, falls_behind, falls_short, rows_of
 from sim.advice.settings import PAUSE, SettingName
 from sim.advice.situation import situation_of
 from sim.advice.trials import INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
@@ -33,6 +33,8 @@ _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "
 """Limited column -> short name in remarks."""
 MIN_RUNS_FOR_RESAMPLING = 3
 """Number of runs whose spread is too uncertain for redrawing."""
+HOT = 0.8
+"""A subtask is hot if its vertex is at most so busy on average, as a share of it."""
 COUNTED = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
@@ -123,7 +125,7 @@ def overload(race: CandidateSearch) -> str:
         return ""
     least: Any = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
     full = situation_of(race, name).full
-    reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}"] if full else []
+    reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}{_hot_subtask(race, name)}"] if full else []
     if is_short[least.name]:
         rates = f"sources emit {per_second_text(least[emitted])} of the {per_second_text(least[due])} that are due"
         reasons.append(f"{rates}, once buffers are full")
@@ -132,6 +134,16 @@ def overload(race: CandidateSearch) -> str:
         return f"Today the job falls behind: {why}; with the advised setting it keeps up."
     with_it = "it" if len(behind) < len(means) else "every setting that was tried"
     return f"The job falls behind with {with_it}: {why}."
+
+
+def _hot_subtask(race: CandidateSearch, name: SettingName) -> str:
+    """Return a part of a sentence if one subtask of the full vertex is far busier than the others are; else ""."""
+    rows = rows_of(race.rows, name, UNDISTURBED)
+    worst = rows.sort_values("busiest_subtask_share").iloc[-1]
+    busy, usual = float(worst["busiest_subtask_share"]), float(worst.get("busy_share", math.inf))
+    if usual > HOT * busy:
+        return ""
+    return f" in subtask {worst['busiest_subtask']} alone, {share(busy)} busy (all: {share(usual)}), as by a hot key"
 
 
 def _async_limit(job: Job, name: str) -> str:

@@ -28,6 +28,8 @@ MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
 """Minimum number of checkpoints for a p99."""
 RECOVERY = 0.2
 """Relative error of predicted recoveries on published measurements (docs/truth.md: 3 to 19 % by interval)."""
+UNKNOWN = RECOVERY
+"""The same of all that no history says."""
 MIN_AGREEMENT = 0.1
 """Lower bound of the agreement with the history that is used for margins; with less, no limit would have room."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
@@ -75,6 +77,8 @@ def margins(
 ) -> Margins:
     """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
 
+    Without a history, and for all other limits, it is not known: as much as of recoveries.
+
     Today's setting is off as its own backtest is.  Another one has the room in which four of five recorded
     changes of its kind came out (`sim.jobs.evidence.what_ifs`).  `recovery_range`: by how
     much a recovery may differ from run to run.
@@ -85,9 +89,9 @@ def margins(
     def margin(name: SettingName, column: str) -> float:
         if column == "recovery_ms":
             return max(RECOVERY, recovery_range(name))
-        if column != "checkpoint_ms":
-            return 0.0
-        if backtest is None or backtest.other_settings is None or name == today:
+        if column != "checkpoint_ms" or backtest is None:
+            return UNKNOWN
+        if backtest.other_settings is None or name == today:
             return own
         return max(own, within(kinds_of(name)) - 1)
 

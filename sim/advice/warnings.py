@@ -147,8 +147,6 @@ FACTOR = 1.66
 All 80 settings in benchmarks/lab/what_ifs.csv are within it.  A move to RocksDB on a real Flink was off by 1.66
 (docs/your-own-job.md).
 """
-FACTOR_LONGEST = 1.9
-"""Error factor of the longest checkpoints: p90 of 95 % of these settings is within it."""
 FACTOR_UNSEEN = 3.6
 """Error factor of predicted p50 and p90 after a change of the backend or to a changelog (the same file)."""
 CHECKPOINTS = 10
@@ -208,15 +206,11 @@ def watch(
     `is_most`: the bytes are the most that is possible.
     """
     known = None if backtest is None else factors_of(backtest, kinds)
-    usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if "backend" in kinds else (FACTOR, FACTOR_LONGEST)
-    found = usual if known is None else (known.p50, known.p90)
-    factor, factor_longest = (own if math.isfinite(own) else other for own, other in zip(found, usual, strict=True))
+    usual = FACTOR_UNSEEN if "backend" in kinds else FACTOR
+    factor = known.p50 if known is not None and math.isfinite(known.p50) else usual
     p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms
     spread = max(p90_ms / p50_ms, 1.0) if p50_ms > 0 and math.isfinite(p90_ms) else 1.0
     longest_ms = limits.checkpoint_ms
-    # on a logarithmic scale, the longest of ten is within twice the distance from p50 to p90
-    if longest_ms is not None and math.isfinite(p90_ms):
-        longest_ms = _up(max(longest_ms, p50_ms * spread**2 * factor_longest))
     slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
     return Watch(
         factor,
@@ -224,7 +218,7 @@ def watch(
         chosen.written_per_hour / 3600 * interval_s,
         chosen.per_second,
         _down(chosen.per_second * (1 - slower)),
-        _up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS),
+        min(_up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS), longest_ms or math.inf),
         longest_ms,
         CHECKPOINTS,
         keeps_up,

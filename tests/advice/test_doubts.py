@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.advice.uncertainty import RECOVERY, capped, corrected, doubts, margins, remarks, within_limits_except_p99
+from sim.advice.uncertainty import (
+    RECOVERY,
+    UNKNOWN,
+    capped,
+    corrected,
+    doubts,
+    margins,
+    remarks,
+    within_limits_except_p99,
+)
 from sim.jobs.evidence.what_ifs import within
 from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
@@ -111,11 +120,12 @@ def test_predictions_may_be_off_as_the_history_says():
     assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
     assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
     assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"), no_range)(OTHER, "checkpoint_ms")
-    assert (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms")) == (0.0, RECOVERY)
+    assert (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms")) == (UNKNOWN, RECOVERY)
     assert margins(None, None, changed(), lambda _: 0.7)(OTHER, "recovery_ms") == 0.7  # as wide as heartbeats make it
     assert tuple(
-        margins(None, None, changed(), no_range)(OTHER, column) for column in ("checkpoint_ms", "recovery_ms")
-    ) == (0.0, RECOVERY)
+        margins(None, None, changed(), no_range)(OTHER, column)
+        for column in ("checkpoint_ms", "visible_ms", "recovery_ms")
+    ) == (UNKNOWN, UNKNOWN, RECOVERY)
 
 
 def test_a_history_without_its_longest_checkpoints_says_so():

@@ -7,6 +7,7 @@ import pytest
 
 from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
+from sim.advice.constraints import exhausted_attempts
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
 from sim.advice.settings import candidate, protocols
@@ -21,6 +22,12 @@ from tests.advice.made_up import JOB, MadeUp, searched
 
 S = 10**9
 STUBBORN = "flink: {restart-strategy.type: fixed-delay, restart-strategy.fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 1 s}"
+
+
+RATE = (
+    "failure-rate.max-failures-per-interval: 5, restart-strategy.failure-rate.failure-rate-interval: 1 h, "
+    "restart-strategy.failure-rate.delay: 10 s"
+)
 
 
 class SlowToRecover(MadeUp):
@@ -42,6 +49,37 @@ def test_a_job_that_may_fail_for_good_does_not_recover(job):
     column = MEASURED.index("recovery_ms")
     assert math.inf == found.trials["30 s", "aligned"][""][0, column]
     assert RESTARTS in {change.lever for change in found.candidate_of(found.chosen.name).changes}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "mtbf_s", "text"),
+    [
+        (
+            "fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 10 s",
+            21_600.0,
+            "failure 2 to 4 ends the job, in 24 h",
+        ),
+        ("fixed-delay.attempts: 1000000, restart-strategy.fixed-delay.delay: 10 s", 21_600.0, ""),
+        (
+            RATE,
+            600.0,
+            "more than 5 failures in 1 h, which are usual here, end the job",
+        ),
+        (
+            RATE,
+            86_400.0,
+            "",
+        ),
+    ],
+)
+def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
+    """Each lost task manager takes one or two attempts, and fixed-delay never counts anew."""
+    name = strategy.partition(".")[0]
+    scenario = loads(f"{JOB}flink: {{restart-strategy.type: {name}, restart-strategy.{strategy}}}\n").scenarios[0]
+    found = exhausted_attempts(scenario, mtbf_s, TASK_MANAGER)
+
+    assert text in " ".join(own.short for own in found)
+    assert bool(text) == bool(found) == any(f"restart-strategy.{name}." in own.text for own in found)
 
 
 def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):

@@ -79,7 +79,10 @@ def test_only_state_that_changes_is_spoken_of():
         (
             120.0,
             240.0,
-            "aligned, every 30 s keeps the limits for about 2 min, and then breaks them: checkpoints pass 1 s at a 241 MB, in 4 min.",
+            (
+                "aligned, every 30 s keeps the limits until some time between 2 min and 4 min from now: checkpoints pass 1 s "
+                "with a between 121 MB and 241 MB."
+            ),
         ),
     ],
 )

@@ -1,5 +1,6 @@
 """Few runs of all settings, more of those that may still be the one: on a job that is not simulated but made up."""
 
+import math
 import re
 
 import pandas as pd
@@ -92,7 +93,7 @@ def test_changes_that_the_budget_leaves_out_are_named(job):
 
 def test_files_behind_the_barrier_are_tried_beside_the_others(job):
     """FLINK-37375, where operators work before they forward the barrier: not only if nothing else fits."""
-    run = MadeUp({"aligned": 900.0, "unaligned": 600.0})
+    run = MadeUp({"aligned": 800.0, "unaligned": 600.0})
     without = searched(job, run, checkpoint_ms=1000)
     job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, snapshot: {pre-barrier: 500 ms}}\ncheck"))
     found = searched(job, run, checkpoint_ms=1000)
@@ -261,6 +262,33 @@ def test_the_nearest_setting_is_found_by_one_quantile(job):
     assert "(p90 2 s: settings are compared by that)" in closest(found)[0]
 
 
+class NeverBack(MadeUp):
+    """No failure is ever caught up; today's checkpoints are longer than all others."""
+
+    def row(self, axes, k, more_ms):
+        ms = 2300.0 if axes["interval"] == "30 s" else 700.0
+        return super().row(axes, k, more_ms) | {"caught_up_ms": math.nan, "end_to_end_max_ms": ms}
+
+
+def test_the_nearest_setting_breaks_fewest_limits(job):
+    """Under all of them the job does not recover; today's breaks the limit on checkpoints as well."""
+    found = searched(job, NeverBack({"aligned": 700.0}), most=1, checkpoint_ms=1000, recovery_ms=60_000)
+
+    assert found.current.breaks == ("recovery_ms", "checkpoint_ms")
+    assert found.nearest.breaks == ("recovery_ms",)
+
+
+def test_a_limit_on_checkpoints_needs_room_without_a_history(job):
+    """950 ms for 1 s may be a fifth longer: another setting has room, and it is said where none has."""
+    one, none = (
+        searched(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 950.0) | own), checkpoint_ms=1000)
+        for own in ({"unaligned": 60.0}, {})
+    )
+
+    assert one.chosen.protocol == "unaligned"
+    assert "Too little room: checkpoints 950 ms for 1 s, 5.3 % room of the 20 %" in verdict(none, none.choice())[0]
+
+
 def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     """Each checkpoint costs 0.1 s, so 10 min would lose 0.3 % less than today's 30 s; recovery would take 17 times as long."""
     run = MadeUp({"aligned": 9000.0, "unaligned": 60.0}, cost_s=0.1)
@@ -315,7 +343,7 @@ def test_keys_that_were_relaxed_in_vain_are_named_and_a_missing_fit_is(job, tmp_
     parts = report(Bench(job, {}), Limits(checkpoint_ms=1000), DAY_S * 1e3, slow, tmp_path, max_replications=1).parts
     text = " ".join(str(part) for part in parts)
 
-    assert is_affordable == (" keys relaxed: min-pause 0 s" in text and "Not enough for" in text)
+    assert is_affordable == (" keys relaxed: checkpoint.min-pause = 0 s" in text and "Not enough for" in text)
     assert is_affordable != (
         "Not run: the smallest change of storage, subtasks or operators with which a setting would fit" in text
     )

@@ -205,7 +205,7 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_
         (30, "aligned"),
         (30, "unaligned"),
         most=8,
-        checkpoint_ms=1290,
+        checkpoint_ms=1548,
     )
     race.replicate_until_sure()
 
@@ -224,11 +224,20 @@ class Longer(MadeUp):
 
 
 @pytest.mark.parametrize(
-    ("longest_ms", "runs", "kept"),
-    [(900.0, LONG_RUNS, True), (998.0, LONG_RUNS, True), (999.0, LONG_RUNS, False), (1001.0, 1, False)],
+    ("longest_ms", "runs", "has_room", "kept"),
+    [
+        (831.0, LONG_RUNS, True, True),
+        (832.0, LONG_RUNS, False, True),
+        (998.0, LONG_RUNS, False, True),
+        (999.0, LONG_RUNS, False, False),
+        (1001.0, 1, False, False),
+    ],
 )
-def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, kept):
-    """Its longest checkpoint is what the setting is judged by; the third run has one that takes 2 ms more."""
+def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, has_room, kept):
+    """Its longest checkpoint is what the setting is judged by; the third run has one that takes 2 ms more.
+
+    A fifth of room is needed.
+    """
     run = Longer({"aligned": 100.0})
     run.longest_ms = longest_ms
     race = raced(job, run, (30, "aligned"), checkpoint_ms=1000)
@@ -237,7 +246,7 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
 
     assert ({name: longest_ms + runs - 1}, {name: 100 * runs}) == (race.longer_ms, race.long_checkpoints)
     assert {runs} == set(race.other_trials.values())
-    assert (kept, kept) == (race.confirmed and race.chosen is not None, race.chosen is not None)
+    assert (has_room, kept) == (race.confirmed and race.chosen is not None, race.chosen is not None)
     assert (2 + 100 * runs, True) == (race.settings[0].checkpoints, race.settings[0].ran_long)
     without = raced(job, Longer({"aligned": 100.0}), (30, "aligned"))
     without.confirm()
@@ -353,7 +362,7 @@ def test_runs_are_doubled_until_no_more_are_allowed(job):
             return super().run(scenarios)
 
     run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
-    raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1290).replicate_until_sure()
+    raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1548).replicate_until_sure()
 
     assert [count for count in dict.fromkeys(seen) if count > 1] == [3, 6, 12, 20]
 

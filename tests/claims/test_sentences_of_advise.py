@@ -187,6 +187,7 @@ TEMPLATES = tuple(
                 r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
                 r"(?P<what>recovery|checkpoints) "
                 r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"
+                r"(?:; (?:recovery|checkpoints) MS for MS, [\d.]+ % room of the [\d.]+ % by which it may be off)?"
             ),
             has_little_room,
             always,

@@ -1,5 +1,6 @@
 """The rule for taking an advised setting back: nothing that the prediction allows for breaks it."""
 
+import math
 import re
 from random import Random
 from types import SimpleNamespace
@@ -7,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from sim.advice.judgement import Limits
-from sim.advice.warnings import CHECKPOINTS, FACTOR, FACTOR_LONGEST, FACTOR_UNSEEN, SLOWER, SLOWER_RESCALED, watch
+from sim.advice.warnings import CHECKPOINTS, FACTOR, FACTOR_UNSEEN, SLOWER, SLOWER_RESCALED, watch
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.model.units import parse_duration
+from sim.results.formats import ms_text
 
 KINDS = [
     (),
@@ -44,33 +46,30 @@ def advices(random, count=400):
         chosen = SimpleNamespace(
             checkpoint_p50_ms=p50, checkpoint_p90_ms=p90, written_per_hour=1e9, per_second=10 ** random.uniform(-1, 7)
         )
-        limits = Limits(checkpoint_ms=random.choice([None, p50 * random.uniform(0.5, 5)]))
+        limit_ms = parse_duration(ms_text(p50 * random.uniform(0.5, 5))) / 1e6  # as it is printed
+        limits = Limits(checkpoint_ms=random.choice([None, limit_ms]))
         history = random.choice(
             [None, Backtest((), other_settings=OtherSettings(random.uniform(1, 2), random.uniform(1, 3)))]
         )
         yield chosen, limits, history, random.choice(KINDS), random.random() < 0.5
 
 
-def factors(history, kinds):
+def factor_of(history, kinds):
     known = None if history is None else factors_of(history, kinds)
-    usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if "backend" in kinds else (FACTOR, FACTOR_LONGEST)
-    return (
-        usual
-        if known is None
-        else tuple(own if own < 1e9 else other for own, other in zip((known.p50, known.p90), usual, strict=True))
-    )
+    usual = FACTOR_UNSEEN if "backend" in kinds else FACTOR
+    return usual if known is None or known.p50 > 1e9 else known.p50
 
 
-def test_what_is_observed_within_the_factors_is_no_reason_to_go_back():
+def test_what_is_observed_within_the_factors_and_the_limit_is_no_reason_to_go_back():
     """At both ends of each range, and anywhere between, as printed: of 400 advices with and without limits and a history."""
     random = Random(3)
     for chosen, limits, history, kinds, keeps_up in advices(random):
         rule = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up).taken_back()
-        p50_factor, p90_factor = factors(history, kinds)
+        limit_ms = limits.checkpoint_ms or math.inf
         slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
         for share in (-1.0, 1.0, random.uniform(-1, 1)):
-            p50 = chosen.checkpoint_p50_ms * p50_factor**share
-            longest = chosen.checkpoint_p90_ms * p90_factor**share
+            p50 = min(chosen.checkpoint_p50_ms * factor_of(history, kinds) ** share, limit_ms)
+            longest = limit_ms
             served = chosen.per_second * (1 - slower * max(share, 0.0))
             assert not is_broken(rule, p50, longest, served * (1 + 1e-9), lag_grows=True), (rule, p50, longest, served)
 
@@ -81,13 +80,15 @@ def test_twice_the_bounds_are_a_reason_to_go_back():
     for chosen, limits, history, kinds, keeps_up in advices(random, 50):
         own = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
         rule, served = own.taken_back(), chosen.per_second
+        beyond = 1.01 * (limits.checkpoint_ms or math.inf)
 
         assert is_broken(rule, 2 * own.roll_back_above_p50_ms, 0.0, served, lag_grows=False)
         assert is_broken(rule, 0.0, 0.0, served / 2, lag_grows=True)
         assert keeps_up != is_broken(rule, 0.0, 0.0, served / 2, lag_grows=False)  # at night less arrives
         if own.roll_back_above_longest_ms is not None:
             assert is_broken(rule, 0.0, 2 * own.roll_back_above_longest_ms, served, lag_grows=False)
-            assert own.roll_back_above_longest_ms >= limits.checkpoint_ms
+            assert is_broken(rule, 0.0, beyond, served, lag_grows=False)
+            assert is_broken(rule, beyond, 0.0, served, lag_grows=False)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1.5, 3.0])
