@@ -237,9 +237,10 @@ def _storage(fs: DelayedFileSystem) -> dict[str, Any]:
     storage: dict[str, Any] = {}
     if fs.bytes_per_sec:
         storage["bandwidth"] = format_byte_rate(round(fs.bytes_per_sec))
-    if fs.read_bytes_per_sec:
-        storage["read-bandwidth"] = format_byte_rate(round(fs.read_bytes_per_sec))
+    read_rate = fs.read_bytes_per_sec
+    storage["read-bandwidth"] = format_byte_rate(round(read_rate)) if read_rate else "unlimited"
     storage["file-latency"] = format_duration(round((fs.create_ms + fs.close_ms) * 10**6))
+    storage["read-latency"] = "0 s"  # the lab's file system is slow at creating and closing files
     storage["metadata-latency"] = format_duration(round((fs.create_ms + fs.metadata_close_ms) * 10**6))
     if fs.slow_prob:
         storage["slow"] = {"share": format_share(_exact(fs.slow_prob)), "factor": round(fs.slow_factor)}

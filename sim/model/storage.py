@@ -204,7 +204,15 @@ class Storage:
         excludes=NOT_FLAT,
         keyword=True,
     )
-    close_ns: Duration = option(0, "Added to each file that is written or read.", key="file-latency", excludes=NOT_FLAT)
+    close_ns: Duration = option(0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
+    read_latency_ns: Duration | None = option(
+        None,
+        "Added to each file that is read.  Default: as file-latency.",
+        key="read-latency",
+        usually="as file-latency",
+        excludes=NOT_FLAT,
+        keyword=True,
+    )
     slow_probability: float = option(
         0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True
     )

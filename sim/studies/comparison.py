@@ -733,7 +733,7 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     if own.commits:
         yield "Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less"
         waits_ms = {
-            vertex: float(rows["visible_latency"].median())
+            str(vertex): float(rows["visible_latency"].median())
             for vertex, rows in result.commits[result.commits["visible_latency"] >= 0].groupby("vertex")
         }
         if waits_ms and not is_noise(max(waits_ms.values()), min(waits_ms.values())):

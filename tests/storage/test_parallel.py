@@ -1,5 +1,6 @@
 """Files by a few threads: list scheduling, in the order given."""
 
+import pytest
 import simpy
 
 from sim.model.storage import Retry, Storage
@@ -22,10 +23,12 @@ def test_reading_back():
     assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 20
 
 
-def test_the_latency_of_a_file_is_added_to_reading():
-    lab = Lab(Storage(read_bytes_per_second=100 * MB, close_ns=15 * MS))
+@pytest.mark.parametrize(("read_latency_ns", "latency_ms"), [(None, 15), (0, 0), (40 * MS, 40)])
+def test_the_latency_of_a_file_is_added_to_reading(read_latency_ns, latency_ms):
+    """That of writing, unless it has another."""
+    lab = Lab(Storage(read_bytes_per_second=100 * MB, close_ns=15 * MS, read_latency_ns=read_latency_ns))
 
-    assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 2 * (10 + 15)
+    assert lab.took_ms(lab.read_all(files(1, 1, 1, 1), threads=2)) == 2 * (10 + latency_ms)
 
 
 def test_an_outage_holds_up_reading_that_takes_no_time():

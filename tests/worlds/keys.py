@@ -29,6 +29,7 @@ EXCEPTIONS = {
     "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
     "Run.cold-start": "tests/runtime/jobmanager/test_warm_up.py, in both engines",
     "Snapshot.after-in-flight": "tests/runtime/task/test_after_in_flight.py, in both engines",
+    "Storage.read-latency": "file-latency is drawn, which it is by default; tests/storage/test_parallel.py",
     "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_channel_state.py, in both engines",
 }
 """Keys no random world sets -> why."""

@@ -463,9 +463,8 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
             default = records[other].default if usual is None else getattr(usual, records[other].field)
             _check_need(record.needs, getattr(given, other) or default, below)
     found = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
-    # `completed` is a field of some classes
-    is_completed = callable(getattr(type(found), "completed", None))
-    return found.completed(replace(at, given=given)) if is_completed else found
+    complete = getattr(type(found), "completed", None)  # a field of some classes
+    return complete(found, replace(at, given=given)) if callable(complete) else found
 
 
 def built_part(record: Option, written: Any, at: At) -> Any:

@@ -26,8 +26,11 @@ class FlatStorage:
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
         """Process: read through one stream with the reading bandwidth, after the latency of a file."""
-        latency_ns = self.options.close_ns * self.slowness(name)
-        yield from self.spend(latency_ns + self._ns(size_bytes, self.options.read_bytes_per_second, name))
+        own_ns = self.options.read_latency_ns
+        latency_ns = self.options.close_ns if own_ns is None else own_ns
+        yield from self.spend(
+            latency_ns * self.slowness(name) + self._ns(size_bytes, self.options.read_bytes_per_second, name)
+        )
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
         """Process: takes no time."""
