@@ -150,9 +150,10 @@ def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, f
 def _shares(
     setting: Setting, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
 ) -> dict[str, float]:
-    """Return the shares of parts; each exceeded limit has the same weight."""
-    of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in setting.breaks]
-    if not setting.completed and not of_limits:
+    """Return the shares of parts; each exceeded limit, or each that has too little room, has the same weight."""
+    columns = setting.breaks or [tight.column for tight in setting.tight]
+    of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in columns]
+    if not setting.completed and not setting.breaks:
         of_limits = [{EXPIRY: 1.0}]
     found: dict[str, float] = {}
     for shares in of_limits:

@@ -31,6 +31,15 @@ class Uploading(MadeUp):
         }
 
 
+def test_a_lever_is_tried_where_limits_are_kept_with_too_little_room(job):
+    """Nothing breaks the limit: what takes time is told by the limit that has little room."""
+    slow = dict.fromkeys(("aligned", "unaligned"), 950.0) | {"aligned, RocksDB incremental": 500.0}
+    found = searched(job, Uploading(slow), checkpoint_ms=1000)
+
+    assert found.chosen.protocol == "aligned, RocksDB incremental"
+    assert found.has_room
+
+
 def test_the_lever_that_helps_is_chosen(job):
     """RocksDB, with what it changes; today's barriers suffice with it, so they stay."""
     slow = {

@@ -94,7 +94,7 @@ def test_hiccups_are_what_slow_checkpoints_spend_beyond_the_usual():
 
 
 def setting(*breaks, completed=1.0, interval="10 s"):
-    return SimpleNamespace(breaks=breaks, completed=completed, interval=interval)
+    return SimpleNamespace(breaks=breaks, tight=(), completed=completed, interval=interval)
 
 
 def shares(*breaks, parts=None, expired=False, completed=1.0):
