@@ -5,7 +5,8 @@ import math
 import pytest
 
 from sim.advice.answer import answer
-from sim.advice.texts import tables_of_settings, verdict
+from sim.advice.situation import dominant, situation_of
+from sim.advice.texts import overload, tables_of_settings, verdict
 from sim.advice.trials import FAILURE
 from sim.model.units import parse_duration
 from tests.advice.made_up import JOB, MadeUp, searched
@@ -70,3 +71,19 @@ def test_a_job_that_works_nothing_off_never_recovers(job):
     race = searched(job, CutOff(spare=0.0), checkpoint_ms=2000)
 
     assert {math.inf} == {setting.recovery_ms for setting in race.settings}
+
+
+@pytest.mark.parametrize(
+    ("usual", "text"), [(0.4, "in subtask 1 alone, 100 % busy (all: 40 %), as by a hot key"), (0.9, "'sink' is full.")]
+)
+def test_a_hot_subtask_is_named(job, usual, text):
+    hot = {"busiest_subtask_share": 1.0, "bottleneck": "sink", "busiest_subtask": 1, "busy_share": usual}
+
+    assert text in overload(searched(job, CutOff(**hot), most=1, checkpoint_ms=2000))
+
+
+def test_what_is_left_for_catching_up_is_said(job):
+    busy = CutOff(busiest_subtask_share=0.97, bottleneck="sink")
+    race = searched(job, busy, most=1, recovery_ms=60_000)
+
+    assert dominant(situation_of(race, ("30 s", "aligned"))).endswith("('sink' is 97 % busy)")
