@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import comb, factorial
+from math import comb, factorial, prod
 from statistics import fmean, median
 
 from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
@@ -399,9 +399,15 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
             sample = f"rank correlation {found.statistic:.2g}, {len(points)} checkpoints"
             yield Finding(
                 f"the longer a checkpoint, {text}: {spread} ({sample})",
-                max(float(found.pvalue), 1 / factorial(len(points))),
+                max(float(found.pvalue), _least_p_value(amounts, durations)),
                 1.0,
             )
+
+
+def _least_p_value(*columns: Sequence[float]) -> float:
+    """Return the share of orders of the values that agree as well as possible: equal values are the same in any order."""
+    same = (prod(factorial(count) for count in Counter(column).values()) for column in columns)
+    return max(same) / factorial(len(columns[0]))
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
@@ -447,7 +453,7 @@ def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequenc
     found = spearmanr(range(len(took)), took, alternative="greater") if len({*took}) > 1 else None
     rises = found is not None and found.pvalue < _MAX_TREND_P_VALUE and found.statistic >= _MIN_RANK_CORRELATION
     if found is not None and rises and after > _MIN_FACTOR * before:
-        p = max(float(found.pvalue), 1 / factorial(len(took)))
+        p = max(float(found.pvalue), _least_p_value(took))
         sized, later = median(sizes[:third]), median(sizes[-third:])
         size = f"from {bytes_text(sized)} to {bytes_text(later)}"
         state = (

@@ -343,13 +343,14 @@ def _spent(rows: Sequence[RecordedSubtask]) -> str:
 def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     def written(key: str) -> str:
         value = document.get(key)
-        if value is None or not is_known(value):
-            return "not set"
-        return "never" if key == "interval" and value >= NEVER_MS else ms_text(value)
+        return "not set" if value is None or not is_known(value) else ms_text(value)
 
     unaligned = document.get("unaligned_checkpoints")
     barriers = "" if unaligned is None else f", {'unaligned' if unaligned else 'aligned'}"
-    yield f"Checkpoints every {written('interval')}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
+    interval = document.get("interval")
+    is_off = interval is not None and interval >= NEVER_MS
+    often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
+    yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
     others = [
         name.format(one_line(value, 60))
         for key, name in _OTHERS.items()

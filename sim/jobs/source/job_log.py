@@ -39,7 +39,9 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         r"(?:, checkpointDuration=(?P<ms>\d+) ms, finalizationTime=(?P<final>-?\d+) ms| in (?P<old>\d+) ms)\)",
     ),
     "expired": re.compile(rf"Checkpoint (?P<id>\d+) of job {_JOB} expired before completing"),
-    "declined": re.compile(rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}(?: at (?P<where>[^\s.]+))?"),
+    "declined": re.compile(
+        rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
+    ),
     "discarded": re.compile(rf"Discarding checkpoint (?P<id>\d+) of job {_JOB}(?: because: (?P<why>.*))?"),
     "failed": re.compile(
         rf"Failed to trigger (?:or complete )?checkpoint (?P<id>\d+) for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
@@ -50,7 +52,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
     "late": re.compile(
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
-        r"(?: at (?P<where>[^\s.]+))?"
+        r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
     "restored": re.compile(rf"Restoring job {_JOB} from "),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
@@ -82,7 +84,7 @@ _TASK = re.compile(
 )
 _ENDED_TASK = re.compile(
     r" - (?P<name>.+ \(\d+/\d+\)) (?:- execution #\d+ )?\([0-9a-f_#]+\) switched from \w+ to (?P<state>FINISHED|FAILED)"
-    r"(?: on (?P<where>[^\s.]+))?"
+    r"(?: on (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
 )
 _ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
 """Since 1.15; the second number is that of the attempt."""

@@ -91,6 +91,15 @@ def test_full_checkpoints_beside_in_flight_data():
     assert "A subtask has 75 MB on average" in sharing(same)
 
 
+def test_an_answer_of_the_configuration_without_periodic_checkpoints(tmp_path):
+    (tmp_path / "config.json").write_text(
+        json.dumps({"mode": "exactly_once", "interval": 2**63 - 1, "timeout": 600_000, "min_pause": 0})
+    )
+    said = " ".join(explain_job(JobPlace([tmp_path / "config.json"])).text.split())
+
+    assert "No periodic checkpoints (interval: none), pause 0 ms, timeout 10 min." in said
+
+
 def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
     config = {
         "mode": "exactly_once",

@@ -184,6 +184,14 @@ def test_a_root_cause_does_not_hide_why_a_decline_is_not_counted(tmp_path):
     )
 
 
+def test_one_outlier_is_no_rule(tmp_path):
+    """That the one long checkpoint of fourteen is also the one large one happens once in fourteen times."""
+    one = [entry for n in range(1, 14) for entry in checkpoint(n, f"07:{n:02}:00", ms=2900)]
+    one += [(at, text.replace("9038 bytes", "9500000000 bytes")) for at, text in checkpoint(14, "07:14:00", ms=94900)]
+
+    assert "(clear" not in told(tmp_path, *one)
+
+
 def test_durations_that_grow_with_the_size(tmp_path):
     """All that a log has: no statistics of subtasks, but sizes; the last nearly reaches the interval."""
     grows = [
@@ -238,16 +246,16 @@ LATE = "They take longer than execution.checkpointing.timeout"
         ),
         (
             [
-                "Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1).",
+                "Decline checkpoint {n} by task 5fe of job {job} at 10.2.3.4:6122-aa @ host (dataPort=1).",
                 f"{EXCEPTION} Asynchronous task checkpoint failed.",
                 "Caused by: java.io.IOException: Could not flush to s3://b/1",
                 "Caused by: software.amazon.awssdk.services.s3.model.S3Exception: Please reduce your request rate.",
             ],
-            ["failed: declined by a task on tm-1: S3Exception: Please reduce your request rate."],
+            ["failed: declined by a task on 10.2.3.4:6122-aa: S3Exception: Please reduce your request rate."],
         ),
         (
             [
-                "Decline checkpoint {n} by task 5fe of job {job} at tm-1 @ host (dataPort=1).",
+                "Decline checkpoint {n} by task 5fe of job {job} at 10.2.3.4:6122-aa @ host (dataPort=1).",
                 f"{EXCEPTION} Asynchronous task checkpoint failed.",
                 (
                     "Caused by: x.SerializedThrowable: java.io.IOException: Size of the state is larger than the maximum permitted memory-backed "
