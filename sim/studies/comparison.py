@@ -807,11 +807,12 @@ def _interruptions(result: Result) -> Iterator[str]:
             f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
         ]
         yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
+    ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
-    late_s = (planned_s + result.ended_ns / 1e9) / 2  # by then what is replayed has been emitted
-    if planned_s >= 0 and (rates := overload_since(result.tables, scenario.job.edges, late_s)):
+    late_s = (ran_s + result.ended_ns / 1e9) / 2  # by then what is replayed has been emitted
+    if ran_s >= 0 and (rates := overload_since(result.tables, scenario.job.edges, late_s)):
         yield (
-            f"After the planned restart sources emit {per_second_text(rates.emitted_per_second)} of "
+            f"After the {'planned' if planned_s == ran_s else 'last'} restart sources emit {per_second_text(rates.emitted_per_second)} of "
             f"{per_second_text(rates.due_per_second)} that are due, and their backlog grows"
         )
 

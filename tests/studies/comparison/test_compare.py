@@ -131,6 +131,10 @@ SMALL = (
     "job:\n  src: {source: {rate: 400/s, record: 300 B}}\n  op: {input: {src: hash}, service: 4 ms, parallelism: 2}\n"
     "checkpoint: {interval: 4 s}\nrescale: {at: 10 s, parallelism: {op: 1}}\nrun: {duration: 60 s}\n"
 )
+FULL = (
+    "job:\n  src: {source: {rate: 400/s, record: 300 B}}\n  op: {input: {src: hash}, service: 6 ms, parallelism: 2}\n"
+    "checkpoint: {interval: 4 s}\nfaults: [{kill: 'op[0]', at: 10 s}]\nrun: {duration: 120 s}\n"
+)
 ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
@@ -186,6 +190,8 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; .*", 1),
         (SMALL, re.escape(TOO_SMALL), 1),
         (SMALL.replace("op: 1", "op: 3"), "After the planned restart sources.*", 0),
+        (FULL, "After the last restart sources emit .*, and their backlog grows.", 1),
+        (FULL.replace("6 ms", "4 ms"), "After the last restart sources emit.*", 0),
     ],
 )
 def test_sentences_are_said_where_they_hold(text, sentence, count):
