@@ -110,7 +110,11 @@ class RocksDb:
         self.tree.leave()
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Restore the tables; after rescaling or from a canonical savepoint, write all entries into a new tree."""
+        """Restore the tables; after rescaling or from a canonical savepoint, in a new tree.
+
+        After rescaling the largest part is the base, from which other key groups are deleted as a range, and entries of
+        the other parts are written into it (RocksDBIncrementalRestoreOperation#restoreWithRescaling).
+        """
         self._now_ns = now_ns
         self._added = self._expired = self._gone_bytes = 0
         if not parts:
@@ -120,8 +124,11 @@ class RocksDb:
             self.tree.leave()
             self.tree, self._is_anew = self.tree.loaded_anew(self.tree.keys), True
             self.increments.restart(0, {})
-            merge_ns = keyed_bytes(parts) * SECOND // self.state.lsm.compaction_bytes_per_second
-            if any(part.type == "canonical" for part in parts):
+            is_canonical = any(part.type == "canonical" for part in parts)
+            base_bytes = 0 if is_canonical else max(keyed_bytes([part]) for part in parts)
+            written_bytes = keyed_bytes(parts) - base_bytes
+            merge_ns = written_bytes * SECOND // self.state.lsm.compaction_bytes_per_second
+            if is_canonical:
                 read = streamed(parts, self.options.load_bytes_per_second)
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
             reads = tuple(

@@ -330,15 +330,19 @@ def test_restored_rocksdb_goes_on_incrementally():
     assert tables(after.reused) == ["000001.sst"]
 
 
-def test_rescaled_rocksdb_reads_whole_files_and_writes_a_new_tree():
-    """Two old databases are read in full; what belongs here, half of each, is merged at the pace of a compaction."""
+@pytest.mark.parametrize(
+    "shares", [[Fraction(1, 2)], [Fraction(1, 2)] * 2, [Fraction(1, 4), Fraction(1), Fraction(1, 2)]]
+)
+def test_rescaled_rocksdb_reads_whole_files_and_writes_all_but_its_base(shares):
+    """Old databases are read in full; what belongs here of all but the largest part is merged at the pace of a compaction."""
     rocks = made(ROCKS, INCREMENTAL)
     frozen, handles = take(rocks, 1)
-    restoring = rocks.restore(1, [part(frozen, handles, share=Fraction(1, 2))] * 2, 0)
+    restoring = rocks.restore(1, [part(frozen, handles, share=share) for share in shares], 0)
     total = sum(handle.size_bytes for handle in handles)
+    written = [int(total * share) for share in sorted(shares)[:-1]]
 
-    assert 2 * total == sum(size for _, size in restoring.reads)
-    assert 2 * (total // 2) * S // 100_000_000 == restoring.after_ns
+    assert len(shares) * total == sum(size for _, size in restoring.reads)
+    assert sum(written) * S // 100_000_000 == restoring.after_ns
     assert tables(all_files(take(rocks, 2)[0])) == ["000001.sst"]
 
 
