@@ -462,12 +462,9 @@ class Comparison:
                 yield f"{name}: {text}"
 
     def _replays(self) -> Iterator[str]:
-        """Yield, for each sink that shows replayed records more than once, what its readers see after a restart."""
+        """Yield what readers of transactional sinks must set to see replayed records once."""
         if all(result.recoveries.empty for results in self.results.values() for result in results):
             return
-        for name, (_, kind) in self._known_sinks.items():
-            if kind.committer == "none":
-                yield f"'{name}' writes at once: what is replayed after a restart is written again"
         for name, (vertex, kind) in self._known_sinks.items():
             if vertex.commit is not None and kind.readers:
                 yield f"'{name}': {kind.readers}"
@@ -754,6 +751,11 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     if not result.scenario.storage.merging and (each := written.median()) >= _MANY_FILES:
         an_hour = count_text(written.sum() / hours)
         yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
+    for name, (_, kind) in known_sinks(result.scenario.job).items() if len(result.recoveries) else ():
+        if kind.committer == "none":
+            is_only = _without_readers(result.scenario.job) == (name,)
+            count = f": {count_text(result.recoveries['served_again'].sum())} records" if is_only else ""
+            yield f"'{name}' writes at once: what is replayed after a restart is written again{count}"
     yield from _failure_sentences(result)
     if result.recoveries.empty and any(
         vertex.source and len(vertex.source.rates) > 1 for vertex in result.scenario.job.vertices

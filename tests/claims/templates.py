@@ -364,6 +364,20 @@ def was_given_up(told, match):
     return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
 
 
+def is_written_again(told, match):
+    """A sink without transactions, of which restarts serve so many records again."""
+    for run in (runs[0] for runs in told.about(match)):
+        vertex = run.scenario.job.vertex(match["at"])
+        again = sum(run.recoveries["served_again"])
+        if (
+            vertex.commit is not None
+            or run.recoveries.empty
+            or (match["count"] and not same_count(match["count"], again))
+        ):
+            return False
+    return True
+
+
 def may_fire(told, match):
     window = told.run_of(match).scenario.job.vertex(match["at"]).window
     return window is not None and window.fire_ns > 0
@@ -1426,6 +1440,11 @@ TEMPLATES = (
         rf"{ABOUT}(?P<beyond>\d+) of (?P<of>\d+) completed checkpoints have an acknowledgement of more than pekko\.framesize \((?P<frame>SIZE)\), "
         r"up to (?P<largest>SIZE), as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated",
         are_beyond_the_frame,
+    ),
+    template(
+        "written again",
+        rf"{ABOUT}{AT} writes at once: what is replayed after a restart is written again(?:: (?P<count>COUNT) records)?",
+        is_written_again,
     ),
     template(
         "stop that fails",

@@ -91,6 +91,12 @@ checkpoint: {interval: 5 s}
 overheads: {first-trigger: 20 ms}
 run: {duration: 31 s}
 """,
+    "rows that are written again": """version: 1
+job: {a: {source: {rate: 200/s, record: 500 B}}, out: {input: {a: hash}, service: 100 us, connector: jdbc}}
+checkpoint: {interval: 5 s}
+faults: [{kill: 'out[0]', at: 9 s}, {kill: 'out[0]', at: 19 s}]
+run: {duration: 30 s}
+""",
     "a loss that is not known": job(
         rest="faults: [{network: 0, at: 2500 ms, lasts: 60 s}]\nrestart: {ask-timeout: 1 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
         "cluster: {placement: single}\n"
