@@ -88,7 +88,7 @@ def _slowest_subtasks(residuals: Residuals) -> Residuals:
 
 
 def _residuals(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> Residuals:
-    """Return the residuals of a vertex; 0 where a subtask did not acknowledge."""
+    """Return the residuals of a vertex [ms], by checkpoint, subtask and part; 0 where a subtask did not acknowledge."""
     own, works, overheads = rests(job)[vertex.name], works_before_barrier(job, vertex.name), Overheads()
     sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in own)
     working_ms = _median_of_known(work_ms for rest in own if (work_ms := pre_barrier_ms(rest, works=works)))
@@ -99,7 +99,7 @@ def _residuals(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> 
     found = np.zeros((len(checkpoints), vertex.parallelism, len(_PARTS)))
     for rest in own:
         subtask = rest.subtask
-        if rest.checkpoint.id in row:
+        if rest.checkpoint.id in row and subtask.index < vertex.parallelism:  # it may have had more subtasks
             explained_ms = working_ms if pre_barrier_ms(rest, works=works) else overheads.acknowledge_ns / 1e6
             found[row[rest.checkpoint.id], subtask.index] = (
                 0.0 if vertex.inputs else max(subtask.start_delay - triggered_ms, 0.0),
