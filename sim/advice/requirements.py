@@ -26,7 +26,7 @@ MAX_SPEEDUP = 64.0
 """Largest factor that is tried."""
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
-_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "latency", "nic")
+_STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "read-latency", "latency", "nic")
 _REQUESTS = "the request limit of checkpoint storage"
 
 
