@@ -62,9 +62,9 @@ def report(
     max_replications: int,
 ) -> Report:
     """Run the search and describe its result.  `mtbf_ms`: mean time between failures; None: unknown."""
-    seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
-    seen_ms = mtbf_of_faults_ms(bench.load(bench.common)) if seen is None else seen.mtbf_ms
-    mtbf_s = (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3
+    observed = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
+    known_mtbf_ms = mtbf_of_faults_ms(bench.load(bench.common)) if observed is None else observed.mtbf_ms
+    mtbf_s = (mtbf_ms or known_mtbf_ms or ASSUMED_MTBF_MS) / 1e3
     race = CandidateSearch(bench, limits, mtbf_s, runner, max_replications)
     run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
@@ -102,12 +102,12 @@ def report(
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
     parts += _remarks(race)
-    if seen is not None and seen_ms is not None:
-        times = "once" if seen.job_failures == 1 else f"{seen.job_failures} times"
+    if observed is not None and known_mtbf_ms is not None:
+        times = "once" if observed.job_failures == 1 else f"{observed.job_failures} times"
         parts.append(
-            f"The job failed {times} in the {ms_text(seen.ran_ns / 1e6)} of its history: a failure every {ms_text(seen_ms)}."
+            f"The job failed {times} in the {ms_text(observed.ran_ns / 1e6)} of its history: a failure every {ms_text(known_mtbf_ms)}."
         )
-    parts += questions(race, marked, mtbf_ms or seen_ms)
+    parts += questions(race, marked, mtbf_ms or known_mtbf_ms)
     parts += texts.tables_of_settings(race)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
     write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials)

@@ -45,16 +45,16 @@ _compiled_here: list[str] = []
 @cache
 def load_compiled_entry_point() -> Callable[..., int] | None:
     """Return the entry point, which takes the address of a table of addresses.  Without a compiler, return None and warn once."""
-    dispatch_operation, why = _load_or_compile()
+    entry_point, why = _load_or_compile()
     if why:
         warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
-    return dispatch_operation
+    return entry_point
 
 
 def export_code() -> tuple[str, bytes] | None:
     """Return name and bytes of the machine code for `import_code` in another process, or None if there is none."""
-    dispatch_operation, _ = _load_or_compile()
-    return next(iter(_codes.items()), None) if dispatch_operation else None
+    entry_point, _ = _load_or_compile()
+    return next(iter(_codes.items()), None) if entry_point else None
 
 
 def import_code(name: str, code: bytes) -> None:

@@ -20,7 +20,7 @@ from sim.results.tables import EXPIRED, NOT_TRIGGERED
 # ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
 
 COMMITTED_SHARE = 0.99
-"""Output of so small a share of the others' is less than theirs."""
+"""A strategy commits less than the others if its output is below this share of the largest one."""
 MAX_NAMED = 4
 """So many strategies are named; of more the number is told."""
 
@@ -153,7 +153,7 @@ QUICK_MS = 150.0
 _TAIL_FACTOR = 5
 """Where the longest checkpoint takes so many times the median of checkpoints that are not quick, it is named and not the median one."""
 _MANY = 4
-"""Of fewer checkpoints, one that holds the end of the job decides the median."""
+"""With fewer checkpoints than this, the final one would decide the median."""
 NOISE_THROUGHPUT = 0.015
 
 
@@ -292,7 +292,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
 def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
     """Return the strategies whose checkpoints complete, and may be compared.
 
-    A checkpoint that holds the end of a job has empty channels: where it is one of few, others without are not compared.
+    A final checkpoint has empty channels: a strategy of which it is one of few is left out if others have none.
     """
     found = [
         line

@@ -46,7 +46,7 @@ def rescaled(parts: Mapping[int, TaskSnapshot], before: PlaneSpec, scenario: Sce
 
 
 def served_before(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
-    """Where the tasks stood that were stopped for this scenario, by its tasks: of a vertex that is rescaled in equal parts."""
+    """Return the records served before the restart, by task of `scenario`.  Counts of a rescaled vertex are split evenly."""
     spec = plane_spec(scenario)
     here = np.zeros(sum(vertex.parallelism for vertex in spec.vertices), np.int64)
     old, new = layout(before).first_task, layout(spec).first_task
@@ -103,7 +103,7 @@ class _Streams:
         )
 
     def kept_by(self, task: int) -> tuple[int, ...]:
-        """Records its writer holds back, by input channel."""
+        """Return the records that this task, a transactional sink, has read and not written yet, by input channel."""
         return tuple(self.held_back[self.inputs[task]].tolist())
 
     def tasks(self, vertex: int) -> range:
@@ -161,7 +161,10 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
 def _dealt_by_reader(
     before: _Streams, after: _Streams, vertex: int, channels: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Records held back, by new channel of an edge: a reader keeps its own, unless there are other numbers of readers."""
+    """Return the records held back by new channel of an edge.
+
+    A reader keeps its own, split evenly over its channels; if the number of readers changes, all are split evenly.
+    """
     old, new = channels
     dealt = np.zeros(len(new), np.int64)
     first = (before.layout.first_task[vertex], after.layout.first_task[vertex])

@@ -278,7 +278,7 @@ JobOption = Annotated[str | None, Option("Job id, if the source has several jobs
 DeadlineOption = Annotated[
     str | None,
     Option(
-        "Live jobs: total time limit for REST requests. (Default: 10 min after sampling.)",
+        "Live jobs: total time limit for REST requests. (Default: 10 min, for import after sampling.)",
         metavar="DURATION",
         is_stored=False,
         of="real jobs",
@@ -380,7 +380,10 @@ class AdviseOptions(TypedDict, total=False):
     ]
     mtbf: Annotated[
         str | None,
-        Option("Mean time between failures, e.g. '12 h'. (Default: 1 day, marked UNKNOWN.)", metavar="VALUE"),
+        Option(
+            "Mean time between failures, e.g. '12 h'. (Default: observed, or from faults:, else 1 day, marked UNKNOWN.)",
+            metavar="VALUE",
+        ),
     ]
     load: Annotated[Lines, Option("Recorded input rates (CSV).", (), metavar="[SOURCE=]FILE.csv[:COLUMN]")]
     replications: Annotated[int, Option("Maximum runs of each setting.", 12, min=1)]
@@ -555,7 +558,7 @@ class ReadTracesOptions(TypedDict, total=False):
     ]
     per: Annotated[
         str | None,
-        Option("Period over which a value of --as rates is counted. (Default: 1 second.)", metavar="DURATION"),
+        Option("With --as rates: the time that one value covers. (Default: 1 second.)", metavar="DURATION"),
     ]
     master: TracesMasterOption
     conf: ConfOption
@@ -581,6 +584,6 @@ class ValidateOptions(TypedDict, total=False):
     environment: EnvironmentOption
     everything: Annotated[
         bool,
-        Option("Include recordings with features that are not modelled in the totals.", False, "--all"),
+        Option("Count recordings with features that are not modelled in the totals as well.", False, "--all"),
     ]
     jobs: JobsOption

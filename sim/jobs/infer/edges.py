@@ -93,7 +93,7 @@ def propagate_bounds(amounts: Mapping[K, AmountRange], sums: Iterable[Sum[K]]) -
 
 
 def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
-    """Return the intersection of two ranges, as an exact value if its ends differ by less than `TOLERANCE`."""
+    """Return the intersection of two ranges, as an exact value if its ends differ by less than `TOLERANCE`; an exact one wins."""
     if implied.is_exact:
         return implied
     least, most = max(before.least, implied.least), min(before.most, implied.most)

@@ -112,7 +112,7 @@ class FaultSpread(Section):
 
 
 class FaultWeibull(Section):
-    """Mean and shape: below 1 faults come in bursts, above 1 they come of age."""
+    """Mean and shape: below 1 the rate of faults falls (bursts), above 1 it grows with age (wear-out)."""
 
     mean: Duration
     """Between two faults."""
@@ -190,7 +190,7 @@ class Fault(Section):
     unit: Duration | None = None
     """Unit of the numbers in the column; default: 1 s."""
     from_: Duration | None = Field(None, alias="from")
-    """How far into the trace the run begins, counted from its earliest fault, in time of the run (see unit); default: see at."""
+    """Time in the trace at which the run starts, from its first fault, in time of the run (see unit). Default: the first fault happens at `at`."""
     where: dict[str, Cell] | None = None
     """Rows to take: column -> value."""
     lasts_column: str | None = None

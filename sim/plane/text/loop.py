@@ -215,7 +215,9 @@ def look(w: PlaneState, first: int, every: int, times: int) -> int:
 
 
 def next_event(w: PlaneState, until: int) -> int:
-    """The next event happens, or it is `until` (E1).  Returns the work it leaves at the head of the list, -1: that is on the list, or none.
+    """Process the next event, or set the clock to `until` (E1).
+
+    Return the task whose turn follows immediately; -1 if it was appended to the list of work or there is none.
 
     The leaf of a task is left as it is for a moment: most often its next service overwrites it.
     """
