@@ -1,10 +1,14 @@
-"""The search among candidate settings: their trials, results, limits, and which ones were not run."""
+"""The state of the search among candidate settings: trials, results, the choice, and what was not run.
 
-# State of a CandidateSearch ("race"): trials of each setting, which are repeated until the choice is certain.
+Which candidates run, and in which order, is decided in `sim.advice.optimizer` and `sim.advice.search`.
+"""
+
+# State of a CandidateSearch (a parameter `race` in this package, after racing algorithms): trials of each setting, which
+# are repeated until the choice is certain.
 #
 #   runs           Candidate -> replications          {(10 s, aligned): 3, (30 s, unaligned): 1}
 #   rows           all rows of these trials           table from TrialRunner
-#   _measured      name -> world -> values            a line per replication, a column per MEASURED
+#   _measured      name -> world -> values            a row per replication, a column per name in MEASURED
 #   trials         the same, corrected by the         what `settings`, `chosen` and `choice` judge
 #                  backtest and by long runs
 #   longer_ms      name -> longest checkpoint         only settings that ran long
@@ -15,7 +19,7 @@
 #         +---- replicate_until_sure: redraw the means; keep today's setting and each setting <+
 #               that 1 % of the draws choose; double their runs until 95 % of the draws agree
 #
-# All settings meet the same random numbers, and all share the draws, so effects common to all cancel
+# All settings run with the same random numbers and share the draws, so that effects common to all settings cancel
 # (`redrawn`).
 
 from __future__ import annotations
@@ -85,16 +89,19 @@ from sim.model.units import parse_duration
 from sim.results.sweep_effects import ended
 from sim.studies.sweeps.design import Point
 
-# ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, which needs few of them.
+# ---- The factor by which a setting exceeds its limits. Checkpoints are compared by p90, for which a few are enough.
 
 COMPARED = {"checkpoint_ms": "checkpoint_p90_ms"}
-"""Limited column -> compared column: the longest of 106 checkpoints and the longest of 12 are not comparable."""
+"""Limited column -> column by which settings are compared.
+
+With few checkpoints p99 is the longest one, and the longest of 106 is not comparable with the longest of 12.
+"""
 
 
 def excess(setting: Setting, limits: Limits) -> float:
-    """Return the largest ratio of a value to its limit: 1.2 exceeds it by a fifth; at most 1 if all limits are kept.
+    """Return the largest ratio of a value to its limit, or inf if no checkpoint completed.
 
-    inf if no checkpoint completed.
+    At 1.2 a limit is exceeded by a fifth.  At 1 or less all limits are kept.
     """
     if not setting.completed:
         return math.inf
@@ -104,18 +111,23 @@ def excess(setting: Setting, limits: Limits) -> float:
     return max((value for value in found if not math.isnan(value)), default=0.0)
 
 
-# ---- The probability that a setting keeps the limit on checkpoints, from the accuracy of such predictions on recordings.
+# ---- The probability that a setting keeps the limit on checkpoints.
+#
+# Recordings of jobs whose configuration was changed show how far such predictions are off (`sim.jobs.evidence.what_ifs`).
 
 
 class Chances(NamedTuple):
-    """Probabilities for a setting, from recorded changes of the same kinds."""
+    """The accuracy of the predicted checkpoint duration, from recorded changes of the same kinds."""
 
-    kept: float  # share of recorded changes with which the limit would be kept
-    likely_ms: float  # duration that is kept with four of five recorded changes
+    kept: float  # probability that the limit is kept
+    likely_ms: float  # duration [ms] that is not exceeded in four of five such changes
 
 
 def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
-    """Return the chances of a setting, or None if there is no limit on checkpoints, no history, or no change."""
+    """Return the chances that a setting keeps the limit on checkpoints.
+
+    None if there is no such limit, no history of the job, or no finite prediction, or if the setting is today's.
+    """
     bound_ms, value_ms = race.limits.checkpoint_ms, setting.checkpoint_ms
     is_todays = race.today is not None and setting.name == race.today.name
     if bound_ms is None or race.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
@@ -129,14 +141,14 @@ def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Settings that were not run, and the reason."""
+    """Settings or other trials that were not run, and the reason."""
 
     reason: str
     settings: tuple[SettingName, ...] = ()  # (interval, protocol) of each
-    what: str = ""  # description, if `settings` is empty
+    what: str = ""  # description of what was not run, used if `settings` is empty
 
     def sentence(self, ran: Collection[SettingName]) -> str:
-        """Return ``every 3 min and 10 min: recovery takes too long``, or "" if all of them have run since."""
+        """Return e.g. ``every 3 min and 10 min: recovery takes too long``, or "" if all settings are in `ran` by now."""
         left = [name for name in self.settings if name not in ran]
         if self.settings and not left:
             return ""
@@ -144,7 +156,7 @@ class LeftOut:
 
 
 def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: Collection[SettingName]) -> str:
-    """Return the intervals in ascending order; if some of their settings ran, these are named."""
+    """Return e.g. ``every 30 s and 3 min (only aligned ran)``: intervals in ascending order, and their settings that did run."""
     found = []
     for interval in sorted({interval for interval, _ in left}, key=parse_duration):
         missing, own = ({protocol for other, protocol in names if other == interval} for names in (left, all_of))
@@ -165,11 +177,11 @@ def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: 
 RACE_CONFIDENCE = 0.95
 """The search ends when this share of the draws makes the same choice."""
 POSSIBLE = 0.01
-"""Settings chosen by a smaller share of the draws are not repeated."""
+"""Settings chosen by a smaller share of the draws get no further replications."""
 MIN_REPLICATIONS = 3
 """Minimum replications of the settings that may be chosen, for an estimate of their spread."""
 REPEATED = 2
-"""Minimum replications of the current and the chosen setting, also if the budget is nearly used."""
+"""Minimum replications of the current and the chosen setting, for a confidence interval of their difference."""
 REASON = 1.5
 """Without a limit on recovery, a recovery longer than this multiple of the current one must be justified by a gain."""
 LONGER = 4
@@ -177,14 +189,17 @@ LONGER = 4
 AS_NAMED = 1.1
 """Maximum ratio of the effective interval to the configured one for a setting that represents its interval."""
 COSTLY = 0.003
-"""Minimum share of throughput that is above the noise of a run of minutes."""
+"""Minimum loss, as a share of throughput, that stands out from the noise of a run of some minutes."""
 LONG_RUNS = 3
-"""Long runs, with 100 checkpoints each: if none of 299 exceeds a limit, p99 is below it with 95 % confidence."""
+"""Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
 
 
 @dataclass
 class CandidateSearch:
-    """The search among all settings of a job.  `runner` stores every row, so that a repeated search runs nothing again."""
+    """All settings of one job that have run, their results, and the choice among them.
+
+    `mtbf_s`: mean time between failures [s].  `runner` stores every row, so that a repeated search runs nothing again.
+    """
 
     bench: Bench
     limits: Limits
@@ -198,7 +213,9 @@ class CandidateSearch:
             vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices
         )
         self.runs: dict[Candidate, int] = {}
-        self.relaxed: tuple[str, ...] | None = None  # keys that ran at non-binding values; None: they did not all run
+        self.relaxed: tuple[str, ...] | None = (
+            None  # keys relaxed by `sim.advice.search.relax`; None: it has not finished
+        )
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
@@ -238,7 +255,10 @@ class CandidateSearch:
         return slots_ms(self.bench.with_setting(self.candidate_of(name)))
 
     def recovery_range(self, name: SettingName) -> float:
-        """Return the width of the outage distribution as a share of the recovery; 0 if there are enough runs to show it."""
+        """Return the width of the outage distribution, relative to the recovery.
+
+        0 if trials lose no TaskManager, if recovery is not finite, or if there are enough runs to show the spread themselves.
+        """
         if self.bench.failure != TASK_MANAGER or name not in self.trials:
             return 0.0
         worlds, slots = self.trials[name].values(), self.slots_ms(name)
@@ -287,8 +307,9 @@ class CandidateSearch:
     def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from.
 
-        Without a limit on recovery, these are the settings that recover about as fast as the current one, unless another
-        one has more room or loses notably less.  A limit on checkpoints alone should not lead to much longer recoveries.
+        Without a limit on recovery, only settings that recover about as fast as the current one are eligible, unless the
+        best of the others has more room or loses notably less time.  Otherwise a limit on checkpoints alone could lead to
+        much longer recoveries.
         """
         now = next((setting for setting in settings if setting.name == self._today), None)
         if self.limits.recovery_ms is not None or now is None:

@@ -1,4 +1,4 @@
-"""The full report of an advice, as texts, tables and JSON."""
+"""The report of ``advise``: runs the search, and describes its result as texts, tables and JSON."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ ASSUMED_MTBF_MS = 86_400_000.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of an advice."""
+    """What ``advise`` prints, and its JSON data."""
 
-    chosen: Setting | None
-    advised: Candidate | None  # the chosen setting, as a change of the scenario
-    parts: Sequence[str | TextTable]  # verdict, texts and tables, in order
-    data: dict[str, Any]  # for JSON
+    chosen: Setting | None  # the advised setting with its results; None: no setting keeps the limits
+    advised: Candidate | None  # the same setting, as a change of the scenario
+    parts: Sequence[str | TextTable]  # the verdict, then texts and tables, in the order in which they are printed
+    data: dict[str, Any]  # JSON data; may contain NaN and infinity
 
     @property
     def verdict(self) -> str:
         return str(self.parts[0])
 
     def plain(self) -> dict[str, Any]:
-        """Return `data` with None for NaN and infinity."""
+        """Return `data` as valid JSON data, with None in place of NaN and infinity."""
         found: dict[str, Any] = json_ready(self.data)
         return found
 
@@ -61,7 +61,11 @@ def report(
     *,
     max_replications: int,
 ) -> Report:
-    """Run the search and describe its result.  `mtbf_ms`: mean time between failures; None: unknown."""
+    """Run the search, write the sweep file and patches to `folder`, and return the report.
+
+    `mtbf_ms` is the mean time between failures [ms].  If None, it is taken from the job's history, else from the scenario's
+    `faults`, else it is assumed (`ASSUMED_MTBF_MS`).
+    """
     observed = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     known_mtbf_ms = mtbf_of_faults_ms(bench.load(bench.common)) if observed is None else observed.mtbf_ms
     mtbf_s = (mtbf_ms or known_mtbf_ms or ASSUMED_MTBF_MS) / 1e3
@@ -94,9 +98,8 @@ def report(
         *remarks(bench.backtest, limits),
         texts.comparison_with_today(race),
         *found.parts,
-        *(
-            enough if len(found.screen.splitlines()) >= line_count else []
-        ),  # the overview may not have room for all of it
+        # a full overview may have cut these sentences off
+        *(enough if len(found.screen.splitlines()) >= line_count else []),
         configured,
     ]
     if chosen is not None:
@@ -112,7 +115,7 @@ def report(
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
     write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials)
     for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
-        (folder / name).unlink(missing_ok=True)  # of an earlier advice
+        (folder / name).unlink(missing_ok=True)  # left by an earlier run
     for name, text in found.files.items():
         replace_text(folder / name, text)
     data = (
@@ -127,7 +130,10 @@ def report(
 
 
 def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
-    """Return the mean time between failures by the laws of the file's faults [ms]; None: it has none."""
+    """Return the mean time between failures [ms] of all recurring `faults` together, or None if there are none.
+
+    Only failing tasks and lost TaskManagers count.
+    """
     means_ns = [
         fault.when.every.mean_ns
         for fault in scenario.faults
@@ -137,7 +143,10 @@ def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
 
 
 def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
-    """Return the report on a job whose history contradicts its simulation: nothing is tried.  `reasons`: what to do first."""
+    """Return the report for a job whose history contradicts its simulation, so that no trials run.
+
+    `reasons`: sentences on what the user should fix first.
+    """
     first = f"No advice: {contradiction(bench.backtest)}."
     data = {
         "advised": None,
@@ -151,6 +160,7 @@ def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
 
 
 def _remarks(race: CandidateSearch) -> Iterator[str]:
+    """Yield sentences on how the trials differ from the job, and on what was not run."""
     if race.today is None:
         yield "Today there are no checkpoints: a failure begins the job anew."
     if race.unlimited:
@@ -170,7 +180,7 @@ def _remarks(race: CandidateSearch) -> Iterator[str]:
 
 
 def _configuration(race: CandidateSearch, chosen: Setting) -> str:
-    """Return the Flink configuration of the advised setting, with a timeout that leaves room."""
+    """Return the Flink configuration of the advised setting, with a checkpoint timeout that has headroom."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
     is_old = scenario.cluster.profile == "1.15"
@@ -189,6 +199,7 @@ def _configuration(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None) -> dict[str, Any]:
+    """Return the JSON data of the search: settings, their results, the choice and its certainty."""
     cost, backtest, current = race.cost_s, race.bench.backtest, race.current
     rules = {"young": young, "daly": daly, "renewal": renewal}
     settings = race.settings

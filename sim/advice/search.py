@@ -1,7 +1,11 @@
-"""Tuning with levers: those that shorten the exceeding parts are tried one after another, each in addition to the best so far.
+"""Greedy search over levers, for jobs in which barrier mode and interval alone do not keep the limits.
 
-Levers are tried by the same trials as any setting.  As soon as the limits are kept, the search removes all changes that are
-not needed, because the user has to make each of them.
+Each step adds one lever to the best setting so far.  Only levers are tried that can shorten the parts of a checkpoint or
+recovery that exceed a limit, and each resulting setting runs the same trials as any other.  As soon as a setting keeps the
+limits, the search removes the changes that are not needed, because the user has to make each of them.
+
+Functions return little: results of trials are stored in the `CandidateSearch` (parameter `race`), whose `chosen`, `nearest`
+and `has_room` change with every run.
 """
 
 from __future__ import annotations
@@ -26,17 +30,20 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 MAX_COMBINED_LEVERS = 4
-"""Maximum levers in a setting."""
+"""Maximum number of levers in one setting."""
 BETTER = 0.95
-"""A lever helps if it reduces the excess (`sim.advice.candidates.excess`) to at most this share."""
+"""A further lever must reduce the excess (`sim.advice.candidates.excess`) to at most this share of it; else the search stops."""
 CLEARLY = 1.15
-"""Barriers and intervals cannot help if the upload alone exceeds the limit by this factor."""
+"""Levers are needed if the upload of state alone takes this many times the limit on checkpoints."""
 
 RELAXED = Lever("all keys that may bind", tuple(PARTS), lambda _: iter(()), costs="what each of them was set for")
 
 
 def pull(race: CandidateSearch) -> None:
-    """Add levers until the limits are kept, or no further lever helps."""
+    """Add levers to the setting nearest to the limits until a setting keeps them with room, or no lever helps any more.
+
+    At most `MAX_COMBINED_LEVERS` levers are combined.
+    """
     if race.has_room or not race.settings or _replace_last(race):
         return
     current = race.candidate_of(race.nearest.name)
@@ -52,7 +59,11 @@ def pull(race: CandidateSearch) -> None:
 
 
 def relax(race: CandidateSearch) -> None:
-    """Set all Flink keys that may bind to non-binding values, at all intervals; then remove the changes that are not needed."""
+    """Try the setting nearest to the limits with every limiting Flink key relaxed; then drop the changes that are not needed.
+
+    A key is limiting if its current value may delay checkpoints or make them fail, e.g. min-pause.  Other intervals are
+    tried, too, if the setting exceeds a limit that depends on the interval.  Sets `race.relaxed` once all of this has run.
+    """
     if not race.settings:
         return
     nearest = race.nearest
@@ -81,7 +92,10 @@ def relax(race: CandidateSearch) -> None:
 
 
 def stuck(race: CandidateSearch) -> str:
-    """Return why no barrier mode and interval can keep the limit (the upload of full state alone exceeds it), or ""."""
+    """Return why no barrier mode or interval can keep the limit on checkpoints, or "" if one may.
+
+    None can if every checkpoint uploads the full state, and that alone clearly exceeds the limit.
+    """
     bound_ms = race.limits.checkpoint_ms
     nearest = race.nearest
     if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
@@ -92,7 +106,7 @@ def stuck(race: CandidateSearch) -> str:
 
 
 def _with(race: CandidateSearch, own: Candidate, *changes: Change) -> Candidate:
-    """Return a setting with further changes."""
+    """Return the candidate with further changes: of its interval, its barrier mode, or other keys."""
     for change in changes:
         if change.interval_ns is not None:
             own = race.at_interval(own, change.interval_ns)
@@ -104,7 +118,11 @@ def _with(race: CandidateSearch, own: Candidate, *changes: Change) -> Candidate:
 
 
 def _only_needed(race: CandidateSearch, base: Candidate, changes: Sequence[Change], *, with_room: bool) -> None:
-    """Find the keys that are needed: a single one if that is enough, else remove unneeded ones.  `with_room`: keep limits with room."""
+    """Run settings that relax fewer keys: each key by itself; if none of these is enough, drop keys one at a time.
+
+    Stops early if the budget does not cover a run.  `with_room`: a smaller setting must keep the limits with room, as the
+    one with all keys relaxed does.
+    """
     alone = [own for change in changes if _is_possible(race, own := _with(race, base, change))]
     if not race.replicate_if_affordable(alone, ALL, "each key that may bind alone") or any(
         _keeps(race, own, with_room=with_room) for own in alone
@@ -122,9 +140,9 @@ def _only_needed(race: CandidateSearch, base: Candidate, changes: Sequence[Chang
 
 
 def _one_more(race: CandidateSearch, current: Candidate) -> Setting | None:
-    """Try each further lever on top of `current`, until one keeps the limits with room.  Return the best setting with one.
+    """Try each remaining lever on top of `current`, until a setting keeps the limits with room.
 
-    None: no setting has a result, or the budget is spent.
+    Returns the resulting setting with the smallest excess, or None if none completes a checkpoint or the budget is used up.
     """
     best: list[Setting] = []
     for lever, changes in ranked(situation_of(race, current.name)):
@@ -142,9 +160,9 @@ def _one_more(race: CandidateSearch, current: Candidate) -> Setting | None:
 
 
 def _replace_last(race: CandidateSearch) -> bool:
-    """Try other levers in place of the nearest setting's last one.  True: a setting keeps the limits with room.
+    """Replace the last lever of the setting nearest to the limits by others.  Return True if a setting keeps the limits with room.
 
-    The first lever that kept them in short trials may have lost its room in a long run.
+    This is needed because a lever that had room in short trials may turn out too tight in a long run.
     """
     current = race.candidate_of(race.nearest.name)
     base = candidate(race.scenario, current.interval_ns, current.barriers, current.changes[:-1])
@@ -165,7 +183,7 @@ def _replace_last(race: CandidateSearch) -> bool:
 
 
 def _simplify(race: CandidateSearch, share: float = LEVERS) -> None:
-    """Try simpler settings: current barriers and interval with the same levers, fewer levers, and neighbouring intervals."""
+    """Run variants of the chosen setting (see `_simpler`), if it has levers and a share of the budget covers the runs."""
     chosen = race.chosen
     if chosen is not None and (own := race.candidate_of(chosen.name)).changes:
         found = list(dict.fromkeys(_simpler(race, own)))
@@ -173,19 +191,19 @@ def _simplify(race: CandidateSearch, share: float = LEVERS) -> None:
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
-    """Return True if each checkpoint writes full state: neither incremental nor with a changelog."""
+    """Return True if the job has state and each checkpoint writes all of it: it is neither incremental nor in a changelog."""
     stateful = [vertex.name for vertex in scenario.job.vertices if vertex.state is not None]
     return bool(stateful) and not any(writes_changes(scenario, name) for name in stateful)
 
 
 def _keeps(race: CandidateSearch, own: Candidate, *, with_room: bool) -> bool:
-    """Return True if a setting keeps the limits."""
+    """Return True if a setting keeps the limits, and with room if `with_room`.  False if it has not run."""
     setting = race.setting(own.name)
     return setting is not None and setting.keeps_limits and not (with_room and setting.tight)
 
 
 def _is_possible(race: CandidateSearch, own: Candidate) -> bool:
-    """Return True if the combination of keys is valid; e.g. one delay may have to be longer than another."""
+    """Return True if the scenario is valid with the candidate's keys; e.g. one delay may have to be longer than another."""
     try:
         race.bench.with_setting(own)
     except ScenarioError:
@@ -194,14 +212,15 @@ def _is_possible(race: CandidateSearch, own: Candidate) -> bool:
 
 
 def _simpler(race: CandidateSearch, own: Candidate) -> Iterator[Candidate]:
-    """Yield settings with fewer changes, and with the intervals next to the chosen one."""
+    """Yield the candidate with today's barrier mode or interval, with one lever less, and with the next intervals."""
     with_todays_barriers = candidate(race.scenario, own.interval_ns, race.now, own.changes)
     if race.today is not None:
         yield race.at_interval(with_todays_barriers, race.today.interval_ns)
         yield race.at_interval(own, race.today.interval_ns)
     yield with_todays_barriers
     for i, change in enumerate(own.changes if len(own.changes) > 1 else ()):
-        if not (change.lever is ROCKSDB and race.bench.horizon.states):  # growing state will not fit on the heap
+        # keep RocksDB if state grows, because it will not fit on the heap
+        if not (change.lever is ROCKSDB and race.bench.horizon.states):
             others = own.changes[:i] + own.changes[i + 1 :]
             yield candidate(race.scenario, own.interval_ns, own.barriers, others)
     shorter = [other for other in NICE_NS if other < own.interval_ns]
