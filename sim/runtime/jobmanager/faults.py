@@ -1,4 +1,4 @@
-"""Faults and planned actions."""
+"""Injects the faults of a scenario into a run, and executes the user's actions: savepoints and stop-with-savepoint."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sim.runtime.jobmanager.task_managers import Reachability
 from sim.runtime.ports import TasksPort
 from sim.storage.requests import Work, schedule_urgent_callback
 
-# ---- Actions of the user on a running job: savepoints, and the stop with a savepoint (StopWithSavepointTerminationManager).
+# ---- Actions of the user on a running job: savepoint and stop-with-savepoint (StopWithSavepointTerminationManager).
 
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
-    """Schedule every action of the scenario.  One that is due at once finds the job as it has begun."""
+    """Schedule every action of the scenario.  An action that is due now runs after the job has been set up."""
     for action in context.scenario.actions:
         in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
         if action.at_ns > context.env.now:
@@ -45,25 +45,30 @@ def schedule(context: Context, coordinator: CoordinatorHost) -> None:
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
-    """Request the action now, not at its own time."""
+    """Request the savepoint of an action now, whatever its time.
+
+    A stop-with-savepoint also stops periodic checkpoints.  It is refused if a required task is not running.
+    """
     now = context.env.now
     savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
     if savepoint.stop is not None and not coordinator.machine.absent:
-        if coordinator.plan(RequestKind.SAVEPOINT) is None:  # nothing is to be stopped that does not run
+        if coordinator.plan(RequestKind.SAVEPOINT) is None:  # a required task is not running
             context.note(Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
             return
-        coordinator.dispatch(SchedulerStopped(now))  # so that nothing is committed but by this savepoint
+        coordinator.dispatch(SchedulerStopped(now))  # so that this savepoint makes the last commit
     coordinator.dispatch(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))
 
 
-# ---- The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
+# ---- The faults of a scenario: each happens at its times, on the component that it names or on a random one.
 #
-# The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is
-# slow.
+# The affected component handles the consequences: tasks fail over (`recovery_host`), and storage requests are retried.
 
 
 class Faults:
-    """The faults of one job instance.  `before`: the faults of the instance before it."""
+    """Injects the faults of the scenario into one job instance.
+
+    `before` are the faults of the previous job instance, or None for the first one.
+    """
 
     def __init__(
         self,
@@ -80,17 +85,18 @@ class Faults:
         self.recovery = recovery
         self.reachability = reachability
         self.speed = speed
-        self._drawn = 0  # victims chosen so far, by all job instances
+        self._drawn = 0  # components chosen at random so far, by all job instances
         self._storage_down_until_ns = 0
-        self._slow: dict[int, list[int]] = {}  # factors in force, by task
-        self._slow_until: list[tuple[SlowTask, int | None]] = []  # all there were; None: to the end of the run
+        self._slow: dict[int, list[int]] = {}  # current slowdown factors, by task
+        # (fault, end) of all slowdowns so far, also those that are over; the end is None if it is the end of the run
+        self._slow_until: list[tuple[SlowTask, int | None]] = []
         if before is not None:
             self._go_on(before)
         for number, fault in enumerate(context.scenario.faults):
             self.env.process(self._happen(number, fault))
 
     def _go_on(self, before: Faults) -> None:
-        """A new job instance neither repairs nor repeats what befell the one before it: machines and storage are the same."""
+        """Continue the faults of the previous job instance that are not over: machines and storage are the same."""
         self._drawn = before._drawn
         if before._storage_down_until_ns > self.env.now:
             self._fail_storage(before._storage_down_until_ns)
@@ -102,14 +108,15 @@ class Faults:
                 self._slow_down_until(what, until_ns)
 
     def _happen(self, number: int, fault: Fault) -> Work[None]:
-        """Process: one fault of the plan, at each of its times."""
+        """Process: inject a fault at each of its times.  `number` is its index in the scenario."""
         for at_ns in self._times(number, fault):
             if self.context.origin is not None and at_ns <= self.context.origin.at_ns:
-                continue  # it struck the job instance before this one
+                continue  # it affected an earlier job instance
             yield self.env.timeout(at_ns - self.env.now)
             self.strike(fault.what)
 
     def _times(self, number: int, fault: Fault) -> Iterator[int]:
+        """Yield the times of a fault [ns], in order; without end if it recurs at random intervals."""
         if fault.when.every is None:
             yield from fault.when.at_ns
             return
@@ -120,12 +127,13 @@ class Faults:
             yield at_ns
 
     def _draw(self, choices: int) -> int:
+        """Return a random integer in [0, choices)."""
         u = draw(stream(self.context.scenario.run.seed, "victims"), self._drawn)
         self._drawn += 1
         return u * choices >> 32
 
     def strike(self, what: Target) -> None:
-        """Let a fault strike now."""
+        """Inject a fault now."""
         match what:
             case Kill():
                 tasks = [self._draw(len(self.tasks))] if what.vertex is None else self._tasks(what.vertex, what.subtask)
@@ -151,18 +159,24 @@ class Faults:
                 assert_never(what)
 
     def _tasks(self, vertex: str, subtask: int | None) -> list[int]:
+        """Return the task of a subtask, or all tasks of the vertex if `subtask` is None."""
         names = self.context.names
         return [task for task, (name, index) in enumerate(names) if name == vertex and subtask in (None, index)]
 
     def _host(self, host: int | None) -> int:
+        """Return the number of the TaskManager, chosen at random if it is None."""
         return self._draw(max(self.context.hosts) + 1) if host is None else host
 
     def _fail_storage(self, until_ns: int) -> None:
+        """Let all storage requests fail until `until_ns`."""
         self._storage_down_until_ns = max(self._storage_down_until_ns, until_ns)
         self.context.storage.fail_until(until_ns)
 
     def _cut_off(self, what: NetworkOutage) -> None:
-        """Cut a task manager off: its tasks wait at their next record, as no message comes in or goes out."""
+        """Cut a TaskManager off from the network: no message reaches or leaves it, and its tasks are suspended.
+
+        If the outage lasts for the heartbeat timeout or longer, the TaskManager is lost.
+        """
         host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
         self.context.note(Happening.FAULT, detail=f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
@@ -174,6 +188,7 @@ class Faults:
                 self.tasks[task].suspend(what.lasts_ns)
 
     def _slow_down_until(self, what: SlowTask, until_ns: int | None) -> None:
+        """Slow down the tasks of a fault until `until_ns`, or to the end of the run if it is None."""
         self._slow_until.append((what, until_ns))
         for task in self._tasks(what.vertex, what.subtask):
             self._slow.setdefault(task, []).append(what.factor)
@@ -182,9 +197,10 @@ class Faults:
                 self.env.call_in(until_ns - self.env.now, lambda task=task: self._speed_up(task, what.factor))  # type: ignore[misc]
 
     def _speed_up(self, task: int, factor: int) -> None:
+        """End one slowdown of a task."""
         self._slow[task].remove(factor)
         self._scale(task)
 
     def _scale(self, task: int) -> None:
-        """Slow a task by the largest of its factors."""
+        """Apply the largest slowdown factor of a task; they do not multiply."""
         self.speed.slow(task, "fault", Fraction(max(self._slow[task], default=1)))

@@ -1,6 +1,7 @@
-"""The host of the recovery machine, which executes its commands in simulated time.
+"""Executes the commands of `sim.protocol.recovery.Recovery` in simulated time.
 
-`sim.protocol.recovery` decides what restarts and when, `restore` restores tasks, and `faults` injects faults.
+`Recovery` decides which tasks restart and when.  This module reports failures to it, cancels and restores tasks, and
+replaces lost TaskManagers and JobManagers.  `restore` restores the tasks of one restart, and `faults` injects faults.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ from sim.runtime.result import Outcome
 
 
 class RestartsSoFar(NamedTuple):
-    """What a JobMaster knows of restarts when it restarts the job with another parallelism."""
+    """The restart state that a JobMaster keeps when it rescales the job, i.e. starts another job instance."""
 
-    strategy: RestartStrategy  # with its history of failures
-    outage: RecoveryStats | None  # the restart that waits for slots; None: the job was running
+    strategy: RestartStrategy  # including its history of failures
+    outage: RecoveryStats | None  # the restart that is waiting for slots, or None if the job was running
 
 
 class RecoveryHost:
-    """The host of the recovery machine, which restarts tasks and replaces task managers and JobManagers."""
+    """Runs the recovery machine of one job instance: restarts tasks and replaces TaskManagers and JobManagers.
+
+    A "host" in the names of methods and attributes (`lose_host`, `context.hosts`) is a TaskManager, by number.
+    """
 
     def __init__(
         self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome
@@ -49,17 +53,23 @@ class RecoveryHost:
         self.coordinator = coordinator
         self.job_end = job_end
         self.outcome = outcome
-        self.restores: dict[int, Restore] = {}  # by restart
+        self.restores: dict[int, Restore] = {}  # by number of the restart
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
-        self._resuming = False  # the checkpoint scheduler starts when the first task runs
-        self._anew = False  # a new JobManager deploys all tasks: the scheduler starts when all tasks run
-        self._inherited: RestartStrategy | None = None  # of the previous instance
-        self._awaited = 0  # losses of a JobManager without a successor yet
-        self.elected: simpy.Event | None = None  # set while no JobManager is running; fires at the election
-        self._stopped_ns = -1  # when tasks stopped because heartbeats of the JobManager were missing; -1: not stopped
-        self._again: RecoveryStats | None = None  # the restart whose failed deployment is retried
-        self._failure = ("", "", -1)  # (kind, description, time) of the failure being reported
-        self.stats: dict[int, RecoveryStats] = {}
+        self._resuming = False  # the checkpoint scheduler is stopped, and starts when tasks run (see `task_runs`)
+        self._anew = False  # all tasks are being deployed by a new JobManager, not restarted after a failure
+        self._inherited: RestartStrategy | None = (
+            None  # of the previous job instance, if its JobMaster rescaled the job
+        )
+        self._awaited = 0  # lost JobManagers that have no successor yet
+        # the pending election of a JobManager, which fires when it is elected; None while a JobManager is running
+        self.elected: simpy.Event | None = None
+        # when tasks stopped because the JobManager sent no heartbeats; -1 if they have not stopped
+        self._stopped_ns = -1
+        # the row of a restart whose deployment failed: the next restart retries it and keeps the row
+        self._again: RecoveryStats | None = None
+        # (kind, description, time) of the failure that is being reported; `_cancel` reads it during the dispatch
+        self._failure = ("", "", -1)
+        self.stats: dict[int, RecoveryStats] = {}  # by number of the restart
         self.elasticity = Elasticity(self.context, cluster.task_managers, coordinator, outcome, self._is_current)
 
     @property
@@ -80,7 +90,7 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ failures
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
-        """Let running tasks fail with an exception, which is reported to the JobManager."""
+        """Fail those of the tasks that are running with an exception, and report it to the JobManager."""
         failed_ns, failing = self.env.now, self._running(tasks)
         if not failing:
             return
@@ -90,11 +100,16 @@ class RecoveryHost:
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def _running(self, tasks: Iterable[int]) -> list[int]:
-        """Return those of the tasks that have neither stopped nor finished."""
+        """Return the tasks that have neither stopped nor finished."""
         return [task for task in tasks if not self.tasks[task].stopped and task not in self.job_end.finished]
 
     def lose_host(self, number: int, how: TaskManagerLost) -> None:
-        """Lose a task manager.  Its finished tasks are not restarted (Execution#fail), unless they are waiting for deployment."""
+        """Lose TaskManager `number` now, and report the failure of its tasks when the JobMaster detects the loss.
+
+        Finished tasks do not fail (Execution#fail), unless a restart has already scheduled them for deployment.
+        """
+        # here: all tasks of the TaskManager; waiting: those that a restart is about to deploy on it
+        # lost: those that have not finished, or are waiting; missing: those whose failure is reported
         here = [task for task, host in enumerate(self.context.hosts) if host == number]
         waiting = [task for task in here if any(restore.awaits(task) for restore in self.restores.values())]
         lost = [task for task in here if task in waiting or task not in self.job_end.finished]
@@ -116,15 +131,19 @@ class RecoveryHost:
             self._forget_presumed(presumed)
             self.report(missing, "task-manager", reason, failed_ns)
 
-        if missing:  # otherwise no task is affected until the next restart finds the slots lost
+        if missing:  # otherwise nothing fails now: the next restart finds that these slots are gone
             self.coordinator.message(after_ns + self.overheads.fail_ns, detect)
 
     def _forget_presumed(self, tasks: Iterable[int]) -> None:
+        """Let the coordinator take these tasks for stopped: the JobManager knows that they do not run."""
         for task in tasks:
             self.coordinator.presumed_running.pop(task, None)
 
     def _has_readers(self, number: int) -> bool:
-        """Whether tasks on other task managers read from this one.  Readers report a reset connection, writers do not."""
+        """Return whether running tasks on other TaskManagers read from this one.
+
+        Only readers detect that a connection is reset; writers do not.
+        """
         layout, hosts = self.context.layout, self.context.hosts
         ends = zip(layout.writer, layout.reader, strict=True)
         return any(
@@ -135,7 +154,8 @@ class RecoveryHost:
     def begin(self, what: str, kind: str, so_far: RestartsSoFar | None = None) -> None:
         """Start a job instance from a snapshot by deploying all tasks, as a new JobManager does.
 
-        `so_far`: restarts of the previous instance, if the JobMaster is the same.
+        `what` describes the cause and `kind` is its kind, as in `RecoveryStats`.  `so_far` is the restart state of the
+        previous instance if its JobMaster rescaled the job, or None if the JobMaster is new.
         """
         self._failure, self._anew = (kind, what, self.env.now), True
         if so_far is not None:
@@ -144,29 +164,36 @@ class RecoveryHost:
         self.dispatch(recovery.JobManagerReturned(self.env.now, resumes=so_far is not None))
 
     def left(self) -> RestartsSoFar:
-        """Return what the next instance takes over, including a restart that waits for slots."""
+        """Return the restart state for the next job instance.
+
+        A restart that is waiting for slots moves to that instance, and is removed from `stats`.
+        """
         waiting = [stats for stats in self.stats.values() if stats.deployed_ns < 0]
         return RestartsSoFar(self.machine.strategy, self.stats.pop(waiting[-1].number) if waiting else None)
 
     def fail_job(self, reason: str, task: int | None) -> None:
-        """Fail the job, or the task that declined, because of too many failed checkpoints."""
+        """Fail `task`, or the whole job if it is None, because of too many failed checkpoints (CheckpointFailureManager)."""
         self.report(self.context.tasks if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
-        """Report a failure to the recovery machine."""
+        """Report to the recovery machine that these tasks failed at `failed_ns`.
+
+        `kind` and `what` are the kind and the description of the failure, as in `RecoveryStats`.
+        """
         stopped = bool(stopped_with(self.context.stats))
         u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self._begun().machine.restarts)
         self._failure, self._anew = (kind, what, failed_ns), False
         self._begun().dispatch(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
-        """Lose the JobManager for `down_ns`.  Tasks continue until the heartbeat timeout."""
+        """Lose the JobManager now; another one takes over after `down_ns`.  Tasks run until its heartbeats time out."""
         self._awaited += 1
         if self.elected is None:
             self._without_job_manager()
         self.env.call_in(down_ns, self._take_over)
 
     def _without_job_manager(self) -> None:
+        """Start the time without a JobManager: no checkpoints, no deployments, and reports to it are lost."""
         self._note(Happening.JOB_MANAGER_LOST)
         self._stopped_ns = -1
         self.elected = self.env.event()
@@ -178,7 +205,10 @@ class RecoveryHost:
         self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(absence))
 
     def _miss_heartbeat(self, absence: simpy.Event) -> None:
-        """Fail all tasks because heartbeats of the JobMaster are missing (TaskExecutor#disconnectJobManagerConnection)."""
+        """Fail all tasks because the JobMaster's heartbeats timed out (TaskExecutor#disconnectJobManagerConnection).
+
+        Do nothing if a JobManager was elected before.  `absence` is the election that was pending when heartbeats stopped.
+        """
         if self.elected is absence:
             running = self._running(self.context.tasks)
             for task in running:
@@ -187,9 +217,10 @@ class RecoveryHost:
             self._stopped_ns = self.env.now
 
     def _take_over(self) -> None:
+        """Elect the successor of a lost JobManager, which deploys all tasks from the latest completed checkpoint."""
         self._awaited -= 1
         if self._awaited or self.elected is None:
-            return  # another loss is still waiting for its successor
+            return  # JobManagers were lost at overlapping times: the last successor takes over
         self._note(Happening.JOB_MANAGER_ELECTED)
         elected, self.elected = self.elected, None
         self.coordinator.elect_leader()
@@ -202,10 +233,10 @@ class RecoveryHost:
         elected.succeed()
 
     def stop(self, tasks: Iterable[int]) -> None:
-        """Stop the threads of these tasks at once."""
+        """Stop the threads of these tasks immediately, and cancel their restores."""
         tasks = list(tasks)
         for restore in self.restores.values():
-            restore.give_up(tasks)  # also tasks that are not deployed yet
+            restore.give_up(tasks)  # including tasks that are not deployed yet
         stopping = [task for task in tasks if not self.tasks[task].stopped]
         for task in stopping:
             self.tasks[task].stop()
@@ -214,17 +245,19 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ the machine
 
     def dispatch(self, event: RecoveryEvent) -> None:
-        if self.elected is None:  # otherwise the report is lost, and the next JobManager restarts all tasks
+        """Pass an event to the recovery machine.  Ignore it while no JobManager is running."""
+        if self.elected is None:  # otherwise the next JobManager restarts all tasks anyway
             self._begun().dispatch(event)
 
     def task_runs(self, task: int) -> None:
-        """Mark a restored task as running: it has its state and its recovered input."""
+        """Mark a restored task as running: its state is downloaded and its recovered input is read."""
         self.tasks[task].running = True
         self._note(Happening.TASK_RUNS, task=task)
         for restore in self.restores.values():
             restore.task_runs(task)
         if task in self.machine.initializing:
             self.dispatch(recovery.TaskInitialized(self.env.now, task))
+        # a new JobManager starts periodic checkpoints when all tasks run; after a failure the first task is enough
         if self._resuming and (not self.machine.initializing or not self._anew):
             self._start_scheduler(restarted=bool(self.machine.initializing))
 
@@ -254,6 +287,10 @@ class RecoveryHost:
                 assert_never(command)
 
     def _cancel(self, command: recovery.CancelTasks) -> None:
+        """Cancel the tasks of a restart, and report to the recovery machine when all of them have stopped.
+
+        A task on a lost TaskManager that the JobManager takes for running stops when its cancel calls time out.
+        """
         kind, what, failed_ns = self._failure
         again, self._again = self._again, None
         if again is None:
@@ -261,7 +298,7 @@ class RecoveryHost:
                 command.restart, kind, what, failed_ns, self.env.now, len(command.tasks)
             )
         else:
-            self.stats.pop(again.number, None)  # absent if it is of the previous instance
+            self.stats.pop(again.number, None)  # there is no entry if the restart began in the previous job instance
             again.number, again.tasks = command.restart, len(command.tasks)
             self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
@@ -289,21 +326,30 @@ class RecoveryHost:
             self._cancelled(command.restart)
 
     def _unanswered_cancellation_ns(self, task: int) -> int:
-        """Return the time until a task of a silent task manager counts as cancelled [ns] (Execution#sendCancelRpcCall)."""
+        """Return the time until a task on an unreachable TaskManager counts as cancelled [ns].
+
+        It ends when all calls have timed out (Execution#sendCancelRpcCall) or the loss of the TaskManager is detected.
+        """
         lost = self.cluster.task_managers.slots.lost[self.context.hosts[task]]
         return max(0, min(lost.gone_ns - self.env.now, recovery.CANCEL_CALLS * lost.refusal_ns))
 
     def _kill_stuck(self, stuck: set[int]) -> None:
-        """Terminate the task managers of tasks that do not stop in time (TaskCancelerWatchDog)."""
+        """Terminate the TaskManagers of tasks that do not stop within the cancellation timeout (TaskCancelerWatchDog)."""
         for host in sorted({self.context.hosts[task] for task in stuck if self.tasks[task].occupied}):
-            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error, which shuts it down
+            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts the process down
 
     def _cancelled(self, restart: int) -> None:
-        if self.stats[restart].cancelled_ns < 0:  # otherwise this is a retry after a failed deployment
+        """Report that all tasks of a restart have stopped."""
+        if self.stats[restart].cancelled_ns < 0:  # otherwise this restart retries a failed deployment
             self.stats[restart].cancelled_ns = self.env.now
         self.dispatch(recovery.TasksCancelled(self.env.now, restart))
 
     def _restore(self, command: recovery.RestoreTasks) -> None:
+        """Deploy the tasks of a restart from the latest completed checkpoint.
+
+        Regions with a task on an unreachable TaskManager fail instead.  With the adaptive scheduler a restart may wait
+        for slots, and is then left to a job instance with another parallelism.
+        """
         stats, checkpoint = self.stats[command.restart], self.coordinator.machine.latest_completed
         stats.deployments += 1
         deployment = self.cluster.task_managers.deployment(command.tasks)
@@ -313,7 +359,7 @@ class RecoveryHost:
             self._fail_deployment(failing, stats, deployment.at_ns, alone=not tasks)
             deployment = self.cluster.task_managers.deployment(tasks)
         if tasks and not failing and not self._anew and self.elasticity.waits(command.restart):
-            stats.deployments -= 1
+            stats.deployments -= 1  # nothing is deployed now
             return
         if tasks:
             self.elasticity.executes(command.restart, deployment.at_ns)
@@ -324,12 +370,14 @@ class RecoveryHost:
             )
 
     def _is_current(self, restart: int) -> bool:
+        """Return whether a JobManager is running and this is its latest restart."""
         return self.elected is None and self.machine.restarts == restart
 
     def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:
-        """Fail a deployment into slots of a lost task manager that is not detected yet (RecipientUnreachableException).
+        """Fail the deployment of `tasks` at `at_ns`, because the loss of their TaskManager is not detected yet.
 
-        `alone`: no other task of this restart is deployed.
+        Flink throws a RecipientUnreachableException.  `alone` means that no other task of this restart is deployed: the
+        next restart then retries this one and continues its row of statistics.
         """
         number = self.context.hosts[tasks[0]]
         self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number)
@@ -342,16 +390,17 @@ class RecoveryHost:
         self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
 
     def _resume(self) -> None:
-        """Resume periodic checkpoints: in Flink 1.x now that the job is RUNNING, in 2.x when a task runs."""
+        """Resume periodic checkpoints: immediately in Flink 1.x, where the job is RUNNING now; in 2.x when a task runs."""
         self._resuming = True
         if self.context.scenario.cluster.profile != "2.x":
             self._start_scheduler(restarted=True)
 
     def _start_scheduler(self, *, restarted: bool) -> None:
+        """Start periodic checkpoints.  `restarted` is whether some tasks may still be initializing."""
         self._resuming = False
         self.coordinator.start(self.machine.restarts, restarted=restarted)
 
     @property
     def restarting(self) -> bool:
-        """Whether the job is RESTARTING or FAILED."""
+        """Whether the job is not RUNNING: it is RESTARTING, or has FAILED."""
         return self._loop is not None and self._loop.machine.status is not JobStatus.RUNNING

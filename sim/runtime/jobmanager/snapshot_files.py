@@ -1,6 +1,7 @@
-"""The files of snapshots in simulated time: acknowledgements register them, completions and aborts have them deleted.
+"""The files of snapshots in simulated time: registered by acknowledgements, deleted after completions and aborts.
 
-Decides nothing: which files may go is `sim.protocol.snapshot_store`'s, how long deleting takes is storage's.
+`sim.protocol.snapshot_store` decides which files are deleted, and `sim.storage` how long it takes.  This module passes
+events to the former and requests to the latter.
 """
 
 from __future__ import annotations
@@ -40,34 +41,36 @@ if TYPE_CHECKING:
     from sim.storage.state_files import Handle
 
 _DELETING = 4
-"""Files deleted at a time: cleaner.parallel-mode uses the I/O executor, four threads per core of the JobManager."""
+"""Maximum number of files deleted in parallel.  `cleaner.parallel-mode` uses the I/O executor, with four threads per core of the JobManager."""
 
 
 class SnapshotFiles:
-    """The files that the snapshots of one job instance name."""
+    """The files that the snapshots of one job instance refer to."""
 
     def __init__(self, context: Context, contents: Contents) -> None:
         self.context = context
         self.contents = contents
         self.store = SnapshotStore()
-        # (checkpoint, task): acknowledgements on their way
+        # (checkpoint, task) -> files of an acknowledgement that is being sent
         self._offered: dict[tuple[int, int], tuple[StateFile, ...]] = {}
-        self._metadata: dict[int, FileId] = {}
-        # file -> its id in this instance's ledger, until it is deleted
+        self._metadata: dict[int, FileId] = {}  # checkpoint -> its _metadata file
+        # key of a file -> its id in the storage ledger, until it is deleted
         self._stored: dict[tuple[int, int], FileId] = {}
         self._files: dict[FileId, StateFile] = {}
-        self._types: dict[int, SnapshotType] = {}
-        self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # what savepoints hold, task by task
+        self._types: dict[int, SnapshotType] = {}  # checkpoint -> the type that was triggered
+        self._saved: dict[int, dict[int, TaskSnapshot]] = {}  # savepoint -> its content, by task
         self._log = EventLog()
-        self._restored: StoredSnapshot | None = None
-        self._followed = False  # another job instance has begun
-        self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
-        self.first_completed = 0  # the first ordinary checkpoint completed here; 0: none yet
-        self._deleting: list[simpy.Process] = []  # the JobManager's threads that delete
-        self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
+        self._restored: StoredSnapshot | None = None  # the snapshot that this job instance started from
+        self._followed = False  # the next job instance has taken over
+        # when the last retained checkpoint stopped referring to files of the restored snapshot [ns]; -1 before
+        self.free_ns = -1
+        self.first_completed = 0  # the first checkpoint (not savepoint) that this instance completed; 0 before
+        self._deleting: list[simpy.Process] = []  # threads of the JobManager that delete files
+        # key of a file -> first and last checkpoint that referred to it
+        self._uses: dict[tuple[int, int], tuple[int, int]] = {}
 
     def take_over(self, before: SnapshotFiles, snapshot: StoredSnapshot, claim: ClaimMode) -> None:
-        """A job instance that begins from a snapshot of the one before it; all files stay where they are."""
+        """Start from a snapshot of the previous job instance.  The files stay where they are."""
         self.store = SnapshotStore.restored(before.store.instance + 1, snapshot, claim)
         self._stored, self._files, self._metadata = dict(before._stored), dict(before._files), {}
         if claim == "claim" and snapshot.checkpoint in before._metadata:
@@ -75,10 +78,10 @@ class SnapshotFiles:
         self._restored = snapshot
         before._followed = True
 
-    # ------------------------------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------------------------------ events
 
     def begun(self, checkpoint: int, options: BarrierOptions) -> BarrierOptions:
-        """A checkpoint begins.  Its tasks may have to write more than an increment."""
+        """Handle that a checkpoint is triggered.  Return its options, with a full snapshot if the store requires one."""
         type_ = self.store.type_for(options.snapshot_type)
         if type_ != options.snapshot_type:
             options = replace(options, type=type_)
@@ -87,35 +90,39 @@ class SnapshotFiles:
         return options
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
-        """A task sends an acknowledgement that names these files."""
-        ledger = self.context.storage.files  # a handle may be to a part of a file
+        """Record the files of an acknowledgement that a task sends."""
+        ledger = self.context.storage.files  # has the size of the file; a handle may refer to a part of it
         stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
         named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
         if named:
             self._offered[checkpoint, task] = named
 
     def acknowledged(self, checkpoint: int, task: int) -> bool:
-        """An acknowledgement arrives, perhaps too late.  False: it names files that are gone, and is ignored."""
+        """Register the files of an acknowledgement that has arrived, possibly after the end of its checkpoint.
+
+        Return False if it refers to a file that is no longer registered: the acknowledgement is then lost (FLINK-29913).
+        """
         return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
 
     def keep(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """This checkpoint names the files of a part that was taken for an earlier one."""
+        """Register the files of `part`, which the task took for an earlier checkpoint, for this checkpoint too."""
         self.offer(checkpoint, task, part.handles)
         self.acknowledged(checkpoint, task)
 
     def channel_state(self, checkpoint: int, tasks: Iterable[int], file: FileId, size_bytes: int) -> None:
-        """The in-flight data of a group of subtasks is durable; one of their acknowledgements will name it."""
+        """Register the file that stores the channel state of a group of subtasks."""
         self.contents.in_flight_stored(checkpoint, tasks, file)
         self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
 
     def metadata(self, checkpoint: int, file: FileId) -> None:
-        """The metadata is durable.  The checkpoint may have been aborted meanwhile."""
+        """Record that the metadata file is durable, or delete it if the checkpoint was aborted in the meantime."""
         if checkpoint in self.store.pending:
             self._metadata[checkpoint] = file
         else:
             self._delete([file])
 
     def completed(self, checkpoint: int) -> None:
+        """Handle the completion of a checkpoint or savepoint."""
         self._tell(SnapshotCompleted(checkpoint))
         if self._types[checkpoint] in ("canonical", "native"):
             self._saved[checkpoint] = self.contents.checkpoints.get(checkpoint, {})
@@ -124,19 +131,20 @@ class SnapshotFiles:
         self._check_unreferenced()
 
     def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
-        """A checkpoint was aborted or subsumed.  `done` is called when its private files are deleted."""
+        """Handle that a checkpoint was aborted or subsumed.  Call `done` when its private files are deleted."""
         if checkpoint in self.store.pending or checkpoint in self.store.retained:
             self._tell(SnapshotDiscarded(checkpoint), done)
             self._check_unreferenced()
         else:
-            done()  # nothing of it was ever stored
+            done()  # it has no files
 
     def failed_over(self, checkpoint: int) -> None:
+        """Handle that tasks are restored from a checkpoint; 0 if they restart from the beginning."""
         if checkpoint:
             self._tell(FailedOver(checkpoint))
 
     def lose_store(self) -> None:
-        """The JobManager is lost: it deletes nothing more, and no metadata names the files of its pending checkpoints."""
+        """Handle the loss of the JobManager: deletion stops, and files of pending checkpoints are left behind."""
         self._tell(StoreLost())
         for process in self._deleting:
             if process.is_alive:
@@ -144,12 +152,13 @@ class SnapshotFiles:
         self._deleting = []
 
     def abandon(self, handles: Iterable[Handle]) -> None:
-        """A task gave its snapshot up: what it had written for it goes (StateUtil#bestEffortDiscardAllStateObjects)."""
+        """Delete the files of a snapshot that its task has cancelled (StateUtil#bestEffortDiscardAllStateObjects)."""
         self._delete([FileId(handle.file) for handle in handles if handle.file is not None], by_task=True)
 
-    # ------------------------------------------------------------------------------------------ what follows
+    # ------------------------------------------------------------------------------------------ execution of commands
 
     def _register(self, checkpoint: int, files: tuple[StateFile, ...]) -> bool:
+        """Register files for a checkpoint.  Return False if the acknowledgement is lost."""
         if not files:
             return True
         if not self._tell(StateRegistered(checkpoint, files)):
@@ -160,7 +169,10 @@ class SnapshotFiles:
         return True
 
     def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
-        """Pass an event to the store of snapshots.  False: the event had no effect."""
+        """Pass an event to the snapshot store and execute its commands.  Return False if it loses an acknowledgement.
+
+        Call `discarded` when the private files of a discarded snapshot are deleted.
+        """
         self.store, commands = self._log.step(SnapshotStore.on, self.store, event)
         for command in commands:
             match command:
@@ -176,6 +188,7 @@ class SnapshotFiles:
         return True
 
     def _check_unreferenced(self) -> None:
+        """Set `free_ns` when no retained checkpoint refers to files of the restored snapshot any more."""
         if self._restored is None or self.free_ns >= 0 or self._restored.checkpoint in self.store.retained:
             return
         theirs = {file.key for file in self._restored.files}
@@ -183,11 +196,15 @@ class SnapshotFiles:
             self.free_ns = self.context.env.now
 
     def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
-        """The ids of files that are not deleted yet."""
+        """Return the ids of the files that are not deleted yet, and remove them from `_stored`."""
         return [self._stored.pop(file.key) for file in files if file.key in self._stored]
 
     def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None, *, by_task: bool = False) -> None:
-        """Begin to delete these, several at a time, best effort.  `done` is called in this turn if deleting takes no time."""
+        """Start to delete files, `_DELETING` in parallel, and call `done` at the end.  A failure to delete is ignored.
+
+        `done` is called before this method returns if deleting takes no time.  `by_task` means that a task deletes them,
+        so that the loss of the JobManager does not stop it.
+        """
         left = min(_DELETING, len(ids))
 
         def ended(_: object = None) -> None:
@@ -204,7 +221,7 @@ class SnapshotFiles:
             self._deleting += [] if process is None or by_task else [process]
 
     def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
-        """The file of this id, which this instance wrote unless it was restored."""
+        """Return the file with this id.  If it is not known yet, this instance has written it for `checkpoint`."""
         file = self._files.get(stored)
         if file is None:
             own: Scope = "savepoint" if self._types.get(checkpoint) in ("canonical", "native") else "exclusive"
@@ -214,20 +231,25 @@ class SnapshotFiles:
             self._files[stored], self._stored[file.key] = file, stored
         return file
 
-    # ------------------------------------------------------------------------------------------ what is told of it
+    # ------------------------------------------------------------------------------------------ queries and results
 
     def parts(self, snapshot: StoredSnapshot) -> dict[int, TaskSnapshot]:
-        """The content of a snapshot that is still kept, task by task."""
+        """Return the content of a retained checkpoint or a savepoint, by task."""
         return self._saved.get(snapshot.checkpoint) or self.contents.checkpoints[snapshot.checkpoint]
 
     def type_of(self, checkpoint: int) -> SnapshotType:
+        """Return the type with which a checkpoint was triggered."""
         return self._types[checkpoint]
 
     def exists(self, file: StateFile) -> bool:
+        """Return whether a file is not deleted."""
         return file.key in self._stored
 
     def kept(self) -> Iterator[KeptSnapshot]:
-        """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
+        """Yield all snapshots that can be restored now, with their missing files, for the invariant monitors.
+
+        Yield nothing after the next job instance has taken over, because that instance may delete files.
+        """
         directories = self.context.scenario.directories
         for snapshot in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
             missing = [file for file in snapshot.files if not self._is_whole(file)]
@@ -235,15 +257,16 @@ class SnapshotFiles:
             yield KeptSnapshot(what, len(snapshot.files), tuple(directories.path(file) for file in missing))
 
     def _is_whole(self, file: StateFile) -> bool:
+        """Return whether a file is in storage, and neither deleted nor incomplete."""
         return file.key in self._stored and self.context.storage.files.exists(self._stored[file.key])
 
     def kept_here(self) -> tuple[StoredSnapshot, ...]:
-        """What this instance took and still keeps: retained checkpoints and savepoints, oldest first."""
+        """Return the retained checkpoints and the savepoints that this job instance took, oldest first."""
         own = [snapshot for snapshot in self.store.retained.values() if snapshot.instance == self.store.instance]
         return tuple(sorted((*own, *self.store.savepoints), key=lambda snapshot: snapshot.checkpoint))
 
     def file_rows(self) -> list[FileRow]:
-        """A row for every file that a snapshot named, or was to name."""
+        """Return a row for every file that was written for a snapshot, complete or not."""
         directories, ledger, job = self.context.scenario.directories, self.context.storage.files, self.store.instance
         rows = []
         for stored, file in self._files.items():
@@ -260,7 +283,7 @@ class SnapshotFiles:
 def snapshot_rows(
     snapshots: Sequence[StoredSnapshot], directories: Directories, exists: Callable[[StateFile], bool]
 ) -> list[SnapshotRow]:
-    """What each of these depends on, and what each of the others loses with it."""
+    """Return a row for each snapshot: its dependencies, and the other snapshots that cannot be restored without it."""
     return [
         SnapshotRow(
             snapshot,
