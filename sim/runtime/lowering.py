@@ -1,4 +1,7 @@
-"""From a scenario to the specification of its data plane: names become numbers, distributions become tables."""
+"""Translate a scenario to the specification of its data plane.
+
+Vertices and edges are numbered, distributions are tabulated as quantiles, and rates become segments of record ordinals.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ _Segment = tuple[int, int, int, int]
 
 
 def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) -> PlaneSpec:
-    """The data plane of a scenario; every random stream hangs on the run's seed and the names of vertices and edges."""
+    """Return the specification of the data plane of a scenario.
+
+    Random streams depend only on the run's seed and the names of vertices and edges.  With `digests`, the plane computes
+    a digest of the records of each task and channel.  `begin_ns` is the simulated time at which the plane starts.
+    """
     job, network = scenario.job, scenario.cluster.network
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     edges = [_edge(job, number, reader, gate) for reader in job.vertices for gate in range(len(reader.inputs))]
@@ -45,7 +52,11 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
 
 
 def hosts(scenario: Scenario) -> tuple[int, ...]:
-    """The task manager of each task: one each (isolated), one for all (single), one for the subtasks its slots have room for (spread)."""
+    """Return the number of each task's TaskManager, by `cluster.placement`.
+
+    `isolated`: every task has its own TaskManager.  `single`: all tasks share one.  Otherwise (`spread`): tasks fill the
+    slots of one TaskManager after the other, one task per slot.
+    """
     subtasks = [i for vertex in scenario.job.vertices for i in range(vertex.parallelism)]
     placement = scenario.cluster.placement
     if placement == "isolated":
@@ -54,7 +65,10 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
 
 
 def service_factors(job: Job) -> dict[int, Fraction]:
-    """Task -> how many times as long its services take.  After a rescale the subtask of the same number has the factor, if there is one."""
+    """Return the factor by which service times are multiplied, for each task that has one.
+
+    Factors belong to a subtask index, so after rescaling the subtask with the same index has the factor.
+    """
     factors, first = dict[int, Fraction](), 0
     for vertex in job.vertices:
         factors |= {
@@ -79,7 +93,10 @@ def _vertex(vertex: Vertex, *, yields: bool) -> VertexSpec:
 
 
 def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
-    """Outputs that wait for an answer, for the end of a window, or for a commit."""
+    """Return why outputs of a vertex are delayed: asynchronous I/O, a window, or a commit.
+
+    Return None if records are emitted when they are served.
+    """
     if vertex.async_io is not None:
         return Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
     if vertex.window is not None:
@@ -89,14 +106,17 @@ def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
 
 
 def _yields(vertex: Vertex, scenario: Scenario) -> bool:
-    """Whether firings let mails pass (AbstractStreamOperator#open).  Timers of processing time never do."""
+    """Return whether mails are processed between the timers of a firing (interruptible timers, AbstractStreamOperator#open).
+
+    Flink supports this for event-time timers only.
+    """
     options, window = scenario.checkpoint, vertex.window
     may = options.interruptible_timers and options.barriers.record.overtakes
     return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSpec:
-    """The specification of an edge.  Its name is unique, as random streams depend on it."""
+    """Return the specification of the edge to an input of `reader`.  Its name must be unique because it seeds random streams."""
     inlet = reader.inputs[gate]
     writer = job.vertex(inlet.upstream)
     fan_out = job.fan_out(inlet)
@@ -107,12 +127,17 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSp
         ship=Ship[inlet.shipping.routing],
         record_bytes=size_table(inlet.record_bytes),
         weights=_readers(inlet, reader),
-        fan_out=(0, 1) if reader.committer_of else (fan_out.numerator, fan_out.denominator),  # records stay out
+        fan_out=(0, 1)
+        if reader.committer_of
+        else (fan_out.numerator, fan_out.denominator),  # committers get no records, only committables
     )
 
 
 def _readers(inlet: Input, reader: Vertex) -> Law:
-    """The reader subtask of each slice of the records, by weight or by key group.  Empty: all readers get the same share."""
+    """Return the reader subtask of each of equally large slices of the records, by weight or by key group.
+
+    Return an empty table if all readers get the same share.
+    """
     if shares := reader.shares(inlet):
         return share_table(shares)
     if not inlet.shipping.keyed or reader.max_parallelism % reader.parallelism == 0:
@@ -121,12 +146,13 @@ def _readers(inlet: Input, reader: Vertex) -> Law:
 
 
 def _source(source: Source) -> SourceSpec:
-    """Piecewise constant rates -> segments that begin at a record ordinal; nothing is due while the rate is 0.
+    """Return the specification of a source: convert piecewise constant rates to segments of record ordinals.
 
-    A record that falls between two segments is due when the next segment's rate has completed it.
+    A segment begins with a record.  A record that begins under one rate and is completed under the next one belongs to
+    the second.  No record is due while the rate is 0.
     """
-    rates = tuple(source.rates)  # made of their columns once
-    # so many parts, and each rate is a whole number of them per ns
+    rates = tuple(source.rates)  # `source.rates` builds its rows from columns on each pass
+    # a record is divided into this many parts, so that each rate is a whole number of parts per ns
     record = lcm(*{rate.per_second.denominator for rate in rates}) * SECOND
     segments, due = list[_Segment](), 0  # parts due before the segment begins
     for rate, following in zip_longest(rates, rates[1:]):
@@ -149,17 +175,21 @@ def _source(source: Source) -> SourceSpec:
 
 
 def _without_empty(segments: list[_Segment]) -> list[_Segment]:
-    """A segment shorter than one record has no record of its own."""
+    """Return the segments that contain at least one record.  The last one is always kept."""
     return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1][0] > row[0]]
 
 
 def _flush_period_ns(scenario: Scenario) -> int:
-    """The flusher's thread sleeps for the timeout and works then: it is later each time.  0 and -1 have no thread."""
+    """Return the period of Flink's OutputFlusher [ns]; 0 flushes after each record, -1 only full buffers.
+
+    The flusher thread sleeps for the buffer timeout and then works, so its period is the sum of both.
+    """
     timeout_ns = scenario.cluster.network.buffer_timeout_ns
     return timeout_ns + scenario.overheads.flusher_ns if timeout_ns > 0 else timeout_ns
 
 
 def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:
+    """Return the bandwidth in bytes per ns as a ratio (numerator, denominator), or None if it is unlimited."""
     if bytes_per_second is None:
         return None
     ratio = Fraction(bytes_per_second, SECOND)

@@ -1,11 +1,19 @@
-"""A checkpoint dealt out anew: the same job with another parallelism goes on from what it holds.
+"""Rescaling: redistribute the state of a checkpoint over the tasks of the same job with another parallelism.
 
-Keyed state goes by key groups, in-flight data to the subtask that reads it now (InflightDataRescalingDescriptor,
-StateAssignmentOperation).  A subtask reads the channel state of every old one whose keys it shares, and drops the
-records that are not its own.  Streams between vertices that keep their parallelism stand where they stood; the others
-begin anew with what was in flight, spread like new records.  They count the records that their reader holds back in its
-state as read: it will write them.  Requests under way and records in windows are dealt out in equal parts, as list
-state is (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
+As in Flink (StateAssignmentOperation, InflightDataRescalingDescriptor):
+
+* Keyed state is assigned by key group.
+* In-flight data is assigned to the subtask that now reads the channel.  A subtask restores the channel state of every
+  former subtask with which it shares key groups, and discards the records of other key groups.
+* Pending asynchronous requests and the contents of windows are split evenly, like operator list state
+  (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
+
+A channel between two vertices of unchanged parallelism keeps its position.  Every other channel restarts at 0 with a
+part of the edge's in-flight records, which are distributed like new records.  Records that a transactional sink has
+read but not written are part of its state, so they count as read from the new channel.
+
+The number of tasks may change for every vertex.  "Before" and "old" refer to the job that took the checkpoint,
+"after" and "new" to the job that is restored from it.
 """
 
 from __future__ import annotations
@@ -29,7 +37,11 @@ from sim.runtime.lowering import plane_spec
 def redistributed(
     parts: Mapping[int, TaskSnapshot], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]
 ) -> dict[int, TaskSnapshot]:
-    """What each task of the new parallelism begins with; `key_groups`: of each vertex."""
+    """Return the snapshot that each task of the rescaled job is restored from, by task.
+
+    `parts` has the snapshot of each task in the checkpoint.  `old` and `new` are the data planes before and after
+    rescaling.  `key_groups` is the number of key groups (maximum parallelism) of each vertex.
+    """
     before, after = _Streams(old), _Streams(new)
     for task, part in parts.items():
         before.take(task, part)
@@ -39,14 +51,21 @@ def redistributed(
 
 
 def rescaled(parts: Mapping[int, TaskSnapshot], before: PlaneSpec, scenario: Scenario) -> dict[int, TaskSnapshot]:
-    """What the tasks of this scenario begin with."""
+    """Return the snapshot that each task of `scenario` is restored from, by task.
+
+    `parts` has the snapshot of each task in the checkpoint, which was taken with the data plane `before`.
+    """
     return redistributed(
         parts, before, plane_spec(scenario), tuple(vertex.max_parallelism for vertex in scenario.job.vertices)
     )
 
 
 def served_before(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
-    """Return the records served before the restart, by task of `scenario`.  Counts of a rescaled vertex are split evenly."""
+    """Return the number of records served before the restart, by task of `scenario`.
+
+    `served` has the counts by task of the data plane `before`.  The total of a rescaled vertex is split evenly among its
+    tasks.
+    """
     spec = plane_spec(scenario)
     here = np.zeros(sum(vertex.parallelism for vertex in spec.vertices), np.int64)
     old, new = layout(before).first_task, layout(spec).first_task
@@ -58,7 +77,11 @@ def served_before(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> 
 
 
 class _Streams:
-    """The positions of all tasks, as columns of channels."""
+    """The positions of all tasks of a job, as arrays.
+
+    `served` and `late` have one entry per task, all other arrays one per channel.  The names are those of `Position`;
+    `held_back` are the records of each channel that a transactional sink has read but not written.
+    """
 
     def __init__(self, spec: PlaneSpec) -> None:
         self.spec = spec
@@ -75,6 +98,7 @@ class _Streams:
         self.held_back = np.zeros(channels, np.int64)
 
     def take(self, task: int, part: TaskSnapshot) -> None:
+        """Copy the position of a task from its snapshot into the arrays."""
         into, out, position = self.inputs[task], self.outputs[task], part.position
         self.held_back[into] = part.held_back or 0
         self.served[task], self.late[task] = position.served, position.late
@@ -90,6 +114,7 @@ class _Streams:
         )
 
     def position(self, task: int) -> Position:
+        """Return the position of a task from the arrays."""
         into, out = self.inputs[task], self.outputs[task]
         return Position(
             int(self.served[task]),
@@ -103,19 +128,21 @@ class _Streams:
         )
 
     def kept_by(self, task: int) -> tuple[int, ...]:
-        """Return the records that this task, a transactional sink, has read and not written yet, by input channel."""
+        """Return the records that this task, a transactional sink, has read but not written, by input channel."""
         return tuple(self.held_back[self.inputs[task]].tolist())
 
     def tasks(self, vertex: int) -> range:
+        """Return the numbers of the tasks of a vertex."""
         first = self.layout.first_task[vertex]
         return range(first, first + self.spec.vertices[vertex].parallelism)
 
     def channels(self, edge: int) -> np.ndarray:
+        """Return the numbers of the channels of an edge."""
         return np.flatnonzero(np.array(self.layout.edge) == edge)
 
 
 def _together(several: list[Uncommitted]) -> Uncommitted | None:
-    """The transactions that one committer takes over from several."""
+    """Merge the uncommitted transactions of several former committers for one new committer.  Return None if there are none."""
     if not several:
         return None
     committables = tuple(row for uncommitted in several for row in uncommitted.committables)
@@ -124,11 +151,15 @@ def _together(several: list[Uncommitted]) -> Uncommitted | None:
 
 
 def _flat(groups: object) -> np.ndarray:
+    """Return the channels of all groups as one array."""
     return np.array([channel for group in groups for channel in group], np.int64)  # type: ignore[attr-defined]  # any iterable of them
 
 
 def _deal_records(before: _Streams, after: _Streams) -> None:
-    """Records served so far, and those that wait for their outputs: as they were, or the sums in equal parts."""
+    """Set `served` and `late` of each task in `after`.
+
+    A vertex of unchanged parallelism keeps the counts of its tasks.  The totals of a rescaled vertex are split evenly.
+    """
     for vertex in range(len(after.spec.vertices)):
         old, new = before.tasks(vertex), after.tasks(vertex)
         for column in ("served", "late"):
@@ -137,15 +168,21 @@ def _deal_records(before: _Streams, after: _Streams) -> None:
 
 
 def _deal_streams(before: _Streams, after: _Streams) -> None:
+    """Set the channel arrays of `after`, edge by edge.
+
+    The channels of an edge keep their positions if neither end is rescaled.  Otherwise they restart at 0 and share the
+    edge's in-flight records.
+    """
     for number, edge in enumerate(after.spec.edges):
         old, new = before.channels(number), after.channels(number)
         same = all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream))
-        if same and len(old) == len(new):  # forward that became rebalance in between has other channels
+        if same and len(old) == len(new):  # not if a forward edge has become a rebalance, which has other channels
             for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken", "held_back"):
                 getattr(after, column)[new] = getattr(before, column)[old]
             continue
         after.held_back[new] = after.records_out[new] = _dealt_by_reader(before, after, edge.downstream, (old, new))
-        # at-least-once: readers have counted records that are behind the barrier, which are sent again: none is in flight
+        # With at-least-once the difference can be negative: a reader may have counted records from behind the barrier,
+        # which will be sent again.  No record is in flight then.
         in_flight = max(0, int((before.records_in[old] - before.records_out[old]).sum()))
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
         unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
@@ -161,9 +198,10 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
 def _dealt_by_reader(
     before: _Streams, after: _Streams, vertex: int, channels: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Return the records held back by new channel of an edge.
+    """Return the held-back records of each new channel of an edge; `channels` are its old and new channels.
 
-    A reader keeps its own, split evenly over its channels; if the number of readers changes, all are split evenly.
+    If the parallelism of the reading `vertex` is unchanged, the records of each reader stay with it and are split evenly
+    over its channels.  Otherwise the edge's total is split evenly over all channels.
     """
     old, new = channels
     dealt = np.zeros(len(new), np.int64)
@@ -181,13 +219,17 @@ def _dealt_by_reader(
 
 
 def _even(total: int, parts: int) -> np.ndarray:
+    """Split a total evenly into integers.  The first `total % parts` of them are larger by 1."""
     shares = np.full(parts, total // parts, np.int64)
     shares[: total % parts] += 1
     return shares
 
 
 def _dealt(records: int, streams: _Streams, edge: EdgeSpec, channels: np.ndarray) -> np.ndarray:
-    """Records of each channel: by what its reader gets of them."""
+    """Split in-flight records among the new channels of an edge.  Return the number of records of each channel.
+
+    The split is proportional to the weight of each channel's reader; without weights it is even.
+    """
     if not edge.weights:
         return _even(records, len(channels))
     readers = [streams.layout.subtask[streams.layout.reader[channel]] for channel in channels]
@@ -196,7 +238,7 @@ def _dealt(records: int, streams: _Streams, edge: EdgeSpec, channels: np.ndarray
 
 
 def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> list[int]:
-    """Bytes of these records of a channel (rule B1)."""
+    """Return the size of each of these records of a channel in bytes (rule B1)."""
     plan, table = streams.layout, edge.record_bytes
     writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]
     key = stream(streams.spec.seed, "size", edge.name, writer, reader)
@@ -204,13 +246,16 @@ def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> l
 
 
 def _kept(parts: Sequence[TaskSnapshot], own: int, tasks: int) -> dict[str, Any]:
-    """What features keep: each deals out its own.  Tasks that had finished keep nothing."""
+    """Return the state of each task feature for subtask `own` of `tasks`; each feature redistributes its own state.
+
+    `parts` are the snapshots of all former subtasks.  Tasks that had finished have no such state.
+    """
     keepers = {name: kept for part in parts for name, kept in part.kept.items()}
     return {name: kept.dealt(parts, own, tasks) for name, kept in keepers.items()}
 
 
 def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]) -> int:
-    """In-flight data: input of the former readers, output of the former writers."""
+    """Return the bytes of channel state that a restore reads: input of the former `readers`, output of the former `writers`."""
     return sum(int(part.position.captured.sum()) for part in readers) + sum(
         int(part.position.overtaken.sum()) for part in writers
     )
@@ -219,17 +264,18 @@ def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]
 def _share(
     task: int, parts: Mapping[int, TaskSnapshot], before: _Streams, after: _Streams, key_groups: tuple[int, ...]
 ) -> TaskSnapshot:
+    """Return the snapshot that one task of the rescaled job is restored from; see `redistributed` for `parts`."""
     vertex = after.layout.vertex[task]
     own, old, new = after.layout.subtask[task], before.tasks(vertex), after.tasks(vertex)
     position = after.position(task)
     if len(old) == len(new) and old[own] in parts:
         part = parts[old[own]]
         here = replace(part, position=position, held_back=after.kept_by(task) if part.held_back else ())
-        # records cut in two are whole again
+        # a record split by the barrier is one record now, so the in-flight bytes may differ from those captured
         return replace(here, inlined_bytes=here.in_flight_bytes if part.inlined_bytes else 0)
     shares = overlap(own, len(new), len(old), key_groups[vertex])
     mine = [(parts[old[i]], share) for i, share in shares.items() if old[i] in parts]
-    # output and committables: one new subtask each
+    # output channel state and committables are not split: those of former subtask i go to new subtask i % len(new)
     dealt = [parts[old[i]] for i in range(own, len(old), len(new)) if old[i] in parts]
     return TaskSnapshot(
         max((part.checkpoint for part in parts.values()), default=0),

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- How a job instance comes to its end: finished, failed for good, or rescaled by its scheduler.
+# ---- How a job instance ends.
 
 
 class Outcome:
-    """The end of a job instance: finished, failed for good, or rescaled by its scheduler."""
+    """How a job instance ends: finished, failed without a further restart, or rescaled by its scheduler.
+
+    `status` is RUNNING, FINISHED, or FAILED with a reason.  Each event is triggered at most once.
+    """
 
     def __init__(self, env: simpy.Environment) -> None:
         self.status = "RUNNING"
@@ -38,54 +41,58 @@ class Outcome:
         self.missing: frozenset[int] = frozenset()
 
     def fail(self, reason: str) -> None:
-        """The job fails; nothing restarts it."""
+        """End the job as failed.  It is not restarted."""
         self.status = f"FAILED: {reason}"
         if not self.failed.triggered:
             self.failed.succeed()
 
     def finish(self) -> None:
-        """All tasks have finished."""
+        """End the job as finished, once all tasks have finished."""
         self.status = "FINISHED"
         if not self.finished.triggered:
             self.finished.succeed()
 
     def catch_up(self) -> None:
-        """The job has recovered from a failure: all tasks run, and as much waits as usual."""
+        """Report that the job has caught up after a failure: all tasks run, and its backlog is back to its usual level."""
         if not self.caught_up.triggered:
             self.caught_up.succeed()
 
     def rescale(self, missing: frozenset[int]) -> None:
-        """The job goes on as another instance, on all TaskManagers but these."""
+        """End this instance.  The job is restored as another one without the `missing` TaskManagers (their numbers in the scenario)."""
         if not self.rescaled.triggered:
             self.missing = missing
             self.rescaled.succeed()
 
 
-# ---- A run as segments: each is one job instance with one parallelism, from the end of the one before it to its own.
+# ---- The segments of a run: in each, one job instance runs with one parallelism, until the next segment begins.
 #
-# Instances share the duration equally; rescaling ends a segment at its time, or as soon as the savepoint taken for it
-# is complete.
+# Job instances (`instances:`) divide the duration equally.  A rescaling (`rescale:`) ends a segment at its time, or when
+# the savepoint taken for it completes.
 
 
 class Segment(NamedTuple):
-    """The part of a run in which a job has one parallelism."""
+    """A part of a run in which one job instance has one parallelism."""
 
-    scenario: Scenario  # its job, and what is asked of it
-    until_ns: int  # at the latest: a job that stops with a savepoint is over earlier
-    stop: Action | None = None  # with which it is to stop, so that the next segment begins from that savepoint
-    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # of the segment before it
+    scenario: Scenario  # with the job of this segment and the actions requested in it
+    until_ns: int  # latest end; a job that stops with a savepoint ends earlier
+    stop: Action | None = None  # stop-with-savepoint that ends the segment; the next one is restored from it
+    start_from: Literal["checkpoint", "savepoint"] = (
+        "checkpoint"  # what it is restored from, taken in the previous segment
+    )
     kind: Literal["instance", "rescale"] = "instance"
 
 
 def segments(scenario: Scenario) -> list[Segment]:
+    """Return the segments of a run in order of time; without `instances:` and `rescale:` there is one."""
     return _rescaled(scenario) if scenario.rescale else _instances(scenario)
 
 
 def _instances(scenario: Scenario) -> list[Segment]:
+    """Return one segment of equal length for each job instance."""
     chain, begin_ns, several = scenario.instances, 0, []
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
-        # each second belongs to one segment
+        # an action belongs to exactly one segment
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)
         several.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
         begin_ns = until_ns
@@ -93,6 +100,7 @@ def _instances(scenario: Scenario) -> list[Segment]:
 
 
 def _rescaled(scenario: Scenario) -> list[Segment]:
+    """Return the segments between the rescalings of a run."""
     several: list[Segment] = []
     job, begin_ns = scenario.job, 0
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"
@@ -110,12 +118,12 @@ def _rescaled(scenario: Scenario) -> list[Segment]:
     return [*several, Segment(replace(scenario, job=job, actions=actions), end_ns, None, start_from, "rescale")]
 
 
-# ---- What a simulation gives back: tables, the journal, the manifest; and how they are kept in a folder.
+# ---- The result of a run: tables, journal and manifest, and how they are stored in a folder.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """One run.  Columns and units of the tables: `sim.results.schema`."""
+    """The result of one run.  `sim.results.schema` defines the columns of the tables and their units."""
 
     scenario: Scenario
     checkpoints: pd.DataFrame  # one row per checkpoint
@@ -125,33 +133,36 @@ class Result:
     commits: pd.DataFrame  # one row per commit of a transactional sink
     recoveries: pd.DataFrame  # one row per restart
     files: pd.DataFrame  # one row per file of a snapshot
-    snapshots: pd.DataFrame  # one row per snapshot kept at the end: what it depends on, what breaks with it
-    restores: pd.DataFrame  # one row per job instance that began from a snapshot
-    path: pd.DataFrame  # one row per part of the critical path of each checkpoint that is over
-    requests: pd.DataFrame  # one row per second in which an object store was asked for something
+    snapshots: pd.DataFrame  # one row per snapshot retained at the end, with its dependencies
+    restores: pd.DataFrame  # one row per job instance restored from a snapshot of another job
+    path: pd.DataFrame  # one row per part of the critical path of each checkpoint
+    requests: pd.DataFrame  # one row per second in which an object store received requests
     journal: Journal
-    job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
-    ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
-    violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
-    manifest_read: dict[str, Any] | None = None  # of a run that was kept; None: this one's
-    # what restarts did twice and were allowed to: at least once is what was asked for
+    job_status: str  # RUNNING, FINISHED, or a reason after "FAILED: " or "RESTARTING FOR EVER: "
+    ended_ns: int  # end of the run: its duration, or the time when the job finished or failed without a restart
+    violations: tuple[
+        Violation, ...
+    ] = ()  # violated guarantees of checkpoints, each with the journal entries that show it
+    manifest_read: dict[str, Any] | None = None  # of a stored run; None: `manifest` derives it from the scenario
+    # duplicates after restarts that at-least-once permits
     repetitions: tuple[Violation, ...] = ()
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the run was, written down when it is asked for: the rates of a day are long."""
+        """The manifest of the run.  It is computed on demand because the rates of a long run make it large."""
         return manifest(self.scenario) if self.manifest_read is None else self.manifest_read
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.type == "pd.DataFrame"}
 
     @property
     def refused(self) -> list[str]:
-        """What users asked of the job in vain: savepoints and stops."""
+        """A phrase for each savepoint or stop that was requested and refused: its time and the reason."""
         scenario = self.scenario
         if not scenario.actions and not any(rescale.savepoint for rescale in scenario.rescale):
-            return []  # a journal is long
+            return []  # saves a pass over a long journal
         rows = (row for row in self.journal if row.happening is Happening.REFUSED and row.number)
         return [
             f"a savepoint or stop at {time_text(row.time_ns)}: {FailureReason[row.detail].text.rstrip('.')}"
@@ -169,7 +180,10 @@ class Result:
         )
 
     def write(self, folder: Path) -> None:
-        """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""
+        """Write the tables as Parquet, the manifest as JSON and the journal as JSON lines to a folder.
+
+        Violations, if there are any, are written as text.  Each file is replaced atomically.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
             replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False), others_follow=True)

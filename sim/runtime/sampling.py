@@ -1,4 +1,10 @@
-"""Samples of a run: backlog, latency of records, paths of checkpoints, catching up."""
+"""Measurements of a run that are taken from outside the tasks.
+
+* the latency of records from the sources to the ends of the job graph
+* the critical path of each checkpoint
+* the usual backlog, and when a restarted job has caught up with it
+* the table `series`, with a sample of each vertex per second
+"""
 
 from __future__ import annotations
 
@@ -29,17 +35,18 @@ if TYPE_CHECKING:
     from sim.results.schema import Row
 
 
-# ---- The latency of records from the sources to the vertices without readers, counted while a run goes on.
+# ---- The latency of records from the sources to the vertices without readers, measured during the run.
 
 
 class RecordLatency:
     """The latency of records from all sources to the vertices without readers.
 
-    `tasks`: the numbers of the tasks of each vertex; `room`: so many rows of positions may come, where that is known.
+    `tasks` are the numbers of the tasks of each vertex.  `positions` is the number of records each task has served at the
+    time `now` [ns].  `room` is the expected number of later rows of positions, to reserve memory.
     """
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray, room: int = 0) -> None:
-        # they stand together (N1)
+        # the tasks of a vertex have consecutive numbers (N1)
         self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]
         self._copies = {
             v: [(source, float(number)) for source, number in copies.items()]
@@ -50,9 +57,10 @@ class RecordLatency:
         self._latency = {v: Latency(now, emitted, served, room) for v, (emitted, served) in begun.items()}
 
     def means_ms(self, times: np.ndarray, positions: np.ndarray, stride: int) -> Mapping[int, np.ndarray]:
-        """By vertex without readers, for `stride` rows the mean of the records it has served since the row before them [ms]; -1: none.
+        """Return the mean latency [ms] of the records served in each group of `stride` rows, by vertex without readers.
 
-        A row of `positions` per time: records each task has served, each counted once.
+        `positions` has one row per time in `times` [ns], with the number of records that each task has served.  The
+        number of rows is a multiple of `stride`.  -1 means that the vertex served no record in the group.
         """
         means_ns = {
             v: latency.means(times, *self._curves(v, positions), stride) for v, latency in self._latency.items()
@@ -60,7 +68,7 @@ class RecordLatency:
         return {v: np.where(means >= 0, means / MS, -1.0) for v, means in means_ns.items()}
 
     def _curves(self, v: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(records emitted, records served) per row of positions."""
+        """Return (records emitted for vertex `v` by its sources, records served by `v`), one entry per row of `positions`."""
         emitted = np.zeros(len(positions))
         for source, copies in self._copies[v]:
             emitted += copies * positions[:, self._tasks[source]].sum(axis=1)
@@ -68,7 +76,10 @@ class RecordLatency:
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:
-    """How many records a vertex without readers is given for one record of each source; nothing for the other vertices."""
+    """Return, for each vertex, how many records reach it per record of each source (by the number of the source).
+
+    Only vertices that have inputs and no readers have entries.
+    """
     given: dict[str, dict[int, Fraction]] = {}
     without_readers = _without_readers(job)
     ends: list[dict[int, Fraction]] = []
@@ -89,11 +100,11 @@ def _without_readers(job: Job) -> set[int]:
     return {v for v, vertex in enumerate(job.vertices) if vertex.name not in read and not vertex.committer_of}
 
 
-# ---- The critical paths of a job instance's checkpoints, from its journal and the files that its storage lists.
+# ---- The critical paths of a job instance's checkpoints, from its journal and the files in its storage.
 
 
 class Paths:
-    """The critical paths of one job instance.  Make it when the instance is over: it does not see later events."""
+    """The critical paths of one job instance.  Create it after the end of the instance: later events are ignored."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -110,7 +121,7 @@ class Paths:
         }
 
     def of(self, checkpoint: int) -> CriticalPath:
-        """The critical path of a checkpoint.  KeyError: there was no such checkpoint."""
+        """Return the critical path of a checkpoint.  Raise KeyError if there was no such checkpoint."""
         return critical_path(
             self.context.stats[checkpoint],
             self.story(checkpoint),
@@ -121,17 +132,17 @@ class Paths:
         )
 
     def story(self, checkpoint: int) -> Sequence[Entry]:
-        """The journal's entries about a checkpoint, in order."""
+        """Return the journal's entries about a checkpoint, in order of time."""
         return self.context.journal.at(self._places.get(checkpoint, ()))
 
     def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
-        """The paths of all checkpoints; `only`: columns that are asked for."""
+        """Return the table `path` with the critical paths of all checkpoints.  If `only` is given, it has only these columns."""
         return frame(
             "path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))), only
         )
 
     def files(self, task: int, begin_ns: int, end_ns: int) -> Sequence[FileSpan]:
-        """The files of a task that were open between these times."""
+        """Return the files of a task that were being written at some time between `begin_ns` and `end_ns`, by creation time."""
         files, longest_ns = self._files.get(task, ([], 0))
         first = bisect_left(files, begin_ns - longest_ns, key=lambda file: file.created_ns)
         until = bisect_left(files, end_ns, lo=first, key=lambda file: file.created_ns)
@@ -160,7 +171,7 @@ class Paths:
 
     @cached_property
     def _files(self) -> dict[int, tuple[list[FileSpan], int]]:
-        """By task, in the order of their creation, and how long writing took at most."""
+        """The files of each task, by creation time, and the longest time from the creation of one until it was durable [ns]."""
         number = {name: task for task, name in enumerate(self.context.names)}
         of_task: dict[int, list[FileSpan]] = defaultdict(list)
         for stored in self.context.storage.files:
@@ -177,7 +188,10 @@ class Paths:
 
 
 def groups(hosts: Sequence[int], size: int) -> list[int]:
-    """By task: so many subtasks of a task manager share their files of channel state."""
+    """Return the group of each task.  Tasks of the same group share their channel state files.
+
+    A group has up to `size` consecutive tasks of one TaskManager (max-subtasks-per-channel-state-file).
+    """
     members: dict[int, int] = defaultdict(int)
     numbers: dict[tuple[int, int], int] = {}
     found = []
@@ -187,11 +201,14 @@ def groups(hosts: Sequence[int], size: int) -> list[int]:
     return found
 
 
-# ---- What a log holds that its source has not emitted yet: records due, from the same segments the plane reads (rule W1).
+# ---- Records that are due in the log of a source, from the segments that the data plane reads, too (rule W1).
 
 
 def due_records(source: SourceSpec, now: int) -> int:
-    """Records of one subtask due at `now` [ns]; an unlimited source has none waiting: 0."""
+    """Return the number of records of one subtask that are due until `now` [ns].
+
+    Return 0 for a source without rates, which never has a backlog: it emits as fast as it can.
+    """
     i = source.segments.last_until(START, now)
     if i < 0:
         return 0
@@ -202,25 +219,28 @@ def due_records(source: SourceSpec, now: int) -> int:
     return due if source.total < 0 else min(due, source.total)
 
 
-# ---- What usually waits in a job that runs undisturbed: the mean of looks over the last checkpoint interval, whatever its phase.
+# ---- The usual backlog of a job that runs undisturbed: a mean over at least the last checkpoint interval.
 #
-# Checkpoints, windows and bursts let queues rise and fall.  A failure at their lowest point and one at their highest
-# end at the same level.
+# Checkpoints, windows and bursts make queues grow and shrink.  The mean does not depend on the phase at which a failure
+# happens, so a job has caught up at the same level wherever in the cycle it failed.
 
 LEAST_NS = 10_000_000_000
-"""Looks go back so far at least [ns], and over a whole checkpoint interval and a whole window."""
+"""Minimum time that the samples cover [ns].  They also cover a whole checkpoint interval and a whole window."""
 LOOKS = 20
-"""In that time: the mean of so many is off by a twentieth of what rises and falls."""
+"""Number of samples in that time.  With 20, the error of the mean is about 1/20 of the variation."""
 
 
 class UsualBacklog:
-    """Looks from time to time, but not while tasks are down or catching up.  `is_up`: whether all tasks run."""
+    """Samples of the backlog, taken at regular intervals except while tasks are down or catching up.
+
+    `is_up` returns whether all tasks run.
+    """
 
     def __init__(self, context: Context, is_up: Callable[[], bool]) -> None:
         self.context = context
         self.is_up = is_up
-        self.catching_up = 0  # restarts
-        # time; by task: served, `in_flight`
+        self.catching_up = 0  # number of restarts whose tasks are still catching up
+        # (time [ns], records served by each task, records in flight to each task)
         self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
@@ -232,31 +252,39 @@ class UsualBacklog:
             self._looks.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
 
     def in_log(self, task: int, now: int, emitted: int) -> int:
-        """Records of a source that are due and not emitted."""
+        """Return the number of records that are due in the log of a task and not emitted; 0 if the task is not a source."""
         source = self.context.log(task)
         return 0 if source is None else max(0, due_records(source, now) - emitted)
 
     def waiting(self, sources: Sequence[int]) -> float | None:
-        """Records in the logs of these tasks; None: not measured."""
+        """Return the mean number of records waiting in the logs of these tasks, or None if there are no samples."""
         found = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
         return sum(found) / len(found) if found else None
 
     def flying(self, tasks: Sequence[int]) -> float | None:
-        """Records between these tasks, which restart together; None: not measured."""
+        """Return the mean number of records in flight to these tasks, which restart together, or None if there are no samples."""
         found = [int(flying[tasks].sum()) for _, _, flying in self._looks]
         return sum(found) / len(found) if found else None
 
 
-# ---- How far a restarted job has come: its first record, what its sources emit again, and when as much waits as usual.
+# ---- The progress of a restarted job: its first record, the records replayed, and when its backlog is as usual again.
 
 LOOK_NS = 10_000_000
-"""How often it looks for the first record [ns], which is its precision.  Whether a job has caught up is looked at ten times less often."""
+"""Time between two checks for the first record [ns], and thus the precision of its time.
+
+After the first record, checks whether the job has caught up are at least ten times as far apart."""
 LONGEST_NS = 1_000_000_000
-"""The longest wait between two looks.  The pace so far underrates a job that is still cold, or held up by checkpoints."""
+"""Maximum time between two checks [ns].
+
+It is limited because the rate so far underestimates a job that is still warming up or delayed by checkpoints."""
 
 
 class CatchUp:
-    """The progress of one restart; made before its tasks are started again, while they stand where they failed."""
+    """The progress of one restart.
+
+    Create it before the tasks are started again, while the data plane still has the positions at which they failed.
+    `parts` are the snapshots that the tasks are restored from.
+    """
 
     def __init__(
         self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot], usual: UsualBacklog
@@ -269,27 +297,28 @@ class CatchUp:
         begun = context.origin if stats.number == 1 else None
         served = context.plane.served() if begun is None else begun.served
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
-        self.position = {task: int(served[task]) for task in self.sources}  # where they stood
+        self.position = {task: int(served[task]) for task in self.sources}  # records served before the failure
         stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
         without_readers = _without_readers(context.scenario.job)
         ends = [task for task in sorted(parts) if context.layout.vertex[task] in without_readers]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
         waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them
-        if waiting is None:  # it failed before anything was looked at, or begins from a snapshot: what waited then
+        if waiting is None:  # no samples: failed too early, or restored from a snapshot; take the backlog at that time
             waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
         self.waiting = waiting
         if flying is None and begun is None:
             flying = float(self._in_flight())
-        self.flying = flying  # None: another layout has no comparable channels
+        self.flying = flying  # None if the restore changed the channels, so that there is nothing to compare with
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
 
     def begin(self, tasks: set[int], then: Callable[[], None]) -> None:
-        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again.
+        """Start to watch the restarted `tasks`, when the first of their threads starts.  Later calls do nothing.
 
-        `then` is called in both cases.
+        Watching ends, and `then` is called, when the tasks have caught up or when one of them has failed again and was
+        removed from `tasks`.
         """
         if not self._watching:
             self._watching = True
@@ -312,7 +341,7 @@ class CatchUp:
                 if any(served[task] > begun for task, begun in self.readers.items()):
                     self.stats.first_record_ns = self.env.now
             elif (distance := self._distance()) <= len(self.tasks) and self.stats.running_ns >= 0:
-                # one record each is at hand
+                # up to one record per task is tolerated
                 self.stats.caught_up_ns = self.env.now
                 return
             else:
@@ -320,12 +349,19 @@ class CatchUp:
                 next_ns = self._half_way(most, distance, self.env.now - begun_ns)
 
     def _half_way(self, most: float, distance: float, spent_ns: int) -> int:
-        """Until the next look: half of what is left to do at the pace so far."""
+        """Return the time until the next check [ns]: half of the estimated remaining time, within limits.
+
+        `most` is the largest distance so far, `distance` the current one [records]; `spent_ns` is the time since the start.
+        """
         left_ns = int(spent_ns * distance / (most - distance)) if most > distance else 2 * spent_ns
         return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
 
     def _distance(self) -> float:
-        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than usual."""
+        """Return the number of records that the job still has to catch up with.
+
+        It is the sum of the records that sources have to replay, and of the excess over the usual backlog in logs and
+        in channels.
+        """
         here = self.context.plane.served()
         behind = sum(max(0, self.position[task] - int(here[task])) for task in self.sources)
         waiting = sum(self.usual.in_log(task, self.env.now, int(here[task])) for task in self.sources)
@@ -333,22 +369,27 @@ class CatchUp:
         return behind + max(0, waiting - self.waiting) + max(0, flying)
 
     def _in_flight(self) -> int:
-        """Records written and not read yet."""
+        """Return the number of records written to the restarted tasks and not read yet."""
         return int(self.context.plane.in_flight()[self.tasks].sum())
 
 
-# ---- The `series` table: once per interval, what each vertex did since the last sample and what waits in its queues.
+# ---- The table `series`: for each vertex and interval, what it did since the last sample, and the length of its queues.
 #
-# While the job runs a look copies a few numbers of the plane.  Rows are made of many looks at once.
+# During the run, a look only copies a few numbers of the data plane.  Many looks are converted to rows at once, because a
+# call of NumPy costs the same for few and for many numbers.
 
 SAMPLE_NS = 1_000_000_000
-_LOOKS = 5  # at how far records have come, per sample
+_LOOKS = 5  # copies of the number of records served, per sample (for the latency)
 _BUFFERED_NUMBERS = 1 << 16
-"""So many numbers are kept before they become rows: little beside the job itself, and much for a call of NumPy."""
+"""Maximum numbers buffered before they are converted to rows: little memory compared to the job, much work for one NumPy call."""
 
 
 class Sampler:
-    """The samples of a run, one every `SAMPLE_NS`.  `progress` hears the simulated time; `only`: columns that are asked for."""
+    """The samples of a job instance, one every `SAMPLE_NS`.
+
+    `progress` is called with the simulated time [ns] after each sample.  If `only` is given, the table has only these
+    columns.
+    """
 
     def __init__(
         self,
@@ -361,7 +402,7 @@ class Sampler:
         self.counters = counters
         self.progress = progress
         layout, vertices = context.layout, context.scenario.job.vertices
-        # none comes later; of another instance of the job, fewer
+        # an upper bound: a later job instance has fewer samples
         samples = context.scenario.run.duration_ns // SAMPLE_NS
         self._rows = PackedRows(
             [column.name for column in SERIES if only is None or column.name in only], samples * len(vertices)
@@ -369,22 +410,22 @@ class Sampler:
         self._vertices = np.array([vertex.name for vertex in vertices], object)
         vertex = np.array(layout.vertex)
         self._tasks = [np.flatnonzero(vertex == v) for v in range(len(vertices))]
-        self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
+        self._first = [int(tasks[0]) for tasks in self._tasks]  # the tasks of a vertex have consecutive numbers (N1)
         edges = context.spec.edges
         self._readers = [edge.downstream for edge in edges]  # vertex, by edge
         self._writers = [edge.upstream for edge in edges]
         self._record_latency = RecordLatency(
             context.scenario.job, self._tasks, context.env.now, context.plane.served(), samples * _LOOKS
         )
-        self._block = max(1, _BUFFERED_NUMBERS // (len(layout.vertex) * _LOOKS)) * _LOOKS  # looks that are kept
-        self._times: list[int] = []  # of the looks that are kept
-        self._positions: list[np.ndarray] = []  # that they saw, several to an array
-        self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
-        self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
+        self._block = max(1, _BUFFERED_NUMBERS // (len(layout.vertex) * _LOOKS)) * _LOOKS  # maximum looks buffered
+        self._times: list[int] = []  # of the buffered looks [ns]
+        self._positions: list[np.ndarray] = []  # records served at these times; each array has several rows
+        self._sums: list[np.ndarray] = []  # `plane.sums()` at the last sample converted to rows and at each later one
+        self._earlier: list[np.ndarray] = []  # records served by each task in earlier attempts, at the same times
         schedule_urgent_callback(context.env, self._begin)
 
     def frame(self) -> pd.DataFrame:
-        """The table, at the end of the run."""
+        """Return the table `series`.  Call it at the end of the run."""
         self._make_rows()
         return self._rows.frame()
 
@@ -393,7 +434,7 @@ class Sampler:
         self.context.env.look_every(SAMPLE_NS // _LOOKS, self._look, self._looks_left)
 
     def _looks_left(self) -> int:
-        """Until the next sample."""
+        """Return the number of looks until the next sample."""
         return _LOOKS - len(self._times) % _LOOKS
 
     def _look(self, times: Sequence[int], served: np.ndarray) -> None:
@@ -411,7 +452,7 @@ class Sampler:
         self._earlier.append(self.counters.before)
 
     def _make_rows(self) -> None:
-        """Rows of the samples that are kept."""
+        """Convert the buffered samples to rows."""
         samples = len(self._sums) - 1
         if samples < 1:
             return
@@ -443,6 +484,7 @@ class Sampler:
     # ------------------------------------------------------------------------------------------ columns: a row per sample, vertex by vertex
 
     def _rates(self, gained: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the columns of rates and time shares from the increases since the previous sample (rows) by vertex (columns)."""
         spent = SAMPLE_NS * np.array([len(tasks) for tasks in self._tasks])
         return {
             "numRecordsInPerSecond": gained["served"] * SECOND / SAMPLE_NS,
@@ -453,7 +495,11 @@ class Sampler:
         }
 
     def _queues(self, waiting: np.ndarray) -> dict[str, np.ndarray]:
-        """`waiting`: by sample and edge what `OF_EDGES` says."""
+        """Return the queue sizes [bytes] and lengths [buffers] by sample and vertex.
+
+        `waiting` has the values of `OF_EDGES` by sample and edge.  Input queues belong to the downstream vertex of an edge,
+        output queues to the upstream vertex.
+        """
         names = {
             "inputQueueSize": self._readers,
             "outputQueueSize": self._writers,
@@ -467,7 +513,10 @@ class Sampler:
         return {name: values.T for name, values in columns.items()}
 
     def _behind(self, times: list[int], positions: np.ndarray) -> dict[str, np.ndarray]:
-        """Records due and not emitted, and the age of the oldest of them in s, of sources."""
+        """Return the columns `backlog` [records due and not emitted] and `lag` [age of the oldest of them, s].
+
+        Rows are samples, columns are vertices.  Both are 0 for vertices other than sources with rates.
+        """
         backlog, lag = (
             np.zeros((len(times), len(self._vertices)), np.int64),
             np.zeros((len(times), len(self._vertices))),
@@ -485,6 +534,7 @@ class Sampler:
         return {"backlog": backlog, "lag": lag}
 
     def _latency(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Return the mean latency [ms] by sample and vertex, -1 if unknown."""
         means = np.full((len(times) // _LOOKS, len(self._vertices)), -1.0)
         for v, of_vertex in self._record_latency.means_ms(times, positions, _LOOKS).items():
             means[:, v] = of_vertex
