@@ -401,9 +401,9 @@ class CandidateSearch:
 
     @property
     def confirmed(self) -> bool:
-        """Return whether the choice keeps all limits with room, in more than one run.
+        """Return whether more than one run shows that the choice keeps all limits with room.  True if nothing is chosen.
 
-        If a limit is on the tail of checkpoints, which short runs do not show, one long run decides.
+        With a limit on checkpoints a long run is needed instead, because short runs do not show the tail.
         """
         chosen = self.chosen
         if chosen is None or chosen.tight:
@@ -414,25 +414,29 @@ class CandidateSearch:
 
     @property
     def settled(self) -> bool:
-        """Return False if the choice has few runs, and repeating all trials may well change it."""
+        """Return False if the chosen setting has few runs, and the choice may well change if all trials were repeated."""
         chosen = self.chosen
         return chosen is None or chosen.runs > MIN_REPLICATIONS or self.choice().same_setting >= RACE_CONFIDENCE
 
     def candidate_of(self, name: SettingName) -> Candidate:
+        """Return the candidate of a setting that ran.  Raise StopIteration for any other."""
         return next(candidate for candidate in self.runs if candidate.name == name)
 
     def at_interval(self, own: Candidate, interval_ns: int) -> Candidate:
-        """Return a candidate with another interval, without key changes that are only needed at the current interval."""
+        """Return a candidate with another interval, and with the key changes that this interval needs (`Candidate.binding_keys`).
+
+        Key changes that were only needed at the current interval are dropped.
+        """
         is_for_today = own.barriers == self.unbound and interval_ns != self.scenario.checkpoint.interval_ns
         return candidate(self.scenario, interval_ns, self.now if is_for_today else own.barriers, own.changes)
 
     def kinds_of(self, name: SettingName) -> tuple[Kind, ...]:
-        """Return the kinds of changes from the imported job to a setting."""
+        """Return the kinds of changes (`sim.jobs.evidence.what_ifs.Kind`) from the imported job to a setting."""
         imported = None if self.bench.backtest is None else self.bench.backtest.imported
         return kinds_of(imported or self.scenario, self.bench.with_setting(self.candidate_of(name)))
 
     def replicate(self, candidates: Iterable[Candidate], replications: int) -> None:
-        """Run these candidates until each has this many replications."""
+        """Run candidates until each has this many replications.  Trials that turn out too short are repeated with longer ones."""
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not missing:
             return
@@ -448,10 +452,11 @@ class CandidateSearch:
             self._run(self.runs)
 
     def _longer_than_known_ns(self, setting: Setting) -> float:
-        """Return the checkpoint duration [ns] for which trials must be repeated, or 0 if they were long enough.
+        """Return the checkpoint duration [ns] for which trials of a setting must be repeated, or 0 if they were long enough.
 
-        Longer trials place the failure late in the effective interval.  If no checkpoint completed, the trials may have
-        been too short, unless checkpoints expire earlier.
+        If checkpoints take so long that they extend the interval, longer trials are needed to place the failure late in
+        the effective interval.  If no checkpoint completed, the trials may have been too short, unless checkpoints expire
+        earlier.
         """
         own, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
         if setting.completed:
@@ -489,13 +494,16 @@ class CandidateSearch:
         return [self.bench.scenario(trial, count) for own, count in runs.items() for trial in self.bench.trials(own)]
 
     def affords_runs(self, candidates: Iterable[Candidate], replications: int, share: float) -> bool:
-        """Return True if a share of budget and time covers these runs."""
+        """Return True if this share of the budget, and the time limit, cover the runs."""
         return self.runner.affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
     def replicate_if_affordable(
         self, candidates: Sequence[Candidate], share: float, what: str = "", replications: int = 1
     ) -> bool:
-        """Run these candidates; if a share of budget and time does not cover that, record what was left out and return False."""
+        """Run candidates if this share of the budget, and the time limit, cover it.
+
+        Otherwise record what was left out, described by `what` or else by the candidates, and return False.
+        """
         if not self.affords_runs(candidates, replications, share):
             self.leave_out(what, () if what else candidates)
             return False
@@ -503,25 +511,28 @@ class CandidateSearch:
         return True
 
     def leave_out(self, what: str, candidates: Iterable[Candidate] = (), reason: str = "") -> None:
-        """Record that something was not run.  `reason`: by default the budget or the time limit."""
+        """Record that candidates, or the trials described by `what`, were not run.
+
+        `reason`: if "", the limit of budget or time that the runner met last.
+        """
         names = tuple(candidate.name for candidate in candidates)
         self.left_out.append(LeftOut(reason or self.runner.lack(), names, what))
 
     @property
     def given_up(self) -> list[str]:
-        """Return sentences on what was not run, and why."""
+        """Return a sentence without full stop for everything that was not run, with the reason."""
         sentences = (left.sentence(self.trials) for left in self.left_out)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
     def under_change(
         self, candidate: Candidate, extra: Point, *, ahead_s: float | None = None, long: bool = False
     ) -> Setting | None:
-        """Run a setting in a changed job and judge it.  Returns None if the change is not a valid scenario.
+        """Run a setting in a changed job and judge it.  Return None if the changed scenario is invalid.
 
-        `extra`: the change.  `ahead_s`: use the state that the job has at that time.  `long`: use long runs for the limit on
-        checkpoints.
+        `extra`: the change of the job.  `ahead_s`: give growing state its size in this many seconds.  `long`: judge the limit
+        on checkpoints by long runs.
 
-        BudgetUsedError: the budget does not cover the runs.
+        Raises BudgetUsedError if the budget does not cover the runs.
         """
         kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
         try:
@@ -537,7 +548,10 @@ class CandidateSearch:
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
     def _run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
-        """Run trials other than those by which settings are compared.  None: a share of budget and time does not cover them."""
+        """Run trials that do not count in the comparison of settings, and return their rows.
+
+        None: this share of the budget, or the time limit, does not cover them.
+        """
         scenarios = [self.bench.scenario(trial, replications) for trial in trials]
         if not self.runner.affords(scenarios, share):
             return None
@@ -555,7 +569,7 @@ class CandidateSearch:
         )
 
     def seen(self, name: SettingName) -> int:
-        """Return the number of simulated checkpoints that a setting is judged by."""
+        """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""
         own = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
         return own + self.long_checkpoints.get(name, 0)
 
@@ -563,9 +577,9 @@ class CandidateSearch:
         self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
 
     def _with_losses(self, trials: Trials) -> Trials:
-        """Set recoveries to inf for jobs without completed checkpoints, and for jobs that may fail permanently.
+        """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.
 
-        Their trials may have recovered by chance.
+        Trials of such settings may have recovered by chance.
         """
         completed, recovery = MEASURED.index("completed"), MEASURED.index("recovery_ms")
         for name, worlds in trials.items():
@@ -580,6 +594,7 @@ class CandidateSearch:
         return None if self.today is None else self.today.name
 
     def replicate_until_sure(self) -> None:
+        """Repeat the settings that may be chosen, until the choice is certain or a limit on runs is reached."""
         while True:
             choice = self.choice()
             names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
@@ -608,7 +623,7 @@ class CandidateSearch:
             self.replicate_if_affordable(once, CERTAINTY, what, REPEATED)
 
     def confirm(self) -> None:
-        """Do long runs of the chosen setting if there is a limit on checkpoint p99, which short runs do not show."""
+        """Do long runs of the chosen setting if checkpoint p99 has a limit, because short runs do not show p99."""
         for _ in range(len(self.runs)):  # a long run may break the limit, and then another setting is chosen
             chosen = self.chosen
             if self.limits.checkpoint_ms is None or chosen is None or chosen.ran_long:
@@ -617,7 +632,10 @@ class CandidateSearch:
                 return
 
     def fail_tasks(self) -> None:
-        """Run the current and the chosen setting with a failing task, the more frequent and milder failure."""
+        """Measure the recovery from a failing task, for the current and the chosen setting.
+
+        A failing task is more frequent and milder than a lost TaskManager, which the other trials inject.
+        """
         compared = self._compared()
         if not compared or self.bench.failure != TASK_MANAGER:
             return
@@ -635,7 +653,7 @@ class CandidateSearch:
             self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
     def _run_for_long(self, name: SettingName) -> bool:
-        """Do long runs of a setting until one breaks the limit.  Return False if the budget does not cover them."""
+        """Do up to `LONG_RUNS` long runs of a setting, and stop if one breaks the limit.  Return False if the budget is too small."""
         trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
         for runs in (1, LONG_RUNS):
             rows = self._run_others(trials, runs, RACE)
@@ -656,7 +674,10 @@ def _broken(setting: Setting) -> float:
 
 
 def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
-    """Return (longest checkpoint [ms] of long runs, inf if one failed; number of checkpoints in the world with fewest)."""
+    """Return (longest checkpoint of a setting's long runs [ms], number of completed checkpoints in the world with fewest).
+
+    The longest is inf if a checkpoint failed without a failure of the job.
+    """
     rows = rows_of(rows, name, LONG)
     complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
     count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
@@ -664,7 +685,10 @@ def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
 
 
 def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:
-    """Return the number of replications of each setting that are complete, including their baselines."""
+    """Return {candidate: number of complete replications} of an interrupted run.  Candidates without any are left out.
+
+    A replication is complete if its trials have run in all worlds, and so have their baselines.
+    """
     complete = rows[(rows[TRIAL] == FAILURE) | rows["throughput_change"].notna() | (rows["status"] != "ok")]
     kinds = complete[complete[TRIAL].isin([UNDISTURBED, FAILURE])].groupby([INTERVAL, PROTOCOL, "replication"]).size()
     found = {}

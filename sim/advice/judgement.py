@@ -1,12 +1,17 @@
 """The choice of a setting from the results of trials, and its certainty.
 
 A setting is judged by the share of time that it loses: checkpoints cost throughput, and each failure costs a recovery.  A
-limit is kept *with room* if it would still be kept when the value grows by the error of predictions and repetitions.
+limit is kept *with room* if it would still be kept after the value has grown by the prediction error, or by the spread of
+repeated runs if that is larger.
 
-A setting is good if it keeps all limits with room, and loses about as little time as the best of these
-(`EQUAL_LOSS_RELATIVE`, `EQUAL_LOSS_SHARE`).  If no setting has room, a setting is good if it lacks about as little room as
-any (`EQUAL_SHORTFALL`) that does not lose notably more time (`NOTABLE_LOSS_SHARE`).  Among good settings, the one with
-fewest changes is advised, first the current one; among equals, the one with fewer checkpoints, then the simpler protocol.
+The choice among the settings that keep all limits:
+
+1. If some have room, those that lose about as little time as the best of them are good (`EQUAL_LOSS_RELATIVE`,
+   `EQUAL_LOSS_SHARE`).
+2. If none has room, settings that lose notably more time than the best are excluded (`NOTABLE_LOSS_SHARE`).  Of the
+   others, those whose shortfall of room is about the smallest are good (`EQUAL_SHORTFALL`).
+3. Of the good settings, the one that changes fewest keys is advised (the current setting changes none); then the one with
+   the longer interval; then the one whose barrier mode comes first in `sim.advice.settings.protocols`.
 """
 
 from __future__ import annotations
@@ -28,42 +33,43 @@ from sim.results.rates import FALLS_SHORT
 from sim.results.sweep_effects import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
-"""Losses are equal if they differ by less: relative difference plus share of time."""
+"""Losses count as equal up to this relative difference plus this share of time."""
 EQUAL_SHORTFALL, NOTABLE_LOSS_SHARE = 0.05, 0.01
-"""Without room: relative difference of shortfalls that counts as equal, and share of time that may be lost for more room."""
+"""If no setting has room: shortfalls count as equal up to the first, and the second, a share of time, may be lost for more room."""
 RESAMPLES = 400
+"""Number of draws by which the certainty of the choice is estimated."""
 ASSUMED_SPREAD = {"loss": (0.0, 0.003)}
 """Assumed (relative, absolute) standard deviation of a column with a single run."""
 ROUGH_ELSE = (0.1, 0.0)
-"""The same for all other columns, which vary far more than throughput."""
+"""Assumed (relative, absolute) standard deviation of all other columns, which vary far more than throughput."""
 
 SPREAD_RUNS, SPREADS = 3, 2.0
-"""Minimum runs to estimate the spread, and standard deviations for which a limit must have room."""
+"""Minimum runs to estimate the spread, and number of standard deviations for which a limit must have room."""
 
 FULL = 0.98
 """Minimum busy share of a subtask that counts as fully busy."""
 KEEPS_UP = 0.005
-"""A job keeps up if its backlog grows by at most this share of the served records, e.g. after a pause at the end."""
+"""A job keeps up if its backlog grows by at most this share of the served records.  A pause at the end leaves some backlog."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What trials measure of a setting, means over replications."""
+    """The measured values of a setting, as means over replications."""
 
-    checkpoint_ms: float  # p99; inf: checkpoints expired
+    checkpoint_ms: float  # p99 of the end-to-end duration; inf: a checkpoint failed, e.g. expired, or none completed
     checkpoint_p50_ms: float
-    loss: float  # of throughput
-    visible_ms: float  # NaN: no sink is transactional
+    loss: float  # share of throughput
+    visible_ms: float  # p99 of the time until output is visible; NaN: no sink is transactional; inf: output was lost
     recovery_ms: float  # from a failure until all lost work is done again; inf: never
-    again_ms: float  # downtime plus replay at the job's throughput
-    replayed: float  # records
-    completed: float  # checkpoints
+    again_ms: float  # downtime, plus the time to process the replayed records at the job's throughput
+    replayed: float  # records processed again after the failure
+    completed: float  # number of checkpoints in the undisturbed run
     persisted_bytes: float  # in-flight data, per checkpoint
-    written_per_hour: float  # bytes
-    per_second: float  # throughput
-    longest_ms: float  # checkpoint
-    checkpoint_p90_ms: float  # inf: checkpoints expired
-    storage_cost: float  # of an object store, per month; NaN: checkpoints are stored elsewhere
+    written_per_hour: float  # bytes written by checkpoints
+    per_second: float  # throughput, records/s
+    longest_ms: float  # longest checkpoint
+    checkpoint_p90_ms: float  # inf: as for checkpoint_ms
+    storage_cost: float  # of the requests to an object store, per month; NaN: checkpoints are stored elsewhere
 
 
 MEASURED = tuple(column.name for column in fields(Measured))
@@ -73,7 +79,7 @@ _Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 _Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 Trials = dict[SettingName, dict[str, _Values]]
-"""(interval, protocol) -> world -> array with a row per replication and the columns of MEASURED."""
+"""(interval, protocol) -> world -> array of shape (replications, len(MEASURED))."""
 
 
 Margins = Callable[[SettingName, str], float]
@@ -81,32 +87,35 @@ Margins = Callable[[SettingName, str], float]
 
 
 def no_margin(name: SettingName, column: str) -> float:
-    """Return 0: predictions count as exact."""
+    """Return 0, so that predictions count as exact."""
     del name, column
     return 0.0
 
 
 def room(value: float, at_most: float) -> float:
-    """Return the relative growth with which a value still keeps its limit: 0.25 for 8 s and a limit of 10 s; inf for 0."""
+    """Return by which share a value may grow until it reaches its limit: 0.25 for 8 s with a limit of 10 s; inf for 0.
+
+    The result is negative if the limit is exceeded.
+    """
     return at_most / value - 1 if value > 0 else math.inf
 
 
 class Tight(NamedTuple):
-    """A limit that is kept with too little room; `room` and `needed` are relative to the predicted value."""
+    """A limit that is kept with too little room."""
 
-    column: str
-    room: float
-    needed: float
+    column: str  # the limited quantity, a name in MEASURED
+    room: float  # share of the predicted value by which it may grow until it reaches the limit
+    needed: float  # share of the predicted value by which the real one may be larger
 
     @property
     def lack(self) -> float:
-        """Return the ratio of the largest likely value to the limit."""
+        """Return the ratio of the largest likely value to the limit, above 1 if there is too little room."""
         return (1 + self.needed) / (1 + self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits given by the user.  None: no such limit."""
+    """The limits given by the user.  None means that there is no such limit."""
 
     recovery_ms: float | None = None  # from a failure until all lost work is done again
     checkpoint_ms: float | None = None  # p99 of the end-to-end duration
@@ -115,23 +124,23 @@ class Limits:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Return {column: maximum} of the limits that are given."""
+        """Return {column: maximum} for each limit that is given."""
         return {column: bound for column, bound in asdict(self).items() if bound is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting(Measured):
-    """A setting that was tried, with the values of the world in which they are worst."""
+    """A setting that has run, judged by the limits.  Each value is that of the world in which it is worst."""
 
     interval: str
     protocol: str
     runs: int  # replications of each kind
-    lost: float  # share of time, mean over worlds
-    breaks: tuple[str, ...]  # fields above whose limit is exceeded
+    lost: float  # share of time lost to checkpoints and failures, mean over worlds
+    breaks: tuple[str, ...]  # fields of Measured whose limit is exceeded
     tight: tuple[Tight, ...] = ()  # limits kept with too little room
-    checkpoints: int = 0  # number of simulated checkpoints for checkpoint_ms, in the world with fewest
-    ran_long: bool = False  # checkpoint_ms is the longest of long runs; otherwise it is p99, if there are 100
-    is_extrapolated: bool = False  # recovery_ms is estimated from trials that ended before the job had caught up
+    checkpoints: int = 0  # number of checkpoints from which checkpoint_ms is computed, in the world with fewest
+    ran_long: bool = False  # checkpoint_ms is the longest of long runs; else p99, or the longest of fewer than 100
+    is_extrapolated: bool = False  # recovery_ms is estimated, because trials ended before the job had caught up
 
     @property
     def name(self) -> SettingName:
@@ -152,12 +161,13 @@ class Setting(Measured):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen setting and its certainty.  Shares are of draws of the means."""
+    """The chosen setting and its certainty: shares of `RESAMPLES` draws of the means (`redrawn`)."""
 
     chosen: SettingName | None  # None: no setting keeps the limits
     same_setting: float  # share of draws that choose the same setting
     same_protocol: float  # share of draws that choose the same protocol
-    others: tuple[tuple[SettingName | None, float], ...]  # other choices with their shares, the most frequent first
+    # other choices with their shares, the most frequent first
+    others: tuple[tuple[SettingName | None, float], ...]
 
 
 def measured(
@@ -169,13 +179,14 @@ def measured(
     observed: Callable[[SettingName], float],
     period: Callable[[SettingName, float], float],
 ) -> Trials:
-    """Return the values of every setting that ran.
+    """Return the values of every setting in `results`, the rows of trials and baselines.
 
-    `now`: a protocol with the current network settings; losses are relative to its baselines, because debloating costs
-    throughput too.  `unlimited`: sources always have more records, so that a backlog is never worked off; recovery then
-    includes replay at the job's throughput.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
-    `observed`: time for which the undisturbed run of a setting is observed [s].  `period`: time from one checkpoint of a
-    setting to the next [s], if the median takes so long [ms].
+    `now`: name of today's protocol.  Unless it has debloating, losses are relative to baselines without debloating, which
+    costs throughput, too.
+    `unlimited`: sources always have more records, so that the job never catches up.  Recovery is then the downtime plus the
+    time to process the replayed records.  Otherwise a job whose backlog does not grow counts as serving all arrivals.
+    `observed(setting)`: time for which the undisturbed run is observed [s].
+    `period(setting, p50_ms)`: time from one checkpoint to the next [s], given the median duration [ms].
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
@@ -183,7 +194,7 @@ def measured(
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
     again_ms = _again_ms(failed, steady["throughput_per_second"])
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
-    # not by count: the last one may not complete within the run
+    # not computed from the number of checkpoints, because the last one may not complete within the run
     periods_s = np.array(
         [
             period((interval, protocol), p50_ms if math.isfinite(p50_ms) else 0.0)
@@ -192,7 +203,7 @@ def measured(
     )
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
-    # negative if restarts take back more records than are served
+    # may be negative, if restarts replay more records than are served
     served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)
     table = pd.DataFrame(
         {
@@ -228,7 +239,7 @@ def rows_of(rows: pd.DataFrame, name: SettingName, kind: str) -> pd.DataFrame:
 
 
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
-    """Return the cost per month of each run's requests to an object store; NaN: not known."""
+    """Return the cost per month of each run's requests to an object store, or NaN if rows have no request counts."""
     if not set(USE) <= set(steady):
         return [math.nan] * len(steady)
     return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
@@ -237,10 +248,11 @@ def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
 def recoveries_ms(
     failed: pd.DataFrame, steady: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool
 ) -> pd.Series[float]:
-    """Return the time from each failure until all lost work is done again; inf: never.
+    """Return the time from each failure until all lost work is done again [ms]; inf: never.
 
-    A trial that ends earlier shows how much of its backlog the job works off, and how fast.  `steady`: undisturbed runs of
-    the setting, by index of `failed`, which serve `per_second`.
+    For a trial that ended before, the time is extrapolated from the backlog that was left at its end.  `failed`: rows of
+    trials with a failure.  `steady`: rows of undisturbed runs of the same setting, with the same index, which serve
+    `per_second` records/s.
     """
     if unlimited:
         return _again_ms(failed, per_second)
@@ -257,25 +269,25 @@ def recoveries_ms(
 
 
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
-    """Return, for each undisturbed run, whether sources emit less than is due."""
+    """Return, for each undisturbed run, whether sources emit notably less than is offered."""
     return steady["emitted_per_second"] < (1 - FALLS_SHORT) * steady["offered_per_second"]
 
 
 def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:
-    """Return, for each undisturbed run, whether sources emit less than is due, or will once buffers are full."""
+    """Return, for each undisturbed run, whether sources emit less than is offered, or will do so once buffers are full."""
     return falls_short(steady) | (steady["busiest_subtask_share"] >= FULL)
 
 
 def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:
-    """Return downtime plus replay at the job's throughput."""
+    """Return the downtime plus the time to process the replayed records at the job's throughput [ms]."""
     return failed["downtime_ms"] + 1e3 * failed["replayed_records"] / per_second
 
 
 def _pooled(values: _Values) -> _Values:
-    """Shift the p99 of all runs of a setting by the same amount, so that their mean is the p99 of the pooled checkpoints.
+    """Shift the p99 of all runs of a setting by the same amount, so that their mean is about the p99 of all their checkpoints.
 
-    With fewer than 100 checkpoints that is the longest one.  Without the shift, the mean over runs with two checkpoints
-    each would be near their median.
+    With fewer than 100 checkpoints in all, that is the longest one.  Without the shift, the mean over runs with two
+    checkpoints each would be near their median.  Changes `values` in place.
     """
     p99, longest = values[:, _AT["checkpoint_ms"]], values[:, _AT["longest_ms"]]
     if not np.isfinite(p99).all() or not np.isfinite(longest).all():
@@ -290,7 +302,10 @@ def _pooled(values: _Values) -> _Values:
 def judged(
     trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf, margins: Margins = no_margin
 ) -> tuple[Setting, ...]:
-    """Return the judged settings, in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
+    """Return the judged settings, in the order of `trials`.
+
+    `mtbf_s`: mean time between failures.  `patience_ms`: time for which a trial waits for the recovery.
+    """
     means = {
         name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()}
         for name, worlds in trials.items()
@@ -323,9 +338,10 @@ def judged(
 
 
 def _tight(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
-    """Return the room up to a limit, and the needed room: the larger of the prediction margin and the spread of runs.
+    """Return the room of a value below its limit, and the room that it needs.
 
-    For checkpoint p99 the spread is not used, because a long run decides on it.
+    It needs the larger of the prediction margin and the spread of runs.  For checkpoint p99 the spread is ignored, because
+    long runs confirm it.
     """
     if not value > 0:
         return Tight(column, math.inf, 0.0)
@@ -336,7 +352,7 @@ def _tight(column: str, bound: float, value: float, worlds: Mapping[str, _Values
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[SettingName, int]) -> Setting | None:
-    """Return the setting to advise, or None.  `changes`: number of keys that each setting changes."""
+    """Return the setting to advise, or None if none keeps the limits.  `changes`: number of keys that each setting changes."""
     if not settings:
         return None
     lost = np.array([[setting.lost for setting in settings]])
@@ -358,8 +374,8 @@ def redrawn(
     """Return the choice, and how often it would be the same if all trials were repeated.
 
     Means are drawn from their distribution given the replications (Student's t).  All settings share the draws, because
-    they ran with the same random numbers, so that common effects cancel.  With a single run, a standard deviation of a
-    tenth is assumed.
+    they ran with the same random numbers, so that common effects cancel.  For a single run a standard deviation is assumed
+    (`ASSUMED_SPREAD`, `ROUGH_ELSE`).
     """
     chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
     own = None if chosen is None else chosen.name
@@ -384,7 +400,10 @@ def redrawn(
 def _picked(
     lost: _Values, kept: _Flags, lack: _Values, names: Sequence[SettingName], changes: Mapping[SettingName, int]
 ) -> list[int]:
-    """Return the index of the setting to advise for each row (draw); -1: no setting is allowed.  `lack`: see `Setting.lack`."""
+    """Return the index in `names` of the setting to advise, for each draw; -1: none keeps the limits.
+
+    `lost`, `kept` and `lack` have the shape (draws, settings).  `lack`: see `Setting.lack`.
+    """
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
@@ -396,14 +415,14 @@ def _picked(
 
 
 def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
-    """Return the settings with room that lose about as little time as the best of these."""
+    """Return which settings are good if some have room (rule 1 of the module)."""
     lost = np.where(roomy, lost, np.inf)
     good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE)
     return good
 
 
 def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
-    """Return the settings that lack about as little room as the best, among those that do not lose notably more time."""
+    """Return which settings are good if none has room (rule 2 of the module)."""
     lost = np.where(kept, lost, np.inf)
     cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE_LOSS_SHARE)
     lack = np.where(cheap, lack, np.inf)
@@ -412,7 +431,11 @@ def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
 
 
 def _bare(steady: pd.DataFrame, now: str) -> _Array:
-    """Return the throughput without checkpoints for each run, from the baseline of (world, interval, replication)."""
+    """Return the throughput without checkpoints [records/s] for each run.
+
+    Runs of the same world, interval and replication share the first baseline that is known.  Baselines with debloating
+    are shared only if today's protocol, `now`, has it, too.
+    """
     own = steady["throughput_per_second"] / (1 + steady["throughput_change"])
     like: dict[tuple[str, str, int], float] = {}
     names: list[tuple[str, str, str, int]] = own.index.to_list()
@@ -425,7 +448,7 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
 
 
 def _known(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
-    """Return the limits that apply: the one on visibility needs a transactional sink."""
+    """Return the limits that apply: the one on visible output only applies to jobs with a transactional sink."""
     visible = any(
         np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
     )
@@ -433,7 +456,7 @@ def _known(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -
 
 
 def _worst(worlds: Mapping[str, _Values]) -> _Values:
-    """Return the worst values over all worlds: the largest of each quantity, and the smallest number of checkpoints."""
+    """Return the largest value of each quantity over all worlds, and the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
     found: _Values = table.max(axis=0)
     found[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)
@@ -441,9 +464,10 @@ def _worst(worlds: Mapping[str, _Values]) -> _Values:
 
 
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
-    """Return the share of time lost, as a mean over worlds.
+    """Return the share of time lost to checkpoints and failures, as a mean over worlds.
 
-    The failure of a trial is late in an interval.  A failure at a random time repeats half an interval on average.
+    The time to catch up is scaled down, because the failure of a trial is late in an interval, whereas a failure at a
+    random time repeats half an interval of work on average.
     """
     table = np.stack(list(worlds.values()))
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
@@ -463,7 +487,7 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
 
 
 def _drawn(trials: Trials) -> dict[SettingName, dict[str, _Values]]:
-    """Return an array with a row of means per draw, for each setting and world."""
+    """Return drawn means, for each setting and world, as an array of shape (RESAMPLES, len(MEASURED))."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
     normal = random.standard_normal((RESAMPLES, most))
