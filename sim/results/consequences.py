@@ -1,4 +1,8 @@
-"""Consequences of a setting beyond checkpoint durations: savepoints, failures, visibility of output, end of the job."""
+"""Effects of a strategy beyond checkpoint durations: savepoints, failures, delay of committed output, end of the job.
+
+The input are the result tables of a strategy's runs (replications).  Times in tables are ms since the start of the run,
+except for the column `time` of the table `series`, which is in s.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,16 @@ from sim.results.tables import EXPIRED
 
 # ---- Kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and periodic checkpoints.
 #
-# With incremental checkpoints, the first one of a job uploads all state and is much larger than later ones, and so are
-# those that are triggered before it is acknowledged: nothing is there that they could build on. They count as first
-# uploads if they write nearly all state that they reference, if that is more than twice what later checkpoints write
-# (median), and if later ones reference more than twice what they write. Jobs that write full state each time have no
-# first upload. A job of a chain, or after a rescale, that ends before a later checkpoint is judged by those of the others.
+# With incremental checkpoints, the first checkpoint of a job uploads all state and is much larger than later ones. So are
+# those that are triggered before the first one completes, because there are no files that they could reuse. A checkpoint
+# counts as a first upload if
+#
+# * it writes nearly all the state that it references,
+# * this is more than twice what later checkpoints write (median), and
+# * later checkpoints reference more than twice what they write.
+#
+# Jobs that write full state each time have no first upload. A job instance without later checkpoints (in a chain of jobs,
+# or after a rescale) is compared with the later checkpoints of the other instances.
 
 MIN_WRITTEN_SHARE = 0.9
 """Minimum share of its referenced state that a first upload writes."""
@@ -76,22 +85,26 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
 # ---- Sentences on triggers that are later than the interval, and on long savepoints.
 
 _LATE_FACTOR = 1.05
-"""Triggers are late if their median distance is above this multiple of the interval."""
+"""Triggers are late if the median time between them is above this multiple of the interval."""
 _SHORTEST_MS = 1000.0
-"""Shorter intervals, as in benchmarks and tests, are ignored: messages and restarts determine the distance of triggers."""
+"""Intervals, savepoints, lags and downtimes below this duration are not reported.
+
+With such intervals, as in benchmarks and tests, messages and restarts determine the time between triggers.
+"""
 _MIN_GAPS_FOR_MEDIAN = 3
+"""Minimum number of times between triggers from which a median is computed."""
 _LONG_SAVEPOINT_FACTOR = 2.0
-"""A savepoint is long if it takes this multiple of the longest checkpoint; first uploads do not count."""
+"""A savepoint is long if it takes at least this multiple of the longest checkpoint, first uploads excluded."""
 _MAX_WAIT_SHARE = 0.1
-"""A checkpoint was overdue if it is triggered within this share of the interval after the previous one ended."""
+"""A checkpoint was overdue if it was triggered within this share of the interval after the previous one ended."""
 _MIN_FOLLOWING = 2
 """Minimum number of overdue checkpoints after a savepoint that are reported."""
 
 
 class LateTriggers(NamedTuple):
-    """Triggers whose distance is larger than the interval."""
+    """Checkpoints of a strategy that are triggered less often than the interval demands."""
 
-    apart_ms: float  # median distance of triggers
+    apart_ms: float  # median time between triggers
     interval_ms: float
     why: str  # reason, "" if unknown
 
@@ -104,20 +117,21 @@ class LongSavepoint(NamedTuple):
     duration_ms: float
     written_bytes: float
     usual_bytes: float  # median of the bytes that checkpoints write
-    is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it runs
+    is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
     following: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
-    followed_ms: float = 0.0  # from the end of the savepoint to the end of the last of them
-    decide_median: bool = False  # they are more than half of the checkpoints that percentiles are computed from
-    lag_ms: float = 0.0  # largest lag during that time, if it is larger than before
+    followed_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
+    decide_median: bool = False  # overdue checkpoints are more than half of those that percentiles are computed from
+    lag_ms: float = 0.0  # largest lag from its trigger to the last overdue checkpoint; 0 if not larger than before
     failed: bool = False
 
 
 def late_triggers(
     runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
 ) -> LateTriggers | None:
-    """Return how late checkpoints are triggered, and why; None if they are on time, or there are too few to tell.
+    """Return how late checkpoints are triggered, and why.
 
-    `runs`: replications of one strategy.
+    Returns None if they are on time, if there are too few, or if the interval is shorter than a second.  `runs`:
+    replications of one strategy.
     """
     rows = pd.concat(
         [
@@ -163,7 +177,10 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
 
 
 def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
-    """Return the longest savepoint of a run that completed or failed, or None if there is none, or checkpoints take nearly as long."""
+    """Return the longest savepoint of a run that completed or failed, if it takes much longer than checkpoints.
+
+    Returns None if it takes less than a second, or less than twice as long as the longest checkpoint.
+    """
     rows = run["checkpoints"]
     done = rows[rows["status"].isin(["COMPLETED", "FAILED"]) & ~is_periodic(rows)]
     if done.empty:
@@ -187,7 +204,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     later = rows[is_periodic(rows) & (triggers_ms >= ended_ms)].sort_values("trigger_timestamp")
     ends_ms = later["trigger_timestamp"] + later["end_to_end_duration"]
     waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
-    # false for NaN too: the previous checkpoint has no end
+    # the comparison is False for NaN, too: the previous checkpoint has not ended
     following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
     if not found.is_alone or following < _MIN_FOLLOWING:
         return found
@@ -236,9 +253,9 @@ def longest_lag_after_stop(run: Tables) -> float:
 # ---- Costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #
 # Replications of a strategy are pooled: medians are over all commits and restarts, counts are means per run. Failures and
-# planned restarts are separate populations, because the rescale of an idle job is quick and would make failures look
-# cheap. A recovery or a transaction that has not ended when the run does counts with its time so far, and its column is
-# marked as a lower bound ("more than").
+# planned restarts are separate populations: the rescale of an idle job is quick and would make failures look cheap. A
+# recovery or a transaction that is still in progress at the end of the run counts with its time so far, and the column is
+# then marked as a lower bound ("more than").
 
 
 _RUN = "run again within the run"
@@ -250,7 +267,10 @@ _VISIBLE_SHARES = (0.5, 0.99, 1.0)
 
 
 def _visible(place: int, meaning: str, name: str, short: str, **options: Any) -> Any:
-    """Return a field with a quantile of the times until output is visible."""
+    """Return a field of `Consequences` with a quantile of the times until output is visible [ms].
+
+    `place`: index in `_VISIBLE_SHARES`.  `name`, `short`: the quantile in the title and in the heading.
+    """
     share = _VISIBLE_SHARES[place]
     if share < 1:
         options |= {"quantile": share, "counted_by": "commits"}
@@ -270,7 +290,10 @@ def _visible(place: int, meaning: str, name: str, short: str, **options: Any) ->
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """Costs of a strategy beyond its checkpoints.  NaN: nothing to measure, e.g. no failure and so no downtime."""
+    """Costs of a strategy beyond its checkpoints.
+
+    A value is NaN if there is nothing to measure: without a failure there is no downtime.
+    """
 
     commits: float = result_column(
         "per run",
@@ -420,6 +443,7 @@ class Consequences:
 
     @property
     def nothing_happened(self) -> bool:
+        """Return whether there were neither commits nor restarts."""
         return not self.commits and not self.restarts
 
 
@@ -432,13 +456,13 @@ def consequences(
     died: bool = False,
     behind: Sequence[bool] = (),
 ) -> Consequences:
-    """Compute the consequences from the tables of replications.
+    """Compute the costs of a strategy from the tables of its replications.
 
-    Commits count if their checkpoint was triggered after the warm-up.
+    Only commits whose checkpoint was triggered after the warm-up count.
 
-    `durations_ms`: length of each run.  `committers`: vertices that commit, including those that never did.  `died`: some
-    job failed permanently, so that its lag is unbounded.  `behind`: for each run, whether its backlog keeps growing
-    (`falls_behind`); its restarts then never catch up.
+    `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
+    anything.  `died`: whether some job failed permanently; its lag is then unbounded.  `behind`: for each run, whether its
+    backlog keeps growing (`falls_behind`); its restarts then count as never caught up.
     """
     runs = [
         _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
@@ -480,13 +504,16 @@ def _never_caught_up(run: Tables) -> Tables:
 
 
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all tables.  Empty ones are skipped: their columns have other types, and pandas warns about them."""
+    """Return the rows of all tables.
+
+    Empty tables are skipped, because their columns have other types and pandas would warn about it.
+    """
     filled = [table for table in tables if len(table)] or [tables[0]]
     return filled[0] if len(tables) == 1 else pd.concat(filled, ignore_index=True)
 
 
 _MAX_RESTARTS = 12
-"""Of more, no table lists each."""
+"""Maximum restarts that a table lists one by one."""
 _RESTART_PHASES = (
     ("failed", "in attempts that failed"),
     ("detected", "until it is detected"),
@@ -497,12 +524,12 @@ _RESTART_PHASES = (
 
 
 def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in the order in which the JobManager learns of them; of tasks that fail at the same instant, only the last.
+    """Return the failures of a job in the order in which the JobManager detects them.
 
-    One restart serves them all: four subtasks whose restore fails are one failure of the job.
+    Tasks that fail at the same instant are one failure of the job, because one restart serves all of them.
 
-    Further columns: `up`, when the job runs again, maybe by a later restart (-1: never), and `outage`, a number that
-    failures share with those that interrupt their restart.
+    Additional columns: `up` is the time [ms] at which the job runs again, possibly after a later restart, or -1 if it does
+    not run again.  `outage` is a number that a failure shares with the failures that interrupt its restart.
     """
     ordered = recoveries.sort_values(["detected", "failed"], kind="stable")
     rows = ordered.drop_duplicates("failed", keep="last")
@@ -512,9 +539,9 @@ def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
 
 
 def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
-    """Return a sentence with the phases of the longest downtime, or "" if none lasted a second and ended in the run.
+    """Return a sentence with the phases of the longest downtime that ended within the run, or "" if it was below a second.
 
-    `runs`: replications by label of the strategy.
+    `runs`: label of a strategy -> its replications.
     """
     found: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
@@ -562,9 +589,11 @@ class _Restart(NamedTuple):
 def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> Iterator[_Restart]:
     """Yield the restarts of a run, in order of time.
 
-    Failures before the job runs again belong to the restart that they interrupt: downtime is counted from the first one,
-    and the records that its attempts replay are added.  When such a restart has caught up, sources may be only where they
-    were at the last failure, so that the time is a lower bound unless their lag rose and is what it was before the first.
+    A failure before the job runs again belongs to the restart that it interrupts: downtime counts from the first failure,
+    and the replayed records of all attempts are added.
+
+    Such a restart is recorded as caught up when sources are back where they were at its last failure, not at its first
+    one.  The time is therefore a lower bound, unless the lag rose after the first failure and is back at its level before.
     """
     rows = _failures(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
@@ -586,11 +615,12 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
 
 
 def _attempts(restarts: Sequence[_Restart]) -> int:
+    """Return the number of failures (or planned restarts) in these restarts."""
     return sum(restart.attempts for restart in restarts)
 
 
 def _replayed(restarts: Sequence[_Restart]) -> float:
-    """Return the median of replayed records over restarts that ran again, or over all if none did."""
+    """Return the median of replayed records over the restarts after which the job ran, or over all if it never did."""
     ran = [restart.replayed_records for restart in restarts if restart.ran] or [
         restart.replayed_records for restart in restarts
     ]
@@ -598,12 +628,17 @@ def _replayed(restarts: Sequence[_Restart]) -> float:
 
 
 def _median(lasted: Sequence[_Lasted]) -> Duration:
+    """Return the median of durations [ms]; those that have not ended count as lower bounds."""
     times, ended = np.array(lasted, dtype=float).reshape(-1, 2).T
     return median_of_few(times[ended > 0], times[ended == 0])
 
 
 def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
-    """Yield the age [ms] of output that was not visible when the run ended: lost output, and output not yet committed."""
+    """Yield the ages [ms] of output that is not visible at the end of the run.
+
+    There is one age per commit with lost records, which is the whole run, and one since the last trigger whose output is
+    visible.
+    """
     commits, checkpoints = run["commits"], run["checkpoints"]
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
@@ -618,7 +653,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
-    """Return delays [s] by second: the wait of the oldest record at its source, plus the latency of served records."""
+    """Return the delay of records [s] in each second: the lag of sources plus the latency of processed records, at their maximum."""
     worst = (
         series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
     )
@@ -626,11 +661,11 @@ def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
 
 
 def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> float:
-    """Return the total time from failures until the job has caught up.  Overlapping times count once."""
+    """Return the total time [ms] from failures until the job has caught up.  Overlapping times count once."""
     disturbed: list[float] = []
     for run, duration_ms in zip(runs, durations_ms, strict=True):
         rows = _failures(run["recoveries"])
-        # a restart that another one interrupts has caught up when that one has
+        # a restart that another one interrupts has caught up when the other one has
         rows = rows.assign(end=rows["caught_up"].where(rows["caught_up"] >= 0).bfill()).sort_values("failed")
         following = np.append(rows["failed"].to_numpy()[1:], duration_ms)
         disturbed += (np.fmin(following, rows["end"]) - rows["failed"]).tolist()
@@ -645,11 +680,14 @@ def consequences_texts(
     at_once: Sequence[bool] = (),
     behind: Collection[str] = (),
 ) -> tuple[list[str], list[list[str]]]:
-    """Return (header, rows) as texts.  Columns on commits or failures are included if there were any.
+    """Return (header, rows) of the table of consequences as texts.
 
-    `runs`: number of runs of each strategy (default: 1).  `at_once`: for each strategy, whether output is visible
-    immediately because no vertex commits.  `behind`: labels of strategies whose backlog grows.  Percentiles of commits
-    are shown only if the sample is large enough (`sim.model.quantities`).
+    Columns on commits, failures or restarts are left out if there were none.  Percentiles of commits are shown only if
+    the sample is large enough (`sim.model.quantities`).
+
+    `statuses`: status of the job of each strategy.  `runs`: number of runs of each strategy (default: 1).  `at_once`: for
+    each strategy, whether output is visible immediately because no vertex commits.  `behind`: labels of strategies whose
+    backlog grows.
     """
     lines = [
         _Line(label, status, row, number, is_at_once, behind)
@@ -671,7 +709,7 @@ _COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
 
 
 class _Line(NamedTuple):
-    """A strategy in the table of consequences."""
+    """A strategy as a row of the table of consequences."""
 
     label: str
     status: str
@@ -681,18 +719,21 @@ class _Line(NamedTuple):
     behind: Collection[str]  # labels of strategies whose backlog grows
 
     def visible_text(self, name: str) -> str:
+        """Return a cell on the time until output is visible; empty if the sample is too small."""
         own = _COLUMNS[name]
         if own.smallest_sample > 1 and not own.has_sample({"commits": self.row.commits * self.runs}):
             return MISSING
         return "at once" if self.at_once else self.row.ms_text(name)
 
     def cost_text(self, name: str, of_dead: str) -> str:
+        """Return a cell on the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
         if _died(self.row) and not self.row.failures:
             return of_dead
         return _cost_text(self.label, self.row, name, self.behind)
 
 
 def _cost_text(label: str, row: Consequences, column: str, behind: Collection[str]) -> str:
+    """Return a cost as text, or "not in this run" if a job whose backlog grows never catches up."""
     never = column.endswith("caught_up_ms") and label in behind and row.is_bound(column)
     return "not in this run" if never else row.ms_text(column)
 
@@ -700,7 +741,10 @@ def _cost_text(label: str, row: Consequences, column: str, behind: Collection[st
 def planned_restarts_table(
     labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()
 ) -> TextTable | None:
-    """Return the costs of planned restarts, a row per strategy with planned restarts, or None if there are none."""
+    """Return a table of the costs of planned restarts, with a row per strategy that has any, or None if none has.
+
+    `behind`: labels of strategies whose backlog grows.
+    """
     found = [
         [
             label,
@@ -718,7 +762,11 @@ def planned_restarts_table(
 
 
 def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
-    """Each restart of each strategy; None: a strategy has one at most, or there are too many to list.  `runs`: by label."""
+    """Return a table with a row per restart.
+
+    Returns None if every strategy has at most one restart, if there are more than `_MAX_RESTARTS`, or if a strategy has
+    several replications.  `runs`: label of a strategy -> its replications.
+    """
     rows = [
         (name, row)
         for name, tables in runs.items()
@@ -758,10 +806,12 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
 def consequences_sentence(
     labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()
 ) -> str:
-    """Return a sentence that compares the cost of failures, or of planned restarts if nothing fails.
+    """Return a sentence that compares the best and the worst strategy by their cost of failures.
 
-    Returns "" if nothing can be compared.  Strategies whose job failed permanently are ignored.  `overloaded`: labels of
-    strategies that cannot keep up even before a restart.
+    Without failures it compares the cost of planned restarts.  Returns "" if fewer than two strategies can be compared, or
+    if they do not differ and that is not certain.  Strategies whose job failed permanently are ignored.
+
+    `overloaded`: labels of strategies that cannot keep up even before a restart.
     """
     alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
     what, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
@@ -788,22 +838,23 @@ def consequences_sentence(
 
 
 class _Compared(NamedTuple):
-    """A strategy in the comparison of the costs of failures, or of planned restarts (`prefix` "planned_")."""
+    """A strategy in the comparison of costs: of failures (`prefix` "") or of planned restarts (`prefix` "planned_")."""
 
     label: str
     row: Consequences
     prefix: str
 
     def value(self, column: str) -> float:
-        """Return one of the costs of a restart: a median over the restarts of the population."""
+        """Return the value of a cost column for the compared kind of restart; most are medians."""
         return float(getattr(self.row, self.prefix + column))
 
     @property
     def bounds(self) -> list[str]:
+        """Return the cost columns whose values are lower bounds."""
         return [name for name in _COST_COLUMNS if self.row.is_bound(self.prefix + name)]
 
     def __str__(self) -> str:
-        """Return a clause: replayed records (median of the population), and lag and disturbance by all restarts."""
+        """Return a clause with the replayed records of the compared kind, and the lag and disturbed time of all restarts."""
         row, others = self.row, 0 if self.prefix else self.row.planned_restarts
         counted = (
             f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
@@ -815,9 +866,9 @@ class _Compared(NamedTuple):
 
 
 def _most_alike(ranked: Sequence[_Compared]) -> _Compared:
-    """Return the last row, or of rows equal to it, the one whose label has most parts in common with the first row's.
+    """Return the worst strategy.  Of several equal ones, return that whose label is most similar to the best one's.
 
-    Differences in the label that have no effect would be misleading in a comparison of the two.
+    The label of another one would suggest that options without an effect make the difference.  `ranked`: best first.
     """
 
     def effect(line: _Compared) -> tuple[object, ...]:
@@ -833,6 +884,7 @@ def _count_noun(number: float, noun: str) -> str:
 
 
 def _died(row: Consequences) -> bool:
+    """Return whether a job of the strategy failed permanently, so that its lag is NaN."""
     return math.isnan(row.lag_s)
 
 
@@ -844,21 +896,21 @@ def _differ(downtimes_ms: Sequence[float]) -> bool:
 # ---- The end of bounded jobs: the time after the last record, and whether checkpoints stop before the job does.
 
 _SILENT = 3
-"""Checkpoints have stopped after this many intervals without a trigger."""
+"""Checkpoints count as stopped after this many intervals without a trigger."""
 _ROUNDED = 0.5
-"""Tolerance for rounded rates, in records."""
+"""Tolerance for rounding errors of rates [records]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of bounded jobs; means over the runs of a strategy."""
+    """The end of the bounded job of a strategy.  Times and counts are means over its runs."""
 
-    at_s: float
+    at_s: float  # end of the job
     idle_s: float  # time after the last second in which a record was served
     checkpoints: float  # number of completed checkpoints that were triggered in that time
-    final: int | None  # id of the checkpoint that includes the end of all tasks, in the first run
+    final: int | None  # id of the final checkpoint in the first run; None if it did not complete
     of: str  # the run or job that the id belongs to, e.g. `` of job 1``; "" if there is only one
-    final_ms: float  # from its trigger to its completion
+    final_ms: float  # time from the trigger of the final checkpoint to its completion
     committed: float  # number of records
 
 
@@ -882,9 +934,9 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 
 
 def _holding_the_end(run: Tables) -> pd.DataFrame:
-    """Return the completed checkpoint that includes the end of all tasks, as a table with at most one row.
+    """Return the completed final checkpoint, which includes the end of data of all tasks, as a table with at most one row.
 
-    If the first one that includes it fails, tasks wait for the next periodic one (FLIP-147).
+    If the first such checkpoint fails, tasks wait for the next periodic one (FLIP-147).
     """
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
     first = tasks["x_finalCheckpoint"].max()
@@ -900,12 +952,12 @@ def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_run(row: pd.Series[Any], *, several: bool) -> str:
-    """Return the text after a checkpoint id that tells its job instance and replication, if there are several."""
+    """Return the text that follows a checkpoint id, with its job instance and replication if there are several."""
     return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
 
 
 def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
-    """Return (seconds at the end in which no record was served, completed checkpoints triggered in that time)."""
+    """Return (time after the last processed record [s], rows of completed checkpoints that were triggered in that time)."""
     series, rows = run["series"], run["checkpoints"]
     served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
     last_s = min(end_s, float(served.max())) if len(served) else 0.0
@@ -917,15 +969,16 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
 
 
 def _served_after_samples(run: Tables) -> bool:
-    """Return True if tasks of the last job served records after the last sample, which is taken once a second."""
+    """Return True if tasks of the last job processed records after the last sample.  Samples are taken once a second."""
     tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
     return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
 
 
 def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
-    """Return the time of the last trigger in any run, or NaN if checkpoints continue until the end of some run.
+    """Return the time of the last trigger in all runs [s], or NaN if checkpoints continue until the end of some run.
 
-    Checkpoints continue if the last trigger is less than three intervals before the end, or a checkpoint is in progress.
+    Checkpoints continue if at most `_SILENT` intervals passed since the last trigger or restart, if a checkpoint is in
+    progress, or if the job is down at the end of the run.  `ends_s`: end of each run.
     """
     found = -math.inf
     for run, end_s in zip(runs, ends_s, strict=True):

@@ -1,4 +1,4 @@
-"""Comparison of strategies: single checkpoints that sentences refer to, and the table of strategies."""
+"""Strategies as rows of a comparison: the single checkpoints that sentences refer to, and the table of strategies."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ from sim.results.tables import TOO_MANY_FAILED
 
 # ---- Single checkpoints that sentences refer to: the median one, the slowest one, the first upload, a failed one.
 #
-# They are actual checkpoints of a run; its tables have them under their id.
+# They are actual checkpoints of a run. The result tables of the run contain them under the same id.
 
 FINALISATION = "finalisation"
-"""Part of a path in which the metadata is written (`sim.results.critical_path.PathKind`)."""
+"""Part of a critical path in which the coordinator writes the metadata (`sim.results.critical_path.PathKind`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A checkpoint or savepoint of a strategy."""
+    """A single checkpoint or savepoint of a strategy."""
 
     number: int  # checkpoint id
-    job: int | None  # job instance; None: the run has only one
-    replication: int | None  # None: the strategy has only one run
-    duration_ms: float
-    written_bytes: float
-    persisted_bytes: float
-    path: BarrierPath
-    savepoint_format: str = ""  # CANONICAL or NATIVE; empty: a checkpoint
-    cut_off: str = ""  # the part of its path in which it failed or the run ended; empty: it completed
-    late_input: str = ""  # the subtask whose barrier ends its longest alignment
-    unknown_loss: tuple[str, float, float] | None = None  # (cause, time [ms], known [ms]), if it failed in between
-    initial_log_bytes: float = (
-        0  # of the state that the run begins with, if its changelog is awaited; sizes leave it out
+    job: int | None  # number of the job instance; None if the run has only one
+    replication: int | None  # number of the run; None if the strategy has only one
+    duration_ms: float  # end-to-end, or until the failure or the end of the run
+    written_bytes: float  # Flink's checkpointed size
+    persisted_bytes: float  # in-flight data
+    path: BarrierPath  # its critical path
+    savepoint_format: str = ""  # CANONICAL or NATIVE; "" for a checkpoint
+    cut_off: str = (
+        ""  # part of its critical path that the failure or the end of the run interrupted; "" if it completed
     )
+    late_input: str = ""  # upstream subtask whose barrier ends the longest alignment
+    # (cause, time of the loss [ms], time of its detection [ms]) of a TaskManager, if the checkpoint failed in between
+    unknown_loss: tuple[str, float, float] | None = None
+    # size of the changelog of the initial state, if the checkpoint waits for it; not part of the checkpoint size
+    initial_log_bytes: float = 0
 
     def __str__(self) -> str:
         """Return ``checkpoint 7``, ``checkpoint 7 of job 1`` or ``savepoint 7 of replication 0``."""
@@ -57,20 +59,21 @@ class Single:
 
 
 class Singles(NamedTuple):
-    """Single checkpoints and failures of a strategy that sentences refer to.  None: there is no such checkpoint."""
+    """Checkpoints and failures of a strategy that sentences refer to.  A field is None if there is no such checkpoint."""
 
-    # of an even number, the faster one of the two in the middle, or the slower one if they differ
+    # of an even number of checkpoints: the faster of the two in the middle, or the slower one if they differ by more
+    # than noise
     median: Single | None
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
-    failed: Single | None = None  # the first that failed for the most frequent reason
-    under_way: Single | None = None  # of those in progress at the end of the run, the one triggered first
-    savepoint: Single | None = None  # the one with the longest duration until it completed or failed
-    # (reason, count), the most frequent first; without those interrupted by a restart or the end of the job
+    failed: Single | None = None  # the first one that failed for the most frequent reason
+    under_way: Single | None = None  # the oldest one that is in progress at the end of the run
+    savepoint: Single | None = None  # the longest savepoint that completed or failed
+    # (reason, count), the most frequent first, except those that a restart or the end of the job interrupted
     failures: tuple[tuple[str, int], ...] = ()
     in_a_row: int = 0  # maximum number of consecutive failures
-    restarts: int = 0  # restarts because more checkpoints failed in a row than are tolerated
-    from_beginning: int = 0  # such restarts before any checkpoint had completed
+    restarts: int = 0  # number of restarts because more checkpoints failed in a row than are tolerated
+    from_beginning: int = 0  # number of these restarts without a restored checkpoint
 
 
 CheckpointRow = Mapping[Any, Any]
@@ -79,7 +82,10 @@ _duration_ms = itemgetter("end_to_end_duration")
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
-    """Return the single checkpoints of a strategy.  Median and slowest are of the checkpoints that `summarize` counts."""
+    """Return the single checkpoints of a strategy.
+
+    The median and the slowest one are selected from the checkpoints that `summarize` counts.
+    """
     seen = [
         {**row, "run": run, "is_first": is_first, "is_periodic": is_scheduled}
         for run, rows in enumerate(tables["checkpoints"] for tables in runs)
@@ -103,7 +109,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     restored = recoveries.loc[is_by_failures, "restored_checkpoint"]
 
     def single(rows: Iterable[CheckpointRow]) -> Single | None:
-        """Return the first of these checkpoints."""
+        """Return the first of these checkpoints, or None if there are none."""
         return next((_single(runs, row) for row in rows), None)
 
     return Singles(
@@ -121,7 +127,10 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
 
 
 def _in_a_row(rows: pd.DataFrame) -> int:
-    """Return the maximum number of consecutive failures; a completed savepoint ends a series, a failed one is ignored."""
+    """Return the maximum number of consecutive checkpoint failures.
+
+    A completed savepoint ends a series of failures, a failed savepoint is ignored.
+    """
     is_failure = (rows["status"] == "FAILED") & ~rows["failure_message"].isin(INTERRUPTIONS) & is_periodic(rows)
     ended = (rows["trigger_timestamp"] + rows["end_to_end_duration"])[
         is_failure | (rows["status"] == "COMPLETED")
@@ -135,7 +144,7 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
     job = int(row["x_job"]) if "x_job" in row else None
     parts = _of(tables["path"], int(row["id"]), job)
     is_cut_off = row["status"] != "COMPLETED" and len(parts) > 0
-    # a file of the changelog is named by where it ends: the first one is as long as that
+    # The name of a changelog file contains the position of its end. In the first file of a log, this equals its size.
     logs = {name.rpartition("/log-")[2] for name in parts["file"]}
     return Single(
         number=int(row["id"]),
@@ -147,7 +156,7 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
         savepoint_format=str(row["savepointFormat"]),
-        # without finalisation, so that the path of a failure while writing metadata ends before it
+        # without finalisation: if writing the metadata fails, the path ends with the last acknowledgement
         path=path(parts[parts["part"] != FINALISATION]),
         cut_off=str(parts["part"].iloc[-1]) if is_cut_off else "",
         late_input="".join(parts[parts["part"] == "alignment"].sort_values("duration")["upstream"].tail(1)),
@@ -157,7 +166,10 @@ def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
 
 
 def _unknown_loss(checkpoint: CheckpointRow, recoveries: pd.DataFrame) -> tuple[str, float, float] | None:
-    """Return (cause, time, when it is known) of a TaskManager whose loss was not known yet when the checkpoint failed."""
+    """Return (cause, time [ms], time of detection [ms]) of a TaskManager whose loss was undetected when the checkpoint failed.
+
+    Returns None if there is no such loss.
+    """
     failed_ms = checkpoint["trigger_timestamp"] + checkpoint["end_to_end_duration"]
     is_unknown = (recoveries["failed"] < failed_ms) & (failed_ms < recoveries["detected"])
     for row in recoveries[is_unknown & (recoveries["kind"] == "task-manager")].to_dict("records"):
@@ -175,8 +187,8 @@ def _of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:
 
 # ---- The table of strategies, as numbers and as short texts.
 #
-# First uploads have a separate row below their strategy, and so have checkpoints that did not complete. Percentiles are
-# shown only if the sample is large enough (`sim.model.quantities`).
+# First uploads, and checkpoints that did not complete, have separate rows below the row of their strategy. Percentiles
+# are shown only if the sample is large enough (`sim.model.quantities`).
 
 FIRST_UPLOAD = "{}: first upload"
 """Label of the row of first uploads, below that of their strategy."""
@@ -189,37 +201,36 @@ class StrategyRow:
     """A strategy as a row of a comparison."""
 
     label: str
-    axes: tuple[tuple[str, str], ...]  # (axis, value) of the scenario's variations
-    group: str  # variation of the job: strategies of a group have the same workload
+    axes: tuple[tuple[str, str], ...]  # (axis, value) for each axis that the scenario varies
+    group: str  # workload; only strategies of the same group are comparable
     status: str  # RUNNING, FINISHED, or FAILED with the reason
     summary: Summary
     baseline_per_second: float = math.nan  # throughput of the same job without checkpoints
     failed: bool = False  # the job failed, not only checkpoints
-    name: str = ""  # the label without the part that names the group
-    steady: bool = True  # the job neither restarted nor ended, so that sinks served each record once
-    until_s: float = math.nan  # end of the job, mean over its runs; NaN: some run has no end
-    overload: KeepingUp | None = None  # rates before the first fault; None: the job keeps up
+    name: str = ""  # the label without its group
+    steady: bool = True  # the job neither restarted nor ended, so that sinks processed each record once
+    until_s: float = math.nan  # end of the job, mean over its runs; NaN if it does not end in some run
+    overload: KeepingUp | None = None  # rates before the first fault; None if the job keeps up
     singles: Singles = Singles(None, None, None)
-    first: Summary | None = None  # summary of first uploads; None: there are none
-    finish: Finish | None = None  # None: some job of it does not finish
+    first: Summary | None = None  # summary of first uploads; None if there are none
+    finish: Finish | None = None  # end of the job; None if it does not finish in some run
     last_trigger_s: float = math.nan  # last trigger, if checkpoints stop before the job does; else NaN
-    late: LateTriggers | None = None  # None: checkpoints are triggered on time
-    savepoint: LongSavepoint | None = None  # None: no savepoint takes longer than checkpoints
+    late: LateTriggers | None = None  # None if checkpoints are triggered on time
+    savepoint: LongSavepoint | None = None  # None if no savepoint takes much longer than checkpoints
     has_savepoints: bool = False  # some savepoint completed or failed
     committers: tuple[str, ...] = ()  # vertices that only commit
-    firing: tuple[str, ...] = ()  # vertices with windows whose firing takes the thread's time
-    is_off: bool = False  # no checkpoint is ever due, but maybe savepoints
-    without_interval: bool = False  # neither checkpoints nor savepoints are ever due
+    firing: tuple[str, ...] = ()  # vertices with windows whose firing occupies the task thread
+    is_off: bool = False  # periodic checkpoints are disabled; there may be savepoints
+    without_interval: bool = False  # periodic checkpoints are disabled, and there are no savepoints
     hidden: tuple[str, ...] = ()  # vertices that commit, if none of their output became visible
-    not_completed: tuple[NotCompleted, ...] = ()  # one per fate
+    not_completed: tuple[NotCompleted, ...] = ()  # checkpoints that did not complete, one entry per fate
     sinks: tuple[str, ...] = ()  # vertices whose throughput is summarized
     sources: tuple[str, ...] = ()
     unlimited_bytes: int = 0  # `Scenario.unlimited_bytes`
     tolerable: int = 0  # tolerable consecutive failures of checkpoints
-    held_window: str = ""  # clause on an event-time window that no record leaves; "": there is none
-    harmed_sink: str = (
-        ""  # a sink that forbids unaligned barriers: ``'table' (Apache Paimon) does not start``; "": none
-    )
+    held_window: str = ""  # clause on an event-time window that emits nothing; "" if there is none
+    # clause on a sink that forbids unaligned barriers, e.g. ``'table' (Apache Paimon) does not start``; "" if there is none
+    harmed_sink: str = ""
 
     @property
     def called(self) -> str:
@@ -228,7 +239,7 @@ class StrategyRow:
 
     @property
     def busiest(self) -> tuple[str, float]:
-        """Return (bottleneck, busy share): a vertex, or a subtask of it that is much busier than the others."""
+        """Return (bottleneck, busy share).  It is a vertex, or a single subtask if that is much busier than the vertex."""
         row = self.summary
         if row.busiest_subtask_share > row.busy_share + 0.1:
             return f"{row.bottleneck}[{row.busiest_subtask}]", row.busiest_subtask_share
@@ -241,14 +252,14 @@ class StrategyRow:
 
     @property
     def completes_end(self) -> bool:
-        """Return True if a checkpoint that holds the end of the job completes."""
+        """Return True if the final checkpoint of the job completes."""
         return self.finish is not None and self.finish.final is not None
 
     @property
     def shortfall(self) -> tuple[float, float] | None:
-        """Return (emitted, due) records/s of the sources if they fall short, else None.
+        """Return (emitted, due) records/s of the sources if they emit less than is due, else None.
 
-        Rates are over the whole run if there were no restarts, and otherwise before the first fault.
+        Rates are over the whole run if it is steady, and otherwise over the time before the first fault.
         """
         row = self.summary
         if self.steady and row.emitted_per_second < (1 - FALLS_SHORT) * row.offered_per_second:
@@ -257,14 +268,17 @@ class StrategyRow:
 
     @property
     def throughput_change(self) -> float:
-        """Return the relative change of throughput compared with no checkpoints."""
+        """Return the relative change of throughput compared with the same job without checkpoints, or NaN if unknown."""
         if not self.baseline_per_second > 0:
             return math.nan
         return self.summary.throughput_per_second / self.baseline_per_second - 1
 
 
 def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
-    """Return all numbers, with units in column names.  Percentiles with too small a sample are NaN."""
+    """Return all numbers as a table with a row per strategy, and units in column names.
+
+    Percentiles with too small a sample are NaN.
+    """
     rows = [
         {"strategy": line.label, **dict(line.axes), "status": line.status, **_with_sample(line.summary)}
         | {name: getattr(line, name) for name in _OF_LINE}
@@ -276,7 +290,7 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
 
 
 def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
-    """Return (header, rows) as texts.  Optional columns that are empty for all strategies are omitted."""
+    """Return (header, rows) of the printed table.  Optional columns without a value in any row are omitted."""
     rows: list[list[str]] = []
     for line in strategies:
         rows.append([line.label, *(_text(line, column) for column in PRINTED)])
@@ -295,11 +309,11 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
 
 
 _OF_LINE = ("baseline_per_second", "throughput_change", "until_s", "last_trigger_s")
-"""Attributes of `StrategyRow` that the table has."""
+"""Attributes of `StrategyRow` that are columns of the table."""
 _FINISH = {"finish_idle_s": "idle_s", "finish_checkpoints": "checkpoints", "final_checkpoint_ms": "final_ms"}
 """Column of the table -> field of `Finish`."""
 _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
-"""Fields of `KeepingUp` that the table has."""
+"""Fields of `KeepingUp` that are columns of the table, with the prefix ``overload_``."""
 
 
 def _text(line: StrategyRow, column: ResultColumn) -> str:
@@ -320,7 +334,7 @@ def _with_sample(summary: Summary) -> dict[str, Any]:
 
 
 def _of_vertices(column: ResultColumn, strategies: Sequence[StrategyRow]) -> str:
-    """Return the heading with the vertices it is about, e.g. ``throughput (sink)``, if they are the same in all rows."""
+    """Return the heading, with its vertices if they are the same in all rows, e.g. ``throughput (sink)``."""
     vertices = {getattr(line, column.vertices) for line in strategies} if column.vertices else set()
     if len(vertices) != 1 or not (names := vertices.pop()):
         return column.heading

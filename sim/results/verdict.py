@@ -1,4 +1,8 @@
-"""The verdict in sentences."""
+"""The verdict: sentences that say how strategies differ, and which checkpoint and which wait explain the difference.
+
+A strategy is a scenario with one set of checkpoint options (`StrategyRow`).  Functions that return a sentence return ""
+if there is nothing to say.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +21,20 @@ from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
 from sim.results.tables import EXPIRED, NOT_TRIGGERED
 
-# ---- Sentences about jobs that finish, about checkpoints that end before their job does, and about jobs that do not keep up.
+# ---- Sentences about the end of bounded jobs, checkpoints that stop before their job does, and jobs that do not keep up.
 
 COMMITTED_SHARE = 0.99
-"""A strategy commits less than the others if its output is below this share of the largest one."""
+"""A strategy is said to commit less if it commits under this share of the largest committed record count."""
 MAX_NAMED = 4
-"""So many strategies are named; of more the number is told."""
+"""Maximum strategies that a sentence lists by name; for more, it gives only their number."""
 
 
 def finish_sentence(lines: Sequence[StrategyRow]) -> str:
-    """When the job finishes under which strategy, what passes after its last record, and who commits less; empty: it does not finish."""
+    """Return sentences on the end of a bounded job, or "" if it finishes with no strategy.
+
+    They say when the job finishes with each strategy, how long it waits after its last record, how long the final
+    checkpoint takes (FLIP-147), and which strategy commits fewer records.
+    """
     found = [(line, line.finish) for line in lines if line.finish is not None]
     if not found:
         return ""
@@ -41,12 +49,15 @@ def finish_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow, Finish]]) -> Iterator[str]:
-    """Yield sentences on waits after the last record, the checkpoint that holds the end, and output that others commit."""
+    """Yield sentences, without a full stop, on the wait after the last record, the final checkpoint, and less committed output.
+
+    `found`: the strategies with which the job finishes.
+    """
     waiting, longest = max(found, key=lambda item: item[1].idle_s)
     if longest.checkpoints > 1:
         checkpoints = f"{ms_text(1e3 * longest.idle_s)} and {count_text(longest.checkpoints)} checkpoints"
         yield f"With {waiting.called} {checkpoints} pass after its last record"
-    # one checkpoint is enough for these
+    # these jobs need at most one checkpoint after their last record
     if once := [(line, end) for line, end in found if end.final is not None and end.checkpoints <= 1]:
         line, end = max(once, key=lambda item: item[1].final_ms)
         complete = f"is complete after {ms_text(end.final_ms)}"
@@ -61,7 +72,7 @@ def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow,
 
 
 def off_sentence(lines: Sequence[StrategyRow]) -> str:
-    """Under which strategies no checkpoint is due, and what that means for output and failures; empty: under none."""
+    """Return a sentence on strategies without checkpoints and savepoints, and what output and failures they affect, or ""."""
     off = [line for line in lines if line.without_interval]
     if not off:
         return ""
@@ -73,7 +84,7 @@ def off_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def unseen_sentence(lines: Sequence[StrategyRow]) -> str:
-    """Under which strategies sinks that commit with checkpoints commit nothing, although checkpoints are due; empty: under none."""
+    """Return a sentence on strategies with checkpoints whose transactional sinks make no output visible in this run, or ""."""
     found = [line for line in lines if line.hidden and not line.without_interval]
     if not found:
         return ""
@@ -82,7 +93,7 @@ def unseen_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
-    """Under which strategies checkpoints end although the job runs on; empty: under none."""
+    """Return a sentence on strategies whose checkpoints stop before the job does, or "" if there are none."""
     stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]
     if not stopped:
         return ""
@@ -95,6 +106,7 @@ def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _later(late: Finish, early: Finish) -> bool:
+    """Return whether a job finishes later than another one by more than noise."""
     return not is_noise(1e3 * late.at_s, 1e3 * early.at_s)
 
 
@@ -107,16 +119,19 @@ def _names(lines: Sequence[StrategyRow]) -> str:
 
 
 def few_names(names: Sequence[str]) -> str:
-    """Return the names of some strategies, or the number of many."""
+    """Return a list of strategy names, or only their number if there are more than `MAX_NAMED`."""
     return listed(names) if len(names) <= MAX_NAMED else f"{len(names)} strategies"
 
 
 _ALWAYS_BUSY = 0.9
-"""A vertex that is busy for less is not what limits a job."""
+"""Below this busy share, the busiest vertex alone does not explain why a job cannot keep up."""
 
 
 def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
-    """The strategy that falls short most, in numbers, and which others do; empty: all keep up."""
+    """Return a sentence on the most overloaded strategy, with rates, its bottleneck, and the other overloaded ones.
+
+    Returns "" if all strategies keep up.
+    """
     found = [
         (line.overload.emitted_per_second / line.overload.due_per_second, line, line.overload)
         for line in strategies
@@ -142,25 +157,30 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
 #
-# A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the
-# tables of its run.  What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of
-# strategies.
+# A cause always refers to one checkpoint, given by its id: the median or the slowest one. Its numbers are in the result
+# tables of its run. Numbers over all checkpoints (median, p99 or longest, throughput) are in the table of strategies.
 #
-# Two durations count as equal if they differ by less than repetitions of a real run do (`noise`).  Throughputs within
-# 1.5 % count as equal.
+# Two durations count as equal if repetitions of a real run may differ by as much (`is_noise`). Throughputs within 1.5 %
+# count as equal.
 
 QUICK_MS = 150.0
+"""Checkpoints with a smaller median duration are quick: nothing delays their barriers."""
 _TAIL_FACTOR = 5
-"""Where the longest checkpoint takes so many times the median of checkpoints that are not quick, it is named and not the median one."""
+"""If the longest checkpoint takes this many times the median, the longest one is explained instead of the median one.
+
+Quick checkpoints have another limit: twice `QUICK_MS`.
+"""
 _MANY = 4
-"""With fewer checkpoints than this, the final one would decide the median."""
+"""With fewer completed checkpoints than this, the final checkpoint would distort the median."""
 NOISE_THROUGHPUT = 0.015
+"""Relative difference below which two throughputs count as equal."""
 
 
 def verdict(strategies: Sequence[StrategyRow]) -> str:
-    """The decisive difference.  Of several workloads, the one where the choice matters most is taken.
+    """Return the sentences on the decisive difference between strategies.
 
-    A strategy under which a sink does not start or loses records, or no window ends, is named, and not compared with others.
+    If there are several workloads (groups), they are about the one in which the choice of a strategy matters most.
+    Strategies with which a sink does not start or loses records, or in which no window ends, are listed but not compared.
     """
     if harmed := [line for line in strategies if line.harmed_sink]:
         sinks = " and ".join(dict.fromkeys(line.harmed_sink for line in harmed))
@@ -183,11 +203,12 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _ends(lines: Sequence[StrategyRow]) -> str:
+    """Return the sentences on the end of jobs and of checkpoints."""
     return finish_sentence(lines) + off_sentence(lines) + unseen_sentence(lines) + stopped_sentence(lines)
 
 
 def _unlimited(lines: Sequence[StrategyRow]) -> str:
-    """That completed checkpoints took no time to write, where it is so."""
+    """Return a clause, with "; " before it, that writes took no time because storage has no bandwidth limit, or ""."""
     text = unlimited_text(
         max((line.unlimited_bytes for line in lines if line.summary.completed or line.first), default=0)
     )
@@ -195,7 +216,7 @@ def _unlimited(lines: Sequence[StrategyRow]) -> str:
 
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
-    """The longest first upload, and that it counts nowhere else; empty: there is none."""
+    """Return a sentence on the longest first upload, which no other number includes, or "" if there is none."""
     found = _longest(strategies, lambda line: line.singles.first_upload)
     if found is None:
         return ""
@@ -216,12 +237,15 @@ def _longest(
 
 
 def _is_first_upload(line: StrategyRow, lines: Sequence[StrategyRow]) -> bool:
-    """Return whether the only checkpoint of a strategy is what others have as a first upload, before later ones."""
+    """Return whether the only completed checkpoint of a strategy corresponds to the first upload of other strategies.
+
+    `first_uploads` does not mark it: without later checkpoints it is unknown whether they would be smaller.
+    """
     return line.summary.completed == 1 and not line.first and any(other.first for other in lines)
 
 
 def _schedule(strategies: Sequence[StrategyRow]) -> str:
-    """Checkpoints that come later than their interval, and a savepoint that outlasts them; empty: neither."""
+    """Return sentences on triggers that are later than the interval, and on the longest savepoint, or ""."""
     several, groups = len(strategies) > 1, len({line.group for line in strategies})
     names = {line.label: line.label if groups > 1 else line.called for line in strategies}
     late = [(names[line.label], line.late) for line in strategies if line.late is not None]
@@ -234,7 +258,11 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
-    """Say on what the longest savepoint spends its time, if it fails or outlasts all checkpoints; empty: neither, or no part is most of it."""
+    """Return sentences on the failure and the longest wait of the longest savepoint that fails or is reported as long.
+
+    The wait is given if barriers or the asynchronous part take at least half of the duration.  Returns "" if there is
+    nothing to report.
+    """
     found = _longest(
         strategies,
         lambda line: single if (single := line.singles.savepoint) and (single.cut_off or line.savepoint) else None,
@@ -257,20 +285,24 @@ def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
-    """The weight of the choice: failed jobs, failed checkpoints, ratio of durations."""
+    """Return how much the choice of a strategy matters: failed jobs, failed checkpoints, largest ratio of median durations."""
     durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
     ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
     return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
 
 
 def _sentence(lines: Sequence[StrategyRow]) -> str:
+    """Return the sentence on the decisive difference, without a full stop.
+
+    The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
+    differ, all strategies are equal."""
     running = [
         line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill
     ]
     if not running:
         return _none_ended(lines)
     if any(math.isnan(line.last_trigger_s) for line in running):
-        # a few checkpoints are no match for many
+        # the few checkpoints of a strategy whose checkpoints stop early are not comparable
         running = [line for line in running if math.isnan(line.last_trigger_s)]
     several = len(lines) > 1
     worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
@@ -290,9 +322,10 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
-    """Return the strategies whose checkpoints complete, and may be compared.
+    """Return the strategies that may be compared: all their checkpoints complete, and later ones than the first upload exist.
 
-    A final checkpoint has empty channels: a strategy of which it is one of few is left out if others have none.
+    The final checkpoint is quick, because channels are empty at the end of input.  Therefore a strategy with a final
+    checkpoint and fewer than `_MANY` checkpoints is left out, unless all comparable strategies have a final checkpoint.
     """
     found = [
         line
@@ -305,7 +338,10 @@ def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
 
 
 def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:
-    """Yield what each of several axes changes by itself, where it changes the median most."""
+    """Yield a sentence per axis on its effect alone, if there are several axes.
+
+    It compares the two strategies that differ only in this axis and whose median durations differ most.
+    """
     for axis in dict(lines[0].axes) if lines and len(lines[0].axes) > 1 else ():
         pairs = [
             pair
@@ -319,7 +355,7 @@ def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:
 
 
 def _none_ended(lines: Sequence[StrategyRow]) -> str:
-    """What the checkpoint that is under way for longest waits for, as none was completed or failed."""
+    """Return a sentence for runs in which no checkpoint completed or failed: what the longest-running one waits for."""
     text = "No checkpoint was completed or failed after the warm-up"
     if all(line.is_off for line in lines):
         return "No checkpoint is due: set checkpoint.interval"
@@ -332,19 +368,23 @@ def _none_ended(lines: Sequence[StrategyRow]) -> str:
 
 
 class _Tail(NamedTuple):
-    """The quantile by which slow checkpoints are compared: p99 if all strategies have its sample, else the longest."""
+    """The measure by which the slowest checkpoints are compared: p99 if every strategy has its minimum sample, else the maximum."""
 
     name: str
     ms: Callable[[StrategyRow], float]
 
 
 def _tail(lines: Sequence[StrategyRow]) -> _Tail:
+    """Return the measure by which the slowest checkpoints of these strategies are compared."""
     if all(line.summary.completed >= STATISTICS["end_to_end_p99_ms"].smallest_sample for line in lines):
         return _Tail("p99", lambda line: line.summary.end_to_end_p99_ms)
     return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
 
 
 def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[StrategyRow]) -> str:
+    """Return the sentence on the strategy that fails most: its failures, their cause, and the best of the `sound` strategies.
+
+    `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints."""
     row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
     begun, more = (
         f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}",
@@ -373,6 +413,8 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
     ):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    # Explain why the job did not fail although it had more failures than are tolerated in a row. A steady run with
+    # enough checkpoints explains it, too, even if it had fewer failures.
     is_limit_near = worst.tolerable < _failures(worst) or (worst.steady and worst.tolerable <= row.completed)
     if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable and is_limit_near:
         in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
@@ -393,7 +435,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
 
 
 def _restarts(line: StrategyRow) -> str:
-    """``the job restarts 2 times, from the beginning, as more than 3 checkpoints in a row fail (checkpoint.tolerable-failed)``."""
+    """Return ``the job restarts 2 times, from the beginning, as more than 3 checkpoints in a row fail (checkpoint.tolerable-failed)``."""
     count, from_beginning = line.singles.restarts, line.singles.from_beginning
     times = "once" if count == 1 else f"{count} times"
     places = {0: "", count: ", from the beginning"}
@@ -405,7 +447,7 @@ def _restarts(line: StrategyRow) -> str:
 
 
 def _fates(line: StrategyRow) -> list[str]:
-    """``3 of 9 checkpoints expire``, ``2 fail (IO_EXCEPTION)``: each reason with its number."""
+    """Return a clause per failure reason with its count: ``3 of 9 checkpoints expire``, ``2 fail (IO_EXCEPTION)``."""
     expire, fail = ("expired", "failed") if line.failed else ("expire", "fail")
     return [
         f"{count}{'' if i else f' of {line.summary.completed + _failures(line)} checkpoints'} "
@@ -415,7 +457,7 @@ def _fates(line: StrategyRow) -> list[str]:
 
 
 def _is_unanswered(message: str) -> bool:
-    """Return whether a checkpoint failed as acknowledgements, or answers to its trigger, did not come in time."""
+    """Return whether a checkpoint failed because acknowledgements, or responses to its trigger, were not received in time."""
     return _is_expiry(message) or message == NOT_TRIGGERED
 
 
@@ -424,10 +466,12 @@ def _is_expiry(message: str) -> bool:
 
 
 def _circle(line: StrategyRow) -> str:
+    """Return a clause on tasks that wait for each other (a deadlock of unaligned barriers)."""
     return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
 
 
 def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
+    """Return the sentence for strategies that do not differ by more than noise, or for a single one."""
     row, fast = slow.summary, min(lines, key=_median_ms)
     begun = f"Checkpoints of {slow.called} take" if several and len(lines) == 1 else "Checkpoints take"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
@@ -450,10 +494,10 @@ def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> st
 
 
 def _cost(line: StrategyRow) -> str:
-    """What checkpoints cost, from the change against no checkpoints; empty: that is unknown.
+    """Return a clause on the throughput that checkpoints cost, compared with a run without checkpoints, or "" if unknown.
 
-    Throughput is a mean over the run: what a savepoint delays is served after it, so that savepoints cost nothing is
-    not said.
+    Throughput is a mean over the run, and records that a savepoint delays are processed after it.  The mean therefore
+    cannot show the cost of savepoints, and the clause never says that they cost nothing.
     """
     change, what = line.throughput_change, "checkpoints and savepoints" if line.has_savepoints else "checkpoints"
     if math.isnan(change):
@@ -466,7 +510,7 @@ def _cost(line: StrategyRow) -> str:
 
 
 def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
-    """Equal medians with different slowest checkpoints: the reason for the difference."""
+    """Return the sentence for strategies with equal medians but different slowest checkpoints, with the cause of the slowest one."""
     low, high = sorted((_median_ms(early), _median_ms(late)))
     medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
     slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
@@ -475,7 +519,7 @@ def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
 
 
 def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
-    """The largest part of one checkpoint, and its place: of the median one, or of the `slowest`."""
+    """Return the largest wait of the median checkpoint (or the `slowest`) of a strategy, and where it occurs."""
     single = line.singles.slowest if slowest else line.singles.median
     if single is None:
         return f"Nothing was recorded of these checkpoints ({_load(line)})"
@@ -483,9 +527,12 @@ def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
 
 
 def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
-    """The largest part of this checkpoint, and its place."""
+    """Return a sentence, without a full stop, on the largest wait of this checkpoint, and where it occurs.
+
+    `several`: there are other strategies, so the checkpoint is named together with its strategy.
+    """
     way, called = single.path, _called(line, single, several)
-    # by column of the table of strategies, so that both name the same column
+    # grouped as in the table of strategies, so that text and table agree on the largest column
     columns = (
         {"queue": way.queue_ms, "timeout": way.timeout_ms},
         {"alignment": way.alignment_ms},
@@ -566,22 +613,24 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
 
 
 def _called(line: StrategyRow, single: Single, several: bool) -> str:
-    """``checkpoint 4``, and of which strategy if there are several."""
+    """Return ``checkpoint 4``, or ``checkpoint 4 (aligned)`` if there are several strategies."""
     return f"{single} ({line.called})" if several else str(single)
 
 
 def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
+    """Return a clause that compares the median durations of two strategies."""
     durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
     return f"{fast.called} checkpoints {durations}{_stored(fast)}"
 
 
 def _stored(line: StrategyRow, verb: str = "store") -> str:
+    """Return a clause on the in-flight data that each checkpoint stores (median), or "" if none is stored."""
     stored = line.summary.persisted_bytes
     return f" and {verb} {bytes_text(stored)} of in-flight data each" if stored > 0 else ""
 
 
 def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
-    """The difference of throughput; empty if the end of a job distorts it."""
+    """Return a clause on the throughput of `fast` compared with `slow`, or "" if one of the jobs ends within the run."""
     if fast.is_over or slow.is_over:
         return ""
     change = (
@@ -595,7 +644,10 @@ def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
 
 
 def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyRow]) -> str:
-    """The highest and the lowest throughput, by name, if they differ; empty if the end of a job distorts them."""
+    """Return the highest and the lowest throughput with their strategies, if they differ by more than noise.
+
+    Otherwise, and if some job ends within the run, returns `_throughput` of `fast` and `slow`.
+    """
     low, high = min(lines, key=_served), max(lines, key=_served)
     if (
         any(line.is_over for line in lines)
@@ -611,7 +663,10 @@ def _served(line: StrategyRow) -> float:
 
 
 def _load(line: StrategyRow, named: str = "") -> str:
-    """The busy vertices and the waiting ones; the vertex `named` in the sentence already is left out."""
+    """Return the busiest and the most back-pressured vertex with their shares.
+
+    `named`: a vertex that the sentence has already named, so its name is not repeated.
+    """
     row, (busiest, share) = line.summary, line.busiest
     text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
     if busiest != named and row.most_backpressured_share >= 0.1:
@@ -620,7 +675,10 @@ def _load(line: StrategyRow, named: str = "") -> str:
 
 
 def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
-    """The quickest strategy; among equally quick and productive ones, the one that stores least."""
+    """Return the strategy with the smallest `duration`.
+
+    Among strategies within noise of it and without less throughput, this is the one that stores least in-flight data.
+    """
     quickest = min(lines, key=duration)
     served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
     equals = [
@@ -640,11 +698,12 @@ def _failed_share(line: StrategyRow) -> float:
 
 
 def _failures(line: StrategyRow) -> int:
-    """Failed checkpoints, without those that a restart or the end of the job interrupted."""
+    """Return the number of failed checkpoints, except those that a restart or the end of the job interrupted."""
     return line.summary.failed - line.summary.interrupted
 
 
 def _joined(*parts: str) -> str:
+    """Return the parts that are not empty, separated by "; "."""
     return "; ".join(part for part in parts if part)
 
 
