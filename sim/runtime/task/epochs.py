@@ -1,4 +1,4 @@
-"""Epochs of output between checkpoints, and asynchronous requests."""
+"""The output of an operator in epochs, i.e. from one checkpoint to the next, and the state of asynchronous I/O."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sim.runtime.task.sink import OperatorFiles, SinkCommitter, SinkWriter
 from sim.runtime.task.slot import Slot
 from sim.storage.requests import Work
 
-# ---- The epochs of an operator's output: its files and its transactions end an epoch together, before the barrier of a snapshot.
+# ---- The epochs of an operator's output: before the barrier of a snapshot, its files and its transaction are closed together.
 
 
 class Epochs(TaskPart):
-    """A task's output files, its transactional writer and its committer; each is optional."""
+    """The output files, the transactional writer and the committer of one task.  Each of them is optional."""
 
     def __init__(self, slot: Slot, operator: TaskParts) -> None:
         vertex, job = slot.vertex, slot.context.scenario.job
@@ -25,18 +25,18 @@ class Epochs(TaskPart):
         self.files: OperatorFiles | None = None
         self.writer: SinkWriter | None = None
         self.committer: SinkCommitter | None = None
-        self._end = vertex.flush is not None or vertex.commit is not None
+        self._end = vertex.flush is not None or vertex.commit is not None  # whether this operator writes output
         self._emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
-        self._bytes_at_cut = 0
-        self._holds_back = 0
+        self._bytes_at_cut = 0  # bytes read up to the end of the last epoch
+        self._holds_back = 0  # newest records of each input channel that the writer does not write yet
         self._last_checkpoint = 0
-        # by epoch whose records wait for their commit: how many were served by its end
+        # uncommitted epoch -> records served up to its end, whose outputs are emitted on commit
         self._served: dict[int, int] = {}
         commit = job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit
         if commit is not None and (vertex.committer_of or commit.committer == "chained"):
             self.committer = SinkCommitter(slot, commit, self._emit, operator.drained)
         if self._end:
-            records, _ = self._read()  # where it stands: after a restart not at the beginning
+            records, _ = self._read()  # after a restart the counts do not start at 0
             if vertex.commit is not None:
                 self._holds_back = vertex.commit.holds_back
                 self.writer = SinkWriter(
@@ -50,7 +50,7 @@ class Epochs(TaskPart):
         return self.files is not None or self.committer is not None
 
     def before_barrier(self, checkpoint: int) -> int:
-        """End the epoch: output since the last snapshot goes to the committer."""
+        """End the epoch: send the transaction since the last snapshot to the committer."""
         if self._end:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
@@ -64,7 +64,7 @@ class Epochs(TaskPart):
         return None if self.files is None else self._flush(self.files, pieces, checkpoint)
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """Add the transactions of the committer to the snapshot, and the records that the writer holds back."""
+        """Add the committables of the committer to the snapshot, and the number of records that the writer has read but not written."""
         if self.committer is not None:
             snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:
@@ -81,7 +81,7 @@ class Epochs(TaskPart):
         return None if self.files is None else self.files.upload(checkpoint)
 
     def completed(self, checkpoint: int) -> None:
-        """The commit comes first, then its files are published."""
+        """Commit the epochs of a completed checkpoint, then mark their files as published."""
         if self.committer is not None:
             self.committer.completed(checkpoint)
         if self.files is not None:
@@ -94,12 +94,12 @@ class Epochs(TaskPart):
             self.committer.aborted(checkpoint)
 
     def end_input(self) -> None:
-        """A global committer has read all that its writers handed over."""
+        """Let a global committer receive the last committables of its writers."""
         if self.committer is not None and not self._end:
             self.committer.take_in_all()
 
     def work_at_end(self) -> Work[None] | None:
-        """The open transaction goes to the committer, and the last files are written."""
+        """Send the open transaction to the committer, and return the work that writes the last files, or None."""
         if not self._end:
             return None
         epoch = self._last_checkpoint + 1
@@ -109,12 +109,12 @@ class Epochs(TaskPart):
         if self.files is None:
             return None
         options, rule = self.context.scenario.checkpoint, self.slot.job.rule
-        # for a checkpoint to upload them
+        # later: write the files to the local disk now, and let the final checkpoint upload them
         later = options.operator_io == "async" and self.context.periodic and rule.waits
         return self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), epoch)
 
     def close(self) -> None:
-        """The committer commits all its transactions, even if the job fails afterwards."""
+        """Commit all transactions.  They remain visible even if the job fails afterwards."""
         if self.committer is not None:
             self.committer.close()
 
@@ -123,7 +123,7 @@ class Epochs(TaskPart):
             self.files.stop()
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        """Epochs go on behind the checkpoint restored: output before the next one belongs to neither it nor an older one."""
+        """Continue from the restored checkpoint: output from now on belongs to the next epoch."""
         uncommitted = snapshot.committables
         checkpoint = snapshot.checkpoint if uncommitted is None else uncommitted.checkpoint
         self._last_checkpoint = checkpoint
@@ -135,7 +135,7 @@ class Epochs(TaskPart):
             self.committer.restored(uncommitted)
 
     def _emit(self, epoch: int) -> None:
-        """Epochs up to this one are committed: the outputs of their records leave."""
+        """Emit the outputs of epochs up to this one, which are committed now."""
         committed = [number for number in self._served if number <= epoch]
         until = max((self._served[number] for number in committed), default=0)
         for number in committed:
@@ -143,10 +143,14 @@ class Epochs(TaskPart):
         self.slot.thread.release_late_outputs(until)
 
     def _flush(self, files: OperatorFiles, pieces: tuple[Piece, ...], checkpoint: int) -> Work[None]:
+        """Return the work that writes the files to storage, or to the local disk if they are uploaded asynchronously."""
         return files.write(checkpoint) if Piece.OPERATOR_FLUSH in pieces else files.stage(checkpoint)
 
     def _ended(self, epoch: int) -> tuple[tuple[int, ...], tuple[tuple[str | int, ...], ...], int]:
-        """Records read so far per channel, and the files (and bytes) of what was read since the last time."""
+        """End an epoch.  Return the records read so far by input channel, and the names and the size of its files.
+
+        Without files, the size is the number of bytes read since the last epoch.
+        """
         self._last_checkpoint = epoch
         if self._emits_on_commit:
             self._served[epoch] = self.plane.position(self.slot.task).served
@@ -157,11 +161,14 @@ class Epochs(TaskPart):
         return records, names, self.files.volume(epoch)
 
     def _written(self, records: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-        """The records read so far that it does not hold back; what it wrote before stays written."""
+        """Return the records of each input channel that are written, i.e. those read except the newest `_holds_back`.
+
+        `before` are the records written up to the last epoch: the counts do not decrease.
+        """
         return tuple(max(done, read - self._holds_back) for read, done in zip(records, before, strict=True))
 
     def _read(self) -> tuple[tuple[int, ...], int]:
-        """Records read so far on each channel, and the bytes read since the last time."""
+        """Return the records read so far on each input channel, and the bytes read since the last call."""
         here = self.plane.position(self.slot.task)
         read_bytes = int(here.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
@@ -169,6 +176,7 @@ class Epochs(TaskPart):
 
 
 def attach(slot: Slot, operator: TaskParts) -> Epochs | None:
+    """Return the epochs of a task, or None if its vertex writes no files and is no part of a transactional sink."""
     vertex = slot.vertex
     return (
         Epochs(slot, operator) if vertex.flush is not None or vertex.commit is not None or vertex.committer_of else None
@@ -178,15 +186,15 @@ def attach(slot: Slot, operator: TaskParts) -> Epochs | None:
 FEATURE = TaskFeature(attach, Stage.OUTPUT)
 
 
-# ---- Asynchronous I/O: requests under way are operator list state, and the end of the data waits for their answers.
+# ---- Asynchronous I/O: requests in progress are operator list state, and the end of data waits for their responses.
 #
 # Flink: AsyncWaitOperator#snapshotState, #endInput.
 
-_LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
+_LENGTH_BYTES = 4  # the length that precedes a serialized record on the wire (SpanningRecordSerializer)
 
 
 class AsyncRequests(TaskPart):
-    """The requests under way of one task with asynchronous I/O.  Their answers are its late outputs."""
+    """The asynchronous requests in progress of one task.  Their outputs are pending (`late` in `Position`)."""
 
     def __init__(self, slot: Slot) -> None:
         self.slot = slot
@@ -200,12 +208,13 @@ class AsyncRequests(TaskPart):
 
     @property
     def _request_bytes(self) -> int:
-        """An element of operator list state: a record as on the wire, without its length."""
+        """The size of a request in operator list state [bytes]: a serialized input record without its length."""
         sizes = [inlet.record_bytes.mean for inlet in self.slot.vertex.inputs]
         return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
 
 def attach_requests(slot: Slot, _: TaskParts) -> AsyncRequests | None:
+    """Return the requests of a task, or None if it has no asynchronous I/O."""
     return None if slot.vertex.async_io is None else AsyncRequests(slot)
 
 

@@ -1,4 +1,8 @@
-"""Sinks: files, uploads, commits."""
+"""The sink of a task: uploads of its files, and the two-phase commit of its transactions in simulated time.
+
+`sim.protocol.commit` decides what is committed when.  This module connects it to the task thread, the channels and the
+storage.
+"""
 
 from __future__ import annotations
 
@@ -38,26 +42,26 @@ from sim.runtime.task.slot import Slot
 from sim.storage.ledger import FileId, Name, StorageFailed
 from sim.storage.requests import Work
 
-# ---- Files on their way from the local disk to storage: a few threads take them in turn, each file knows how far it is.
+# ---- Upload of files from the local disk to storage, by a few threads, in the order in which the files were submitted.
 
 
 @dataclass(slots=True, eq=False)
 class StagedFile:
     """A file on the local disk that is to be uploaded."""
 
-    name: Name  # its final one
+    name: Name  # final name in storage
     size_bytes: int
-    local: FileId | None = None
-    attempts: int = 0  # uploads begun
-    under_way: bool = False  # or waiting for a thread
-    stored: FileId | None = None  # durable
+    local: FileId | None = None  # its copy on the local disk
+    attempts: int = 0  # uploads started
+    under_way: bool = False  # whether an upload is in progress or waits for a thread
+    stored: FileId | None = None  # the file in storage, once it is durable
     dropped: bool = False  # it will not be uploaded
-    failure: StorageFailed | None = None  # of the last attempt
-    working: simpy.Process | None = None
+    failure: StorageFailed | None = None  # of the last upload
+    working: simpy.Process | None = None  # the upload, unless it takes no time
 
 
 class Uploads:
-    """The uploads of one task.  `write` uploads one file; `ended` is called with each file that is durable."""
+    """The upload threads of one task.  `write` uploads one file; `ended` is called with each file that is durable."""
 
     def __init__(
         self,
@@ -75,14 +79,14 @@ class Uploads:
         self._listening: simpy.Event | None = None
 
     def submit(self, file: StagedFile) -> None:
-        """Upload it when a thread is free; nothing to do if it is durable or its turn comes anyway."""
+        """Queue a file for upload, unless it is durable or queued already."""
         if file.stored is None and not file.under_way:
             file.under_way, file.failure = True, None
             self._waiting.append(file)
             self._next()
 
     def cancel(self, file: StagedFile) -> None:
-        """Stop; what was written of it stays half-written."""
+        """Cancel the upload of a file.  A partly written file stays incomplete."""
         if not file.under_way:
             return
         if file in self._waiting:
@@ -95,12 +99,13 @@ class Uploads:
         self._over(file)
 
     def change(self) -> simpy.Event:
-        """The next time an upload ends, well or not, or is cancelled."""
+        """Return an event that fires when the next upload succeeds, fails or is cancelled."""
         if self._listening is None:
             self._listening = self.env.event()
         return self._listening
 
     def _next(self) -> None:
+        """Start queued uploads while threads are free."""
         while self._waiting and len(self._working) < self.threads:
             file = self._waiting.popleft()
             self._working.append(file)
@@ -108,10 +113,11 @@ class Uploads:
             self._begin(file)
 
     def _begin(self, file: StagedFile) -> None:
+        """Start the upload of a file."""
         attempt = file.attempts
 
         def cancelled() -> bool:
-            """Whether an upload was cancelled in the instant in which it ended.  It may have begun anew since."""
+            """Return whether the upload was cancelled at the time at which it ended; it may have been restarted since."""
             return not file.under_way or file.attempts != attempt
 
         def done(stored: FileId) -> None:
@@ -128,25 +134,27 @@ class Uploads:
         file.working = begin(self.env, self.write(file), done, failed)
 
     def _over(self, file: StagedFile) -> None:
+        """Release the thread of a file, and start the next upload."""
         file.under_way, file.working = False, None
         self._working.remove(file)
         self._tell()
         self._next()
 
     def _tell(self) -> None:
+        """Fire the event of `change`."""
         if self._listening is not None:
             listening, self._listening = self._listening, None
             listening.succeed()
 
 
-# ---- Files an operator of one task writes per snapshot: straight to storage before the barrier, or to the local disk and uploaded later.
+# ---- The files that an operator writes per snapshot: to storage before the barrier, or to the local disk and uploaded later.
 #
-# The second way is FLINK-37375.  Its hazard: the names of the files are with the committer already when their
-# checkpoint is aborted, and the next complete checkpoint publishes them (`abort_policy`):
+# The upload in the asynchronous phase is FLINK-37375.  Its hazard: the committer has the names of the files already when
+# their checkpoint is aborted, and the next completed checkpoint publishes them.  `abort_policy` says what an abort does:
 #
-# survive     the uploads go on, and the next acknowledgement waits for them
-# reupload    they are stopped and done again within the next snapshot
-# drop        they are stopped and their files deleted: what is published then leads nowhere (known to be wrong)
+# survive     the uploads continue, and the next acknowledgement waits for them
+# reupload    the uploads are cancelled, and repeated in the next snapshot
+# drop        the uploads are cancelled and the files deleted: published names refer to missing files (known to be wrong)
 
 
 @dataclass(slots=True)
@@ -158,7 +166,7 @@ class _Flush:
 
 
 class OperatorFiles:
-    """The files that an operator writes per snapshot."""
+    """The files that the operator of one task writes per snapshot."""
 
     def __init__(self, slot: Slot, options: Flush) -> None:
         context, task = slot.context, slot.task
@@ -171,12 +179,15 @@ class OperatorFiles:
         self._disk = context.storage.disk(self.host)
         self._policy = context.scenario.checkpoint.abort_policy
         self._uploads = Uploads(context.env, context.scenario.checkpoint.upload_threads, self._upload, self._uploaded)
-        self._flushes: list[_Flush] = []  # not known to be in a complete checkpoint, oldest first
+        self._flushes: list[_Flush] = []  # of snapshots without a completed checkpoint so far, oldest first
         self._stopped = False
         self.space.when_short.append(self._submit_all)
 
     def choose(self, checkpoint: int, read_bytes: int) -> tuple[Name, ...]:
-        """The files of this snapshot, by their final names; none if the operator read nothing since the last."""
+        """Create the files of a snapshot and return their final names.
+
+        `read_bytes` is what the operator has read since the last snapshot.  If it is 0, there are no files.
+        """
         total = self.options.bytes + int(self.options.share * read_bytes)
         count = self.options.files if read_bytes and total else 0
         sizes = [total * (i + 1) // count - total * i // count for i in range(count)]
@@ -186,17 +197,20 @@ class OperatorFiles:
         return tuple(file.name for file in files)
 
     def volume(self, checkpoint: int) -> int:
-        """Bytes of the files of this snapshot."""
+        """Return the total size of the files of a snapshot [bytes]."""
         return sum(file.size_bytes for file in self._of(checkpoint))
 
     def write(self, checkpoint: int) -> Work[None]:
-        """Process, on the task thread: one file after the other, straight to storage.  Raises StorageFailed."""
+        """Process, on the task thread: write the files of a snapshot to storage, one by one.  Raises StorageFailed."""
         for file in self._unwritten(checkpoint):
             file.stored = yield from self._upload(file)
             self.output.stored(file.name, file.stored)
 
     def stage(self, checkpoint: int) -> Work[None]:
-        """Process, on the task thread: one file after the other to the local disk, when there is room.  Raises StorageFailed."""
+        """Process, on the task thread: write the files of a snapshot to the local disk, one by one, and wait for space.
+
+        Raises StorageFailed.
+        """
         for file in self._unwritten(checkpoint):
             yield from self.space.reserve(file.size_bytes)
             try:
@@ -208,7 +222,10 @@ class OperatorFiles:
                 self._forget_local(file)
 
     def upload(self, checkpoint: int) -> Work[None]:
-        """Process: until all files up to this snapshot's are durable, those of aborted ones too.  Raises StorageFailed."""
+        """Process: upload the files of this and earlier snapshots, also of aborted ones, until they are durable.
+
+        Raises StorageFailed.
+        """
         due = [file for flush in self._flushes if flush.checkpoint <= checkpoint for file in flush.files]
         for file in due:
             self._uploads.submit(file)
@@ -217,11 +234,14 @@ class OperatorFiles:
             for file in missing:
                 if file.failure is not None:
                     raise file.failure
-                if not file.dropped:  # it may have been stopped by an abort
+                if not file.dropped:  # an abort may have cancelled the upload
                     self._uploads.submit(file)
 
     def abort(self, checkpoint: int) -> None:
-        """The task hears, perhaps again, that the checkpoint is aborted.  Its own part may be complete."""
+        """Apply the abort policy to the files of an aborted checkpoint.
+
+        It may be called more than once, and also after the task has acknowledged the checkpoint.
+        """
         for file in self._of(checkpoint):
             if self._policy == "survive":
                 if file.attempts == 0 and file.local is not None:
@@ -234,11 +254,11 @@ class OperatorFiles:
             self._flushes = [flush for flush in self._flushes if flush.checkpoint != checkpoint]
 
     def complete(self, checkpoint: int) -> None:
-        """The files of this checkpoint and of those before it are published, and stay."""
+        """Handle a completed checkpoint: its files and those of earlier ones are published, and kept."""
         self._flushes = [flush for flush in self._flushes if flush.checkpoint > checkpoint]
 
     def stop(self) -> None:
-        """The task has stopped: its files on the local disk are gone, and the file being written is not used."""
+        """Handle that the task has stopped: delete its files on the local disk and cancel their uploads."""
         self._stopped = True
         for flush in self._flushes:
             for file in flush.files:
@@ -247,50 +267,58 @@ class OperatorFiles:
         self.space.when_short.remove(self._submit_all)
 
     def _unwritten(self, checkpoint: int) -> list[StagedFile]:
-        """The end of the input may have written those of the snapshot after it."""
+        """Return the files of a snapshot that are not written yet.  The end of input may have written them before."""
         return [file for file in self._of(checkpoint) if file.stored is None and file.local is None]
 
     def _of(self, checkpoint: int) -> list[StagedFile]:
+        """Return the files of a snapshot."""
         return next((flush.files for flush in self._flushes if flush.checkpoint == checkpoint), [])
 
     def _upload(self, file: StagedFile) -> Work[FileId]:
-        again = (file.attempts,) if file.attempts > 1 else ()  # an upload that is repeated meets other nodes
+        """Return the process that writes a file to storage."""
+        again = (file.attempts,) if file.attempts > 1 else ()  # a repeated upload is served by other storage nodes
         return self.context.storage.write(file.size_bytes, *file.name, *again, host=self.host)
 
     def _uploaded(self, file: StagedFile) -> None:
+        """Record that a file is durable, and delete it from the local disk."""
         if file.stored is not None:
             self.output.stored(file.name, file.stored)
         self._forget_local(file)
 
     def _submit_all(self) -> None:
+        """Upload all files that are on the local disk, because its space runs short."""
         for flush in self._flushes:
             for file in flush.files:
                 if file.local is not None:
                     self._uploads.submit(file)
 
     def _forget_local(self, file: StagedFile) -> None:
+        """Delete a file from the local disk."""
         if file.local is not None:
             begin(self.context.env, self._disk.delete([file.local]), lambda _: None)
             self.space.release(file.size_bytes)
             file.local = None
 
     def _drop(self, file: StagedFile) -> None:
+        """Delete a file from storage and from the local disk, and never upload it again."""
         file.dropped = True
         if file.stored is not None:
             begin(self.context.env, self.context.storage.delete([file.stored], host=self.host), lambda _: None)
         self._forget_local(file)
 
 
-# ---- A task's part in a transactional sink: its writer and its committer meet the task thread, the streams and the files.
+# ---- The writer and the committer of a transactional sink in one task.
 #
-# Decides nothing: what is committed when is `sim.protocol`'s.  A chained committer is in the writer's task; a global
-# one is a task of its own, and the committables of a barrier reach it with the last of them.  A barrier that overtakes
-# (`exchange: as-job`) leaves them behind: they are in-flight data of its checkpoint, and reach the committer when it
-# has taken its snapshot.
+# A chained committer is in the task of its writer.  A global committer is a task of its own: it receives the
+# committables of a checkpoint with the last barrier.  If barriers may overtake committables (`exchange: as-job`), those
+# that are overtaken are in-flight data of the checkpoint, and reach the committer after its snapshot.
 
 
 class SinkWriter:
-    """The writer of a transactional sink in one task.  `committer_of` gives the global committer of a vertex."""
+    """The writer of a transactional sink in one task.
+
+    `chained` is the committer in the same task, or None.  `committer_of` returns the global committer of a vertex.
+    """
 
     def __init__(
         self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]
@@ -303,17 +331,19 @@ class SinkWriter:
     def end_epoch(
         self, now: int, checkpoint: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]
     ) -> None:
-        """A snapshot begins: the epoch ends with the records read so far."""
+        """End the epoch before the barrier of `checkpoint`, with the records read so far on each input channel."""
         self._tell(EpochEnded(now, checkpoint, read, size_bytes, files))
 
     def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
+        """End the last epoch: no record follows."""
         self._tell(WriterInputEnded(now, read, size_bytes, files))
 
     def go_on_behind(self, checkpoint: int, written: tuple[int, ...]) -> None:
-        """The task was restored from this checkpoint, in which it had written so many records of each input channel."""
+        """Continue from a restored checkpoint, up to which the task had written `written` records of each input channel."""
         self._tell(WriterRestored(checkpoint, written))
 
     def _tell(self, event: WriterEvent) -> None:
+        """Pass an event to the writer machine, and send its committables to the committer."""
         self.machine, commands = self.machine.on(event)
         for command in commands:
             if self._committer is None:
@@ -321,24 +351,25 @@ class SinkWriter:
             self._committer.receive(command.committable)
 
     def overtaken(self) -> None:
-        """The barrier has overtaken what lies in the outputs."""
+        """Handle that a barrier has overtaken the committables in the output queues."""
         if self._committer is not None:
             self._committer.overtake(self.machine.task)
 
 
 @dataclass(slots=True, eq=False)
 class _Sent:
-    """A committable on its way to the committer."""
+    """A committable that the writer has sent and the committer has not received."""
 
     committable: Committable
-    overtaken: bool = False  # by its own barrier
-    arrived: bool = False  # the committer's thread has got to it
+    overtaken: bool = False  # by the barrier of its checkpoint
+    arrived: bool = False  # the thread of the committer can process it
 
 
 class SinkCommitter:
     """The committer of a transactional sink in one task.
 
-    `emit` lets the outputs of committed records leave; `drained`: whether the operators have finished.
+    `emit` is called with an epoch and releases the outputs of the records committed up to it.  `drained` returns whether
+    the operators of the task have finished.
     """
 
     def __init__(
@@ -351,56 +382,60 @@ class SinkCommitter:
         self.drained = drained
         machine = IcebergCommitter if options.late == "replaces" else Committer
         self.machine: Committer | IcebergCommitter = machine(options.transaction_timeout_ns)
-        self._in_transit: list[_Sent] = []  # not in the hands of the machine
-        # by checkpoint that is under way: what its barrier has overtaken
+        self._in_transit: list[_Sent] = []  # not yet passed to the machine
+        # pending checkpoint -> committables that its barriers have overtaken, i.e. its in-flight data
         self._in_flight: dict[int, list[Committable]] = {}
-        self._cut = 0  # the newest checkpoint it has taken its snapshot for
-        self._overtaken = options.exchange == "as-job"
+        self._cut = 0  # the newest checkpoint that the committer has taken a snapshot for
+        self._overtaken = options.exchange == "as-job"  # whether barriers may overtake committables
         self._commit_ns = options.time_ns
         self._emits = options.emits == "on-commit"
-        # FLINK-36455: at once, and a limit; before, a timer each second
+        # since FLINK-36455 a failed commit is retried at once, up to a limit; before, every second and without a limit
         is_modern = self.context.scenario.cluster.profile == "2.x"
         self._retry_ns = 0 if is_modern else SECOND
         self._retries = options.retries if is_modern or not options.retries or options.gives_up == "drop" else None
         self._drops = options.gives_up == "drop"
-        self._waiting: tuple[Committable, ...] = ()  # for another attempt
+        self._waiting: tuple[Committable, ...] = ()  # committables of a failed commit, to be retried
 
     def completed(self, checkpoint: int) -> None:
-        """The task has heard of a completion."""
+        """Handle the notification of a completed checkpoint."""
         self._tell(CompletionNotified(self.slot.now, checkpoint))
         self._ended(checkpoint)
 
     def aborted(self, checkpoint: int) -> None:
+        """Handle an aborted checkpoint.  Its committables are committed with the next completed one."""
         self._ended(checkpoint)
 
     def receive(self, committable: Committable) -> None:
-        """A writer hands it over, before its barrier leaves."""
+        """Accept a committable from a writer, which sends it before its barrier."""
         sent = _Sent(committable)
         self._in_transit.append(sent)
         for checkpoint, behind in self._in_flight.items():
-            if committable.epoch <= checkpoint:  # the snapshot was taken at the barrier of another channel
+            if committable.epoch <= checkpoint:  # another channel's barrier triggered the snapshot before
                 behind.append(committable)
         if self._overtaken:
             latency_ns = self.context.scenario.cluster.latency_ns
             self.context.env.call_in(latency_ns, lambda: self.slot.thread.post(lambda: self._arrived(sent)))
 
     def overtake(self, writer: int) -> None:
-        """A barrier of this writer leaves before what it has handed over and is not here."""
+        """Handle that a barrier of this writer overtakes its committables that have not arrived."""
         if self._overtaken:
             for sent in self._in_transit:
                 sent.overtaken = sent.overtaken or (sent.committable.writer == writer and not sent.arrived)
 
     def take_in(self, checkpoint: int) -> None:
-        """All barriers of a checkpoint are here that are waited for, and what came before them."""
+        """Receive the committables that precede the barriers of a checkpoint, just before its snapshot."""
         before = [sent for sent in self._in_transit if sent.committable.epoch <= checkpoint and not sent.overtaken]
         self._receive(before, behind=False)
 
     def take_in_all(self) -> None:
-        """All data are here."""
+        """Receive all committables in transit: the input has ended."""
         self._receive(list(self._in_transit), behind=self._overtaken)
 
     def cut(self, checkpoint: int) -> Uncommitted:
-        """What it holds is its part of the checkpoint; what the barrier has overtaken follows."""
+        """Take the snapshot of the committer and return its content.
+
+        The in-flight committables of the result grow until the last barrier has arrived.
+        """
         self._tell(SnapshotTaken(self.slot.now, checkpoint))
         self._cut = checkpoint
         behind = [sent.committable for sent in self._in_transit if sent.committable.epoch <= checkpoint]
@@ -410,7 +445,10 @@ class SinkCommitter:
         return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables), behind)
 
     def restored(self, content: Uncommitted) -> None:
-        """Start from a checkpoint (call at a safe point): what it had is committed at once, and again; in-flight data follow."""
+        """Start from a restored checkpoint: commit its committables again, and then its in-flight committables.
+
+        To be called at a safe point of the task thread.
+        """
         self._cut = content.checkpoint
         newest = self.output.newest_commit(self.slot.vertex.committer_of or self.slot.vertex.name)
         self._tell(Restored(self.slot.now, content.checkpoint, content.committables, newest))
@@ -418,30 +456,36 @@ class SinkCommitter:
             self._tell(CommittablesReceived(self.slot.now, tuple(content.in_flight), behind=True))
 
     def close(self) -> None:
-        """The task ends without waiting for a checkpoint, and commits."""
+        """Commit everything: the task ends without waiting for a final checkpoint."""
         self.take_in_all()
         self._tell(TaskClosed(self.slot.now))
 
     def _arrived(self, sent: _Sent) -> None:
-        """A barrier that is waited for comes behind it; one that has overtaken it has to be here first."""
+        """Handle that a committable has arrived.
+
+        It is received now if the snapshot of its checkpoint is taken, otherwise with the barriers of that checkpoint.
+        """
         sent.arrived = True
         self._take_in_late()
 
     def _take_in_late(self) -> None:
+        """Receive the committables that have arrived after the snapshot of their checkpoint."""
         late = [sent for sent in self._in_transit if sent.arrived and sent.committable.epoch <= self._cut]
         self._receive(late, behind=True)
 
     def _receive(self, sent: list[_Sent], *, behind: bool) -> None:
+        """Pass committables to the machine.  `behind` means that they arrived after their barrier."""
         if sent:
             self._in_transit = [other for other in self._in_transit if other not in sent]
             self._tell(CommittablesReceived(self.slot.now, tuple(row.committable for row in sent), behind))
 
     def _ended(self, checkpoint: int) -> None:
-        """Nothing belongs to the in-flight data of checkpoints up to this one any more."""
+        """Stop to record the in-flight data of checkpoints up to this one, which have ended."""
         for number in [number for number in self._in_flight if number <= checkpoint]:
             del self._in_flight[number]
 
     def _tell(self, event: CommitterEvent) -> None:
+        """Pass an event to the committer machine and execute its commands."""
         self.machine, commands = self.machine.on(event)
         reported = (
             committable
@@ -462,12 +506,14 @@ class SinkCommitter:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
     def _begin(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int = 0) -> None:
+        """Start a commit on the task thread.  `lost` are expired transactions, reported when it ends; `attempt` counts retries."""
         if self._commit_ns:
             self.slot.thread.occupy()
         self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost, attempt))
 
     def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        if self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
+        """Handle the end of a commit: publish its transactions, or retry if a fault fails it."""
+        if self.slot.thread.stopped:  # the task has failed: the commit is repeated after the restore
             pass
         elif self._is_failing():
             self._on_commit_failed(commit, lost, attempt)
@@ -475,7 +521,9 @@ class SinkCommitter:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
-            if self._emits and not self.drained():  # a reader that has finished drops them (FinishedDataOutput)
+            if (
+                self._emits and not self.drained()
+            ):  # operators that have finished drop these outputs (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
         if self._commit_ns:
             self.slot.thread.vacate()
@@ -484,12 +532,15 @@ class SinkCommitter:
         """Whether a fault fails a commit that ends now."""
         failing, vertex = self.context.failing_commits, self.slot.vertex.committer_of or self.slot.vertex.name
         until_ns = failing.get(vertex, 0)
-        if until_ns is None:  # the next one alone
+        if until_ns is None:  # the fault fails only the next commit
             del failing[vertex]
         return until_ns is None or self.slot.now < until_ns
 
     def _on_commit_failed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        """Try again, give up, or restart the job, which commits again what its checkpoint holds."""
+        """Retry the commit, drop its transactions, or fail the task, depending on the options of the sink.
+
+        A failed task is restored, and then commits the committables of its checkpoint again.
+        """
         retries = self._retries is None or attempt < self._retries
         follows = "tried again" if retries else "its records are lost" if self._drops else "the job restarts"
         records = sum(committable.records for committable in commit.committables)
@@ -504,7 +555,8 @@ class SinkCommitter:
             self.slot.job.fail_task(self.slot.task, "a commit failed")
 
     def _retry(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
-        if self._waiting is commit.committables and not self.slot.thread.stopped:  # else it goes with a later commit
+        """Retry a commit, unless a later one includes its committables by now."""
+        if self._waiting is commit.committables and not self.slot.thread.stopped:
             self._waiting = ()
             self._begin(commit, lost, attempt)
 
@@ -517,6 +569,10 @@ class SinkCommitter:
         again: bool,
         why: str = TIMED_OUT,
     ) -> None:
+        """Record the committed and the lost transactions in the journal and in the results.
+
+        `why` is the reason for the loss; `again` means that the commit follows a restore.
+        """
         context, now, task = self.context, self.slot.now, self.slot.task
         self.output.throw_away(lost)
         visible, gone = (
@@ -533,6 +589,7 @@ class SinkCommitter:
         context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again, why))
 
     def _note_dropped(self, command: ReportDropped) -> None:
+        """Record transactions that the committer drops, except those committed or lost before."""
         records = sum(
             committable.records for committable in command.committables if not self.output.settled(committable)
         )
@@ -540,5 +597,6 @@ class SinkCommitter:
             self.slot.note(Happening.OUTPUT_DROPPED, command.checkpoint, records, command.why)
 
     def _stats(self, row: Committable) -> CommittedEpoch:
+        """Return the row of results about a transaction."""
         missing = self.output.missing(row.files)
         return CommittedEpoch(row.writer, row.epoch, row.inputs, row.opened_ns, row.size_bytes, row.files, missing)
