@@ -1,4 +1,9 @@
-"""Find causes of long checkpoints of a recorded job: periodic events, process pauses, slow subtasks, files."""
+"""Find the causes of long checkpoints of a recorded job, and describe them as text.
+
+* periodic events: window ends, timers, compactions
+* process pauses: periods in which nothing in a TaskManager made progress
+* for each step of a critical path: back-pressure, slow subtasks, skewed keys, slow files
+"""
 
 from __future__ import annotations
 
@@ -28,20 +33,21 @@ from sim.model.units import MS, format_duration
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- Whether long checkpoints coincide with a periodic event of the job: window ends, timers, or compactions of RocksDB.
+# ---- Do long checkpoints coincide with a periodic event of the job: window ends, timers, or compactions of RocksDB?
 
 MAX_P_VALUE = 0.05
+"""Maximum p-value at which a period is mentioned in the cause of a step."""
 _LEVEL0_FILES_PER_COMPACTION = 4
-"""Level-0 files that trigger a compaction (level0_file_num_compaction_trigger); each checkpoint flushes one."""
+"""Level-0 files that trigger a compaction (level0_file_num_compaction_trigger); each checkpoint flushes one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodicEvent:
     """A periodic event of a job, such as its window ends."""
 
-    of: str  # the event, for example "the windows of count (every 10 s)"
-    text: str  # predicate of a checkpoint at one phase
-    phase: Callable[[RecordedCheckpoint], float]  # phase of a checkpoint's trigger, in [0, 1)
+    of: str  # name of the event, for example "the windows of count (every 10 s)"
+    text: str  # predicate of a checkpoint at one phase, for example "is every 4th: ..."
+    phase: Callable[[RecordedCheckpoint], float]  # position of a checkpoint within the period, in [0, 1)
 
 
 def periodic_events(history: History) -> Iterator[PeriodicEvent]:
@@ -62,7 +68,7 @@ def periodic_events(history: History) -> Iterator[PeriodicEvent]:
 
 
 def _timers(history: History) -> Iterator[PeriodicEvent]:
-    """Yield timers of keyed functions, which are not in the plan but in the saw tooth of the state size."""
+    """Yield timers of keyed functions.  The plan does not show them, but the state size drops each time they fire."""
     for vertex in history.vertices:
         tooth = None if vertex.name in history.windows or history.is_on_disk else find_periodic_timers(history, vertex)
         if tooth is not None:
@@ -76,38 +82,40 @@ def _timers(history: History) -> Iterator[PeriodicEvent]:
 
 
 def _phase_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
+    """Return the position of a checkpoint's trigger within the period, in [0, 1)."""
     return point.trigger_timestamp % every_ms / every_ms
 
 
 def _phase_of_compaction(point: RecordedCheckpoint) -> float:
+    """Return the position of a checkpoint's id between two compactions, in [0, 1)."""
     return point.id % _LEVEL0_FILES_PER_COMPACTION / _LEVEL0_FILES_PER_COMPACTION
 
 
 @lru_cache(maxsize=1)
 def periodic_p_values(history: History) -> tuple[tuple[PeriodicEvent, float], ...]:
-    """Return the periodic events of a history with their p-values.  Cached, because each step of each path needs them."""
+    """Return the periodic events of a history with their p-values.  Cached, because the text of each step needs them."""
     return tuple((rhythm, p_value_of(rhythm, history.usual)) for rhythm in periodic_events(history))
 
 
 def p_value_of(rhythm: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
-    """Return the p-value of the hypothesis that durations do not depend on the phase of the event (Rayleigh test)."""
+    """Return the p-value of the null hypothesis that durations do not depend on the phase of the event (Rayleigh test)."""
     return phase_concentration_p_value(
         [rhythm.phase(point) for point in points], [point.end_to_end_duration for point in points]
     )
 
 
-# ---- Process pauses: no subtask of a TaskManager reached any stage for some time, although several kinds of work were due.
+# ---- Process pauses: for some time no subtask of a TaskManager reached a stage of the checkpoint, although work was due.
 #
-# Full garbage collections, a stopped or swapped process, and a host that runs something else all look like this in
-# Flink's statistics.  Back-pressure does not: barriers queue behind records, but sources still take the coordinator's
-# call, and files are written, as quickly as usual.
+# In Flink's statistics, a full garbage collection, a stopped or swapped process, and a busy host all look like this.
+# Back-pressure looks different: barriers queue behind records, but sources still receive the trigger RPC, and files are
+# written, as quickly as usual.
 
 _MIN_PAUSE_NS = 500 * MS
 """Shorter pauses are common on busy cores."""
 _MIN_PAUSE_SHARE = 0.25
 """Minimum share of a pause in the duration of the checkpoint."""
 _OVERRUN_FACTOR = 3
-"""Work was delayed if it took this factor longer than its median."""
+"""Minimum duration of delayed work / its median duration in other checkpoints."""
 _MIN_OTHER_CHECKPOINTS = 3
 """Minimum number of other checkpoints for a median."""
 _WORK_WITHOUT_BACKPRESSURE = frozenset({PathKind.TASK_THREAD, PathKind.SYNC, PathKind.ASYNC_WORK})
@@ -115,7 +123,7 @@ _WORK_WITHOUT_BACKPRESSURE = frozenset({PathKind.TASK_THREAD, PathKind.SYNC, Pat
 
 
 class DueWork(NamedTuple):
-    """Work that a subtask could begin at `begin_ns`, and finished at `end_ns` after the trigger."""
+    """Work that a subtask could start at `begin_ns`, and that ended at `end_ns` [ns after the trigger]."""
 
     subtask: SubtaskId
     kind: PathKind
@@ -124,13 +132,13 @@ class DueWork(NamedTuple):
 
 
 class ProcessPause(NamedTuple):
-    """A period in which no subtask of a TaskManager reached a stage [ns after the trigger]."""
+    """A period in which no subtask of a TaskManager reached a stage of the checkpoint [ns after the trigger]."""
 
     manager: str
     begin_ns: int
     end_ns: int
     subtasks: int  # number of subtasks with due work
-    moved: bool | None  # whether subtasks of other TaskManagers reached a stage; None without other TaskManagers
+    moved: bool | None  # whether subtasks of other TaskManagers reached a stage meanwhile; None if there are no others
 
     @property
     def duration_ns(self) -> int:
@@ -138,7 +146,10 @@ class ProcessPause(NamedTuple):
 
 
 def process_pauses(history: History, point: RecordedCheckpoint) -> Iterator[ProcessPause]:
-    """Yield the longest pause of each TaskManager, if the placement of subtasks is known."""
+    """Yield the longest pause of each TaskManager during a checkpoint.
+
+    Yields nothing if the TaskManagers of the subtasks are unknown, or if there are too few other checkpoints to compare.
+    """
     reached = moments(history, point)
     usual = _median_work_ns(history, point.id)
     by_manager: dict[str, list[DueWork]] = defaultdict(list)
@@ -157,7 +168,7 @@ def process_pauses(history: History, point: RecordedCheckpoint) -> Iterator[Proc
 
 
 def due_work(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator[DueWork]:
-    """Yield the work of each subtask in a checkpoint, without alignment, which depends on other subtasks."""
+    """Yield the work of each subtask in a checkpoint.  Alignment is left out, because it depends on other subtasks."""
     for name, row in reached.items():
         sent = [reached[writer].forwarded_ns for writer in writers_of(history, name) if writer in reached]
         if not history.vertex(name[0]).inputs:
@@ -173,7 +184,12 @@ def due_work(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator
 def _find_pauses(
     found: list[DueWork], stages: list[int], usual: Mapping[tuple[SubtaskId, PathKind], float]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (begin, end, subtasks) of each period between two stages in which all due work took far longer than usual."""
+    """Yield (begin, end, number of subtasks) of each pause: a period between two stages in which all due work was delayed.
+
+    `stages` are the times at which any subtask of the TaskManager reached a stage, ascending.  `usual` has the median
+    duration of each kind of work.  A pause has due work of several subtasks and several kinds, and some of it is of a
+    kind that back-pressure does not delay.
+    """
     for begin_ns, end_ns in pairwise([0, *stages]):
         if end_ns - begin_ns < _MIN_PAUSE_NS:
             continue
@@ -191,13 +207,14 @@ def _find_pauses(
 
 
 def _overran(wait: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
+    """Return whether work took much longer than its median, and at least half of the pause explains why."""
     usual_ns = usual.get((wait.subtask, wait.kind))
     took_ns = wait.end_ns - wait.begin_ns
     return usual_ns is not None and took_ns >= _OVERRUN_FACTOR * usual_ns and took_ns - usual_ns >= pause_ns / 2
 
 
 def _median_work_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, PathKind], float]:
-    """Return the median of each kind of work over all checkpoints except `but`."""
+    """Return the median duration of each kind of work of each subtask [ns], over all checkpoints except the one with id `but`."""
     seen: dict[tuple[SubtaskId, PathKind], list[int]] = defaultdict(list)
     for number, found in _due_work_by_checkpoint(history).items():
         for wait in found if number != but else ():
@@ -207,7 +224,7 @@ def _median_work_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, Path
 
 @lru_cache(maxsize=1)
 def _due_work_by_checkpoint(history: History) -> Mapping[int, tuple[DueWork, ...]]:
-    """Return the work in each checkpoint.  Cached, because each checkpoint is compared with all others."""
+    """Return the work in each checkpoint, by id, without savepoints.  Cached: each checkpoint is compared with all others."""
     return {
         point.id: tuple(due_work(history, moments(history, point)))
         for point in history.detailed
@@ -215,43 +232,44 @@ def _due_work_by_checkpoint(history: History) -> Mapping[int, tuple[DueWork, ...
     }
 
 
-# ---- Describe why a step of a recorded checkpoint took long: what Flink's statistics show, and what they do not.
+# ---- Describe why a step of a recorded checkpoint took long, as far as Flink's statistics show it.
 
 _MIN_BACKPRESSURED_SHARE = 0.2
-"""Minimum back-pressured share of a thread that its readers delay."""
+"""Minimum back-pressured share of a task thread for a clause about its bottleneck."""
 _MIN_BUSY_SHARE = 0.5
 """Minimum busy share of a bottleneck."""
 _MIN_SKEW = 1.5
-"""Minimum factor on the even share of records for a subtask to be reported."""
+"""Minimum records of a subtask / records of each subtask if they were split evenly, to report the subtask as skewed."""
 _MIN_RATIO = 1.5
-"""Subtasks or checkpoints that differ by a smaller factor count as equal."""
+"""Durations and sizes that differ by a smaller factor count as equal."""
 _SLOW_FILE_FACTOR = 3
-"""Minimum factor on the usual time per byte for a file to be slow."""
+"""Minimum time per byte of a slow file / the usual time per byte."""
 _MAX_END_DIFFERENCE = 0.1
-"""Asynchronous phases end together if their ends differ by at most this share of the length."""
+"""Asynchronous phases end at the same time if their ends differ by at most this share of the duration."""
 _MIN_CHECKPOINTS_FOR_PERIOD = 8
+"""Minimum number of checkpoints to mention a period, and minimum number of files to compare speeds."""
 
 
 def place(step: PathStep) -> str:
-    """Return the subtask, the channel (``reader < writer``), or the coordinator, as in simulated paths."""
+    """Return where a step was spent: a subtask, a channel as ``reader < writer``, or "coordinator", as in simulated paths."""
     if step.subtask is None:
         return "coordinator"
     return name_of(step.at) if step.writer is None else f"{name_of(step.at)} < {name_of(step.writer)}"
 
 
 def name_of(subtask: SubtaskId) -> str:
-    """``count[1]``"""
+    """Return the name of a subtask, for example ``count[1]``."""
     return f"{one_line(subtask[0], 24)}[{subtask[1]}]"
 
 
 class HistoryCauses:
-    """Describes the causes of the steps of one checkpoint."""
+    """Describes why the steps on the critical path of one checkpoint took long."""
 
     def __init__(self, history: History, point: RecordedCheckpoint) -> None:
         self.history = history
         self.point = point
         self.rows = subtasks_of(point)
-        self._clauses: set[str] = set()  # about threads: once per checkpoint
+        self._clauses: set[str] = set()  # about threads and periods; each is used once per checkpoint
 
     @cached_property
     def moments(self) -> Mapping[SubtaskId, Moments]:
@@ -259,11 +277,14 @@ class HistoryCauses:
 
     @cached_property
     def process_pauses(self) -> Mapping[str, ProcessPause]:
-        """By task manager."""
+        """The longest pause of each TaskManager, by TaskManager."""
         return {still.manager: still for still in process_pauses(self.history, self.point)}
 
     def text(self, step: PathStep) -> str:
-        """Return why a step took long, as a clause without a full stop."""
+        """Return why a step took long, as a clause without a full stop.
+
+        If the process was paused and a source received its trigger late, the pause is the only reason given.
+        """
         still = self._still(step)
         if still and step.kind is PathKind.TASK_THREAD:
             return still
@@ -309,7 +330,7 @@ class HistoryCauses:
                 return "Flink's statistics do not name it"
 
     def _still(self, step: PathStep) -> str:
-        """Return a clause if the process was paused during most of the step."""
+        """Return a clause if the TaskManager was paused during at least half of the step, otherwise ""."""
         manager = "" if step.subtask is None else self.history.task_managers.get(step.subtask, "")
         still = self.process_pauses.get(manager)
         if (
@@ -329,7 +350,7 @@ class HistoryCauses:
             f"still or had no core (garbage collection{spent}, a stopped or swapped process, a busy host)"
         )
 
-    # ------------------------------------------------------------------------------------------ on the way
+    # ------------------------------------------------------------------------------------------ barriers in channels
 
     def _queue(self, step: PathStep) -> str:
         if step.is_open:
@@ -353,10 +374,12 @@ class HistoryCauses:
         return f"{text}{read}{self._kept(step)}{self._rhythm(step)}"
 
     def _has_choice(self, step: PathStep) -> bool:
+        """Return whether several barriers could be the last one: an upstream vertex has several subtasks."""
         vertex = None if step.subtask is None else self.history.vertex(step.subtask[0])
         return vertex is not None and any(self.history.vertex(edge.upstream).parallelism > 1 for edge in vertex.inputs)
 
     def _overtakes(self, step: PathStep) -> bool:
+        """Return whether the barrier overtook data: an end of the channel is unaligned, and the aligned timeout had passed."""
         rows = [self.rows.get(name) for name in (step.subtask, step.writer) if name is not None]
         return (
             any(row is not None and row.unaligned_checkpoint for row in rows)
@@ -364,7 +387,7 @@ class HistoryCauses:
         )
 
     def _compared(self, step: PathStep) -> str:
-        """Return a clause if the other subtasks of the vertex had their barrier much earlier."""
+        """Return a clause if the other subtasks of the vertex received their first barrier much earlier, otherwise ""."""
         others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
         if not others:
             return ""
@@ -375,7 +398,7 @@ class HistoryCauses:
         return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
 
     def _kept(self, step: PathStep) -> str:
-        """Return a clause, once per checkpoint, about the busy thread: of the reader, or of a subtask downstream."""
+        """Return a clause about the busy thread: of the subtask, or of the bottleneck downstream.  The second time, return ""."""
         text = self._thread(step)
         if text in self._clauses:
             return ""
@@ -383,6 +406,7 @@ class HistoryCauses:
         return text
 
     def _thread(self, step: PathStep) -> str:
+        """Return a clause if the task thread of a step is back-pressured or busy, otherwise ""."""
         thread = self.history.threads.get(step.at)
         if thread is None:
             return ""
@@ -399,7 +423,10 @@ class HistoryCauses:
         return ""
 
     def bottleneck(self, vertex: str) -> SubtaskId | None:
-        """Return the busiest subtask downstream of a back-pressured vertex that is not back-pressured itself."""
+        """Return the subtask that back-pressures a vertex, or None if no downstream subtask is busy enough.
+
+        The search follows the most back-pressured subtask downstream, until a subtask is busier than that.
+        """
         for _ in self.history.vertices:
             behind = {reader.name for reader in self.history.readers(vertex)}
             threads = {name: thread for name, thread in self.history.threads.items() if name[0] in behind}
@@ -413,17 +440,17 @@ class HistoryCauses:
         return None
 
     def _slow(self, subtask: SubtaskId) -> str:
-        """Return the service time of a subtask if it is longer than that of the others of its vertex."""
+        """Return a clause with the time per record of a subtask if it is much longer than that of its siblings, otherwise ""."""
         found = next((slow for slow in slow_subtasks(self.history) if slow.subtask == subtask), None)
         return f", needs {found.phrase}" if found else ""
 
     def _hot(self, subtask: SubtaskId) -> str:
-        """Return a clause with the share of a subtask in the records of its vertex, if it is far from even."""
+        """Return a clause with the share of a subtask in the records of its vertex if records are skewed to it, otherwise ""."""
         share = self.share_of(subtask)
         return f", and reads {share_text(share)} of the records of its vertex" if share else ""
 
     def share_of(self, subtask: SubtaskId) -> float:
-        """Return the share of a subtask in the records of its vertex, or 0 if it is unknown or about even."""
+        """Return the share of a subtask in the records of its vertex, or 0 if it is unknown or not much more than an even share."""
         served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
         total = sum(served.values())
         share = served.get(subtask, 0.0) / total if total else 0.0
@@ -432,7 +459,7 @@ class HistoryCauses:
         )
 
     def _rhythm(self, step: PathStep) -> str:
-        """Return a clause about the period of long checkpoints, if this is one of them."""
+        """Return a clause about the period of long checkpoints if this is a long checkpoint and the step matters, otherwise ""."""
         durations = [point.end_to_end_duration for point in self.history.usual]
         if (
             len(durations) < _MIN_CHECKPOINTS_FOR_PERIOD
@@ -450,7 +477,7 @@ class HistoryCauses:
         self._clauses.add(text)
         return text
 
-    # ------------------------------------------------------------------------------------------ files
+    # ------------------------------------------------------------------------------------------ asynchronous phases
 
     def _asynchronous(self, step: PathStep) -> str:
         row = self.rows.get(step.at)
@@ -489,7 +516,7 @@ class HistoryCauses:
         return f"{text}{self._others_wrote(step, row)}"
 
     def _with_channels(self, step: PathStep) -> str:
-        """Return a clause about the in-flight data of the TaskManager, whose subtasks share channel state files."""
+        """Return a clause about all in-flight data of the TaskManager, because its subtasks share channel state files."""
         places = self.history.task_managers
         if step.at not in places:
             return ""
@@ -500,7 +527,7 @@ class HistoryCauses:
         return f"; with those of its task manager, {one_line(places[step.at], 40)}, {bytes_text(sum(stored))}: {rate}/s"
 
     def _others_wrote(self, step: PathStep, own: RecordedSubtask) -> str:
-        """Return a clause about other checkpoints of the subtask, if they were much quicker."""
+        """Return a clause if the subtask was much quicker in other checkpoints, otherwise ""."""
         other = [
             row
             for point in self.history.detailed
@@ -523,7 +550,7 @@ class HistoryCauses:
         return f"{text}: bytes do not explain it; {why}"
 
     def _is_slow_for_its_bytes(self, own: RecordedSubtask) -> bool:
-        """Return whether a file took long compared with files of similar or larger size in other checkpoints."""
+        """Return whether a file was written slowly, compared with files of at least half its size in other checkpoints."""
         rates = [
             row.checkpoint.async_ / row.checkpointed_size
             for point in self.history.detailed
@@ -538,7 +565,10 @@ class HistoryCauses:
         )
 
     def _ended_with(self, step: PathStep) -> str:
-        """Return which asynchronous phases ended at the same time, from which the common cause is inferred."""
+        """Return a clause with the likely cause of a slow file, inferred from the phases that ended at the same time.
+
+        All of the job: the storage or the network.  All of one TaskManager: its process or disk.  None: not a process pause.
+        """
         found = self.moments
         ended_ns = found[step.at].written_ns if step.is_open and step.at in found else step.end_ns
         other = {
@@ -568,8 +598,8 @@ class HistoryCauses:
         return self._quicker_siblings(step) or "the disk, the network, a pause or a shared file may"
 
     def _quicker_siblings(self, step: PathStep) -> str:
-        """Return a clause if a subtask in another TaskManager wrote as much far quicker: then storage as a whole is not slow."""
-        if step.kind is PathKind.CHANNEL_STATE:  # a subtask waits for those before it in the file
+        """Return a clause if a sibling in another TaskManager wrote a similar file far quicker: then not all storage is slow."""
+        if step.kind is PathKind.CHANNEL_STATE:  # subtasks that share the file wait for each other, so their phases do not compare
             return ""
         places, own = self.history.task_managers, self.rows[step.at]
         here = places.get(step.at, "")

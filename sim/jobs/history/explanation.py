@@ -1,4 +1,4 @@
-"""Explain checkpoints of a recorded job, as text and as JSON."""
+"""Explain the checkpoints of a recorded job: the answer of `ckptsim explain` as text and as JSON."""
 
 from __future__ import annotations
 
@@ -35,11 +35,14 @@ from sim.model.text import capitalised, one_line
 from sim.model.units import MS
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- The account of a recorded checkpoint: the same type, and therefore the same text, as for a simulated one.
+# ---- Explanation of one recorded checkpoint.  It has the type of a simulated one, so both are printed by the same code.
 
 
 def account(history: History, point: RecordedCheckpoint) -> Account:
-    """Return the account of a checkpoint.  It has no lines if Flink no longer has statistics of the subtasks."""
+    """Return the explanation of a checkpoint, with one line for each step of its critical path.
+
+    It has no lines if the statistics of its subtasks are missing: Flink keeps those of the latest checkpoints only.
+    """
     causes = HistoryCauses(history, point)
     lines = []
     for (kind, _, _), group in groupby(steps(history, point), key=lambda step: (step.kind, step.subtask, step.writer)):
@@ -60,23 +63,27 @@ def account(history: History, point: RecordedCheckpoint) -> Account:
     )
 
 
-# ---- The answer of `ckptsim explain` about a recorded job: a given checkpoint, or the slow ones and what they have in common.
+# ---- The answer of `ckptsim explain` about a recorded job.  If the user names a checkpoint, it explains that one.
+# Otherwise it explains a few checkpoints of the history, and says how slow checkpoints differ from the others.
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryAnswer:
-    """The answer about the checkpoints of a recorded job."""
+    """The explanation of a recorded job: of one given checkpoint, or of the whole history."""
 
     history: History
     split: SplitHistory
-    asked_for: int | None  # the given checkpoint
-    accounts: tuple[Account, ...]  # of checkpoints that are explained in full
-    profile: tuple[ProfileRow, ...]  # of the given checkpoint, or the slow ones, compared with the others
+    asked_for: int | None  # id of the given checkpoint; None for the whole history
+    accounts: tuple[Account, ...]  # explanations of single checkpoints, step by step
+    profile: tuple[ProfileRow, ...]  # time per kind of step: the given checkpoint, or slow ones, and the others
     in_common: InCommon | None  # None for a given checkpoint
 
 
 def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
-    """Explain a checkpoint, or the history.  Raises `MissingCheckpointError`."""
+    """Explain the checkpoint with this id or, if it is None, the whole history.
+
+    Raises `MissingCheckpointError` if the checkpoint is not in the history, or if there are no checkpoints at all.
+    """
     if checkpoint is not None:
         point = find_checkpoint(history, checkpoint)
         known = split(history)
@@ -90,25 +97,29 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
 
 def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
-    """Yield the checkpoints to explain in full: the last in progress, the last that failed, the slowest with statistics."""
+    """Yield the checkpoints to explain step by step: the latest in progress, the latest failed, and the slowest completed one.
+
+    A completed checkpoint with statistics of its subtasks is preferred to a slower one without.
+    """
     yield from known.under_way[-1:]
     yield from known.failed[-1:]
     if known.completed:
         yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
 
 
-# ---- The answer as text in 80 columns, and as JSON-ready values, with times in ns as for simulated checkpoints.
+# ---- The answer as text in 80 columns, and as values for JSON.  Times in JSON are in ns, as for simulated checkpoints.
 
 _MAX_ROWS = 6
-"""Rows of slow checkpoints, and of the profile."""
+"""Maximum rows in each of the lists: slow checkpoints, profile, and associated features."""
 _MAX_NAMED_SUBTASKS = 4
 _MULTIPLE = 2
-"""Slow checkpoints write much more than others from this factor on."""
+"""Minimum median size of slow checkpoints / that of the others for a sentence about it."""
 _MIN_NOTABLE_SHARE = 0.05
+"""Minimum share in the total time of a row that the profile shows."""
 
 
 def answer_text(answer: HistoryAnswer) -> str:
-    """Return the answer as text, in blocks separated by empty lines."""
+    """Return the answer as text: paragraphs and tables, separated by empty lines."""
     silence = answer.history.silence
     blocks = [
         fill(" ".join(sentences), WIDTH)
@@ -133,7 +144,10 @@ def answer_text(answer: HistoryAnswer) -> str:
 
 
 def account_text(history: History, explained: Account) -> str:
-    """Return the explanation of one checkpoint, with the subtasks that had not acknowledged, and its circumstances."""
+    """Return the explanation of one checkpoint as text.
+
+    It ends with the subtasks that have not acknowledged, if the checkpoint did not complete, and with its circumstances.
+    """
     point = history.checkpoint(explained.number)
     if point is None:
         raise KeyError(explained.number)
@@ -145,6 +159,7 @@ def account_text(history: History, explained: Account) -> str:
 
 
 def head_text(history: History) -> str:
+    """Return the first sentence: job, Flink version, barrier mode, and the number and times of the checkpoints."""
     version = f", Flink {one_line(history.flink_version)}" if history.flink_version else ""
     barriers = f", {history.strategy}" if history.strategy else ""
     known, detailed = len(history.checkpoints), len(history.detailed)
@@ -160,13 +175,18 @@ def head_text(history: History) -> str:
 
 
 def clock(point: RecordedCheckpoint) -> str:
+    """Return the trigger time in UTC, for example ``2026-01-31 09:30:00``."""
     return f"{datetime.fromtimestamp(min(point.trigger_timestamp, LAST_MS) / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-# ------------------------------------------------------------------------------------------ several
+# ------------------------------------------------------------------------------------------ the whole history
 
 
 def choice_text(answer: HistoryAnswer) -> str:
+    """Return a paragraph about the whole history.
+
+    It counts slow, failed and in-progress checkpoints, and describes delayed triggers, trends, and restores.
+    """
     known, silence = answer.split, answer.history.silence
     parts = []
     if known.completed > 1:
@@ -203,7 +223,10 @@ def choice_text(answer: HistoryAnswer) -> str:
 
 
 def _what_slow_ones_write(known: SplitHistory) -> str:
-    """Return ``: they write 3.9 GB, the others 414 MB``, medians, if it is a multiple; "" if it is not, or sizes are unknown."""
+    """Return a clause if slow checkpoints write at least `_MULTIPLE` times as much as the others.
+
+    For example ``: they write 3.9 GB, the others 414 MB (medians)``.  Returns "" if they do not, or if sizes are unknown.
+    """
     slow, others = (
         [point.checkpointed_size for point in points if point.checkpointed_size >= 0]
         for points in (known.slow, known.others)
@@ -214,7 +237,7 @@ def _what_slow_ones_write(known: SplitHistory) -> str:
 
 
 def _left_out(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield a sentence about completed checkpoints that are not counted: the first, which uploads everything, and savepoints."""
+    """Yield a sentence about completed checkpoints that are not compared: the job's first, which uploads all state, and savepoints."""
     counted = (*answer.split.slow, *answer.split.others)
     left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
     savepoints = [point for point in left if point.is_savepoint]
@@ -231,13 +254,13 @@ def _left_out(answer: HistoryAnswer) -> Iterator[str]:
 
 
 def slowest_outside(history: History) -> int:
-    """Return the duration [ms] of the job's slowest checkpoint if it is not in the history, otherwise -1."""
+    """Return the duration [ms] of the job's slowest completed checkpoint if it is no longer in the history, otherwise -1."""
     known = max((point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1)
     return history.slowest_ms if history.slowest_ms > known else -1
 
 
 def _where_they_ended(answer: HistoryAnswer) -> str:
-    """Return a clause about the last steps of the failed checkpoints."""
+    """Return a clause that counts the steps during which checkpoints failed, or "" if no critical path is known."""
     ends = Counter(
         f"{path[-1].kind.value}{f' of {path[-1].subtask[0]}' if path[-1].subtask else ''}"
         for point in answer.split.failed
@@ -247,9 +270,9 @@ def _where_they_ended(answer: HistoryAnswer) -> str:
 
 
 def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield a line per slow or failed checkpoint: time, duration, and the step that took longest."""
+    """Yield a line per slow or failed checkpoint: id, time, duration, and its longest step.  No lines for a single checkpoint."""
     slow, failed = answer.split.slow, answer.split.failed
-    # Rather list one more row than write "1 more".
+    # A line "and 1 more" would take as much space as the row that it replaces.
     rows = _MAX_ROWS + 1 if max(len(slow), len(failed)) == _MAX_ROWS + 1 else _MAX_ROWS
     listed = [*slow[:rows], *reversed(failed[-rows:])]
     if len(listed) < 2:
@@ -275,7 +298,10 @@ def _cut(line: str) -> str:
 
 
 def _profile(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield the lines of the profile, compared with other checkpoints if there are any."""
+    """Yield a table of the time per kind of step and vertex.
+
+    The first column is the mean over slow checkpoints (or the given checkpoint), the second the median over the others.
+    """
     known, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
     if answer.asked_for is not None:
         heads = (f"checkpoint {answer.asked_for}", "others")
@@ -297,13 +323,14 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
 
 
 def is_notable(row: ProfileRow, rows: Sequence[ProfileRow]) -> bool:
+    """Return whether the profile shows a row: its time is at least `_MIN_NOTABLE_SHARE` of the total of all rows."""
     return max(row.slow_ns, row.others_ns) >= _MIN_NOTABLE_SHARE * max(
         sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows)
     )
 
 
 def _common(found: InCommon) -> Iterator[str]:
-    """Yield the lines about features that slow checkpoints have in common, with p-values."""
+    """Yield a list of the features that are associated with slow checkpoints, with p-values.  No lines if none was tested."""
     if not found.tried:
         return
     if found.slow and found.is_too_few:
@@ -328,11 +355,11 @@ def _common(found: InCommon) -> Iterator[str]:
         yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
-# ------------------------------------------------------------------------------------------ what is left open
+# ------------------------------------------------------------------------------------------ missing information
 
 
 def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
-    """Who had not acknowledged, and how far they were."""
+    """Yield lines on the subtasks that have not acknowledged a checkpoint, and on their progress."""
     late = late_in(history, point)
     if not late:
         if point.tasks:
@@ -352,7 +379,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
 
 
 def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> str:
-    """Nothing of its subtasks is known."""
+    """Return sentences about a checkpoint whose subtask statistics are missing."""
     name = capitalised(title(explained))
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
     written = (
@@ -368,7 +395,7 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
 
 
 def _acknowledged_of(point: RecordedCheckpoint) -> str:
-    """How many subtasks had acknowledged a checkpoint, where that is all that is known of them."""
+    """Return a sentence with the number of acknowledgements, which Flink reports even without statistics of the subtasks."""
     count, total = point.num_acknowledged_subtasks, point.num_subtasks
     if not 0 < count < total:
         return "Nothing tells of its subtasks."
@@ -381,7 +408,7 @@ def _acknowledged_of(point: RecordedCheckpoint) -> str:
 
 
 def missing_information(history: History) -> Iterator[str]:
-    """What the source cannot say."""
+    """Yield sentences about the information that the source of the history does not contain."""
     if not history.detailed and not history.partial:
         yield "Without statistics of subtasks no path can be told."
         yield "A log has none, and the JobManager keeps those of the last checkpoints only."
@@ -399,7 +426,10 @@ def missing_information(history: History) -> Iterator[str]:
 
 
 def plain(answer: HistoryAnswer) -> dict[str, Any]:
-    """`explained` has a record per checkpoint that is told in full, the same as of a simulated one."""
+    """Return the answer as values for JSON.
+
+    `explained` has one record per explained checkpoint, in the format of simulated ones, plus the values of `_about`.
+    """
     history, known = answer.history, answer.split
     explained = [record(account) | _about(history, account.number) for account in answer.accounts]
     common = answer.in_common
@@ -445,11 +475,13 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
 
 
 def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
+    """Return id, duration (None if unknown) and trigger time of a checkpoint."""
     duration_ns = point.end_to_end_duration * MS if point.end_to_end_duration >= 0 else None
     return {"checkpoint": point.id, "duration_ns": duration_ns, "trigger_ns": point.trigger_timestamp * MS}
 
 
 def _late(history: History, number: int) -> list[str]:
+    """Return the subtasks that have not acknowledged a checkpoint, which is empty for completed ones."""
     point = history.checkpoint(number)
     return (
         []
@@ -459,7 +491,7 @@ def _late(history: History, number: int) -> list[str]:
 
 
 def _about(history: History, number: int) -> dict[str, list[str]]:
-    """Return the values that accounts of simulated checkpoints do not have."""
+    """Return the JSON values of a recorded checkpoint that a simulated one does not have."""
     point = history.checkpoint(number)
     return {
         "not_acknowledged": _late(history, number),

@@ -1,4 +1,9 @@
-"""The checkpoint history of a recorded job: stages of each subtask, garbage collection, service times, slow checkpoints."""
+"""The checkpoint history of a recorded job, in the same form for each source (REST API, log, recording).
+
+`History` contains the checkpoints and what explains them: task threads, windows, garbage collection, failures.
+`moments` computes when each subtask reached each stage of a checkpoint, `slow_subtasks` finds subtasks with a long time
+per record, and `split` separates slow checkpoints from the others.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +27,18 @@ from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
 from sim.results.formats import bytes_text, ms_text, share_text
 
-# ---- Whether checkpoints share files with earlier ones: checkpointed size (written) compared with full size (referenced).
+# ---- Do checkpoints share files with earlier ones?  The checkpointed size (written) is compared with the full size (referenced).
 
 INLINE_BYTES = Storage().inline_threshold_bytes
 _MIN_CHECKPOINTS = 3
-"""Minimum number of checkpoints, without the first one of the job, which has nothing to share."""
+"""Minimum number of checkpoints, without the job's first, which has no earlier files to share."""
 _EQUAL_SIZE_SHARE, _MIN_SHARE_OF_CHECKPOINTS = 0.98, 0.9
+"""Minimum checkpointed size / full size that counts as equal, and minimum share of checkpoints with equal sizes."""
 _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 
 def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
-    """Return a warning if incremental checkpoints are configured but share no files, otherwise an empty text."""
+    """Return a warning if incremental checkpoints are configured but do not share files, otherwise ""."""
     wanted = job.options.get(
         "execution.checkpointing.incremental", job.options.get("state.backend.incremental", "false")
     )
@@ -43,9 +49,10 @@ def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_by
 def sharing(
     points: Sequence[RecordedCheckpoint], inline_bytes: int = INLINE_BYTES, *, backend: str | None = None
 ) -> str:
-    """Return a warning if checkpointed size equals full size, with likely reasons; empty if they differ, or are unknown.
+    """Return a warning, with likely reasons, if the checkpointed size equals the full size.  Otherwise return "".
 
-    `backend` is the class of the state backend.  If it is None, the configuration is unknown.
+    `backend` is the class of the state backend, or None if the configuration of the job is unknown.  State of less than
+    `inline_bytes` is part of _metadata instead of a file.
     """
     checkpoints_with_sizes = [
         point
@@ -104,7 +111,7 @@ def is_unaligned(point: RecordedCheckpoint) -> bool:
 
 
 def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
-    """Return a sentence if in-flight data makes up most of a checkpoint; otherwise an empty text."""
+    """Return a sentence if in-flight data is at least half of what the latest completed checkpoint wrote, otherwise ""."""
     last = max((point for point in points if point.status == "COMPLETED"), key=lambda point: point.id, default=None)
     if last is None or 2 * last.persisted_data < last.checkpointed_size or last.checkpointed_size <= 0:
         return ""
@@ -118,26 +125,26 @@ def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
 # ---- Garbage collection of the TaskManagers' JVMs, from `garbageCollectors` in Flink's answer about each TaskManager.
 
 _MIN_GC_SHARE = 0.05
-"""A smaller share of the time is usual for a JVM."""
+"""Maximum share of the time in garbage collection that is usual for a JVM."""
 _MIN_FULL_GC_MS = 1000
-"""Total time of full collections, which stop all threads, that is reported for any age of the job."""
+"""Minimum total time of full collections, which stop all threads, that is reported regardless of the age of the job."""
 _MAX_LISTED_JVMS = 3
-_ALL_COLLECTORS = "All"  # Flink's sum of the others
-_CONCURRENT = ("Cycles", "Concurrent")  # names of collectors whose times are no pauses (ZGC, Shenandoah, G1)
-_FULL = ("Old", "MarkSweep")
+_ALL_COLLECTORS = "All"  # Flink's name for the sum over all collectors
+_CONCURRENT = ("Cycles", "Concurrent")  # in names of collectors that do not stop the threads (ZGC, Shenandoah, G1)
+_FULL = ("Old", "MarkSweep")  # in names of full collectors
 
 
 class Garbage(NamedTuple):
     """The stop-the-world collections of one JVM since its start."""
 
-    collections: int
-    ms: int
-    full: int
-    full_ms: int
+    collections: int  # number of collections
+    ms: int  # their total time
+    full: int  # number of full collections among them
+    full_ms: int  # total time of the full collections
 
 
 def sum_collections(collectors: Iterable[GarbageCollector]) -> Garbage:
-    """Sum up the collections that stop all threads."""
+    """Return the sum over those collectors of a JVM that stop all threads."""
     stopping = [
         collector
         for collector in collectors
@@ -155,12 +162,12 @@ def sum_collections(collectors: Iterable[GarbageCollector]) -> Garbage:
 
 
 def is_excessive(garbage: Garbage, age_ms: int) -> bool:
-    """Return whether a JVM spent notably much time in collections.  `age_ms` is the age of the job, 0 if unknown."""
+    """Return whether a JVM spent unusually much time in garbage collection.  `age_ms` is the age of the job, or 0 if unknown."""
     return garbage.full_ms >= _MIN_FULL_GC_MS or (age_ms > 0 and garbage.ms > _MIN_GC_SHARE * age_ms)
 
 
 def garbage_text(found: Mapping[str, Garbage], age_ms: int) -> str:
-    """Return a sentence about the JVMs with much garbage collection; empty if there are none."""
+    """Return a sentence about the JVMs with excessive garbage collection, or "" if there are none."""
     listed = sorted(
         (name for name, garbage in found.items() if is_excessive(garbage, age_ms)), key=lambda name: -found[name].ms
     )
@@ -188,7 +195,7 @@ class ThreadShares(NamedTuple):
 
     busy: float
     back_pressured: float
-    busy_ms: float = 0.0  # 0 if unknown
+    busy_ms: float = 0.0  # total busy time; 0 if unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,25 +203,25 @@ class History:
     """The checkpoint history of a job.  Times are epoch milliseconds."""
 
     name: str  # of the job, or of the file
-    flink_version: str  # empty if unknown
+    flink_version: str  # "" if unknown
     vertices: tuple[RestVertex, ...]  # in topological order; empty if unknown
-    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; without subtasks if Flink no longer has them
+    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; some have no statistics of subtasks
     checkpoint_config: CheckpointConfig | None = None
     task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # TaskManager of each running subtask
     served: Mapping[SubtaskId, float] = field(default_factory=dict)  # input records since the start of the subtask
     threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
-    windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # by vertex
+    windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # from the plan, by vertex
     failures_ms: tuple[int, ...] = ()  # times of task failures
     kept: int | None = None  # number of checkpoints in the JobManager's history (web.checkpoints.history)
     restored: int = 0  # number of restores
     counted: int = 0  # number of checkpoints that Flink counted; 0 if unknown
     garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by TaskManager
     age_ms: int = 0  # how long the job has run; 0 if unknown
-    silence: Silence | None = None  # set if checkpoints complete less often than they should
+    silence: Silence | None = None  # set if checkpoints stopped completing, or complete too rarely
     slowest_ms: int = -1  # duration of the slowest completed checkpoint, even if it is not listed; -1 if unknown
-    partial: tuple[str, ...] = ()  # if the source is a single answer: what it is, and what it lacks
+    partial: tuple[str, ...] = ()  # sentences on a single REST answer: what it contains, and what it lacks
     remarks: tuple[str, ...] = ()  # other findings, as sentences
-    contention: str = ""  # a sentence if threads wait for cores
+    contention: str = ""  # a sentence about threads that wait for cores; "" if they do not
 
     @property
     def overtakes(self) -> bool:
@@ -223,13 +230,13 @@ class History:
 
     @property
     def aligned_for_ns(self) -> int:
-        """The aligned timeout; 0 without one."""
+        """The aligned checkpoint timeout [ns], or 0 if there is none."""
         timeout = None if self.checkpoint_config is None else self.checkpoint_config.aligned_checkpoint_timeout
         return (timeout or 0) * MS
 
     @property
     def strategy(self) -> str:
-        """The barrier mode, as in simulations; empty if unknown."""
+        """The barrier mode, named as in simulations, or "" if unknown."""
         if self.checkpoint_config is None:
             return ""
         if not self.overtakes:
@@ -243,22 +250,24 @@ class History:
 
     @cached_property
     def detailed(self) -> tuple[RecordedCheckpoint, ...]:
-        """The checkpoints whose subtasks are known."""
+        """The checkpoints with statistics of their subtasks."""
         return tuple(point for point in self.checkpoints if point.tasks)
 
     @cached_property
     def usual(self) -> tuple[RecordedCheckpoint, ...]:
-        """The completed checkpoints without savepoints, and without the first, which uploads everything."""
+        """The completed checkpoints, without savepoints, and without the job's first, which uploads all state."""
         done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
         return tuple(point for point in done if not point.is_savepoint and point.id != 1)
 
     def checkpoint(self, number: int) -> RecordedCheckpoint | None:
+        """Return the checkpoint with this id, or None if it is not in the history."""
         return next((point for point in self.checkpoints if point.id == number), None)
 
     def vertex(self, name: str) -> RestVertex:
         return next(vertex for vertex in self.vertices if vertex.name == name)
 
     def readers(self, name: str) -> list[RestVertex]:
+        """Return the vertices that are directly downstream of a vertex."""
         return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
 
@@ -277,14 +286,17 @@ def durations_ms(history: History) -> list[float]:
 #   aligned     trigger | start delay | alignment | work before barrier | sync | async | acknowledged
 #   unaligned   trigger | start delay | work before barrier | sync | async, which waits for the other barriers | acknowledged
 #
-# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are in whole milliseconds and of several clocks: a TaskManager
-# measures the start delay, the JobManager the acknowledgement.
+# Flink's statistics (CheckpointMetrics, SubtaskStateStats) are in whole milliseconds, and are measured with several
+# clocks: the TaskManager's for the start delay, the JobManager's for the acknowledgement.
 
 
 class Moments(NamedTuple):
-    """The times of one subtask in ascending order, except `last_ns` of an unaligned snapshot."""
+    """The times at which one subtask reached each stage [ns after the trigger].
 
-    first_ns: int  # arrival of the first barrier, or of the coordinator's call at a source
+    They are in ascending order, except that `last_ns` of an unaligned snapshot may be later than those that follow.
+    """
+
+    first_ns: int  # arrival of the first barrier or, at a source, of the trigger RPC
     last_ns: int  # arrival of the last barrier
     begun_ns: int  # start of the snapshot
     forwarded_ns: int  # barriers sent downstream
@@ -295,21 +307,21 @@ class Moments(NamedTuple):
 
 
 def is_acknowledged(subtask: RecordedSubtask) -> bool:
-    """Return whether a subtask acknowledged.  An aborted snapshot may report times, but does not acknowledge."""
+    """Return whether a subtask acknowledged the checkpoint.  An aborted snapshot may report times, but does not count."""
     return subtask.status == "completed" and not subtask.aborted and subtask.end_to_end_duration >= 0
 
 
 def is_reported(subtask: RecordedSubtask) -> bool:
-    """Return whether an aborted snapshot reported its times, as it does after its async phase (AsyncCheckpointRunnable)."""
+    """Return whether an aborted snapshot reported its times, as AsyncCheckpointRunnable does at the end of its phase."""
     return (
         subtask.status == "completed" and subtask.aborted and min(subtask.end_to_end_duration, subtask.start_delay) >= 0
     )
 
 
 def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Moments]:
-    """Return the times of all subtasks that acknowledged the checkpoint, or reported an aborted snapshot.
+    """Return the times of the subtasks that acknowledged the checkpoint, or reported an aborted snapshot.
 
-    Times of aborted snapshots may be later than the failure of the checkpoint.
+    Times of an aborted snapshot may be later than the failure of the checkpoint.
     """
     acknowledged = acknowledged_in(history, point)
     works = {vertex.name: works_before_barrier(history, vertex.name) for vertex in history.vertices}
@@ -323,6 +335,11 @@ def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Mome
 def _moments(
     history: History, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged, *, works: bool
 ) -> Moments:
+    """Return the times of one subtask, from the durations in Flink's statistics.
+
+    `works` is True if the vertex works before it forwards the barrier.  Flink does not report that time: it is the rest of
+    the end-to-end duration, but no longer than until the first reader had all its barriers.
+    """
     end_ns = subtask.end_to_end_duration * MS
     aligning_ns, sync_ns, async_ns = (
         max(value, 0) * MS for value in (subtask.alignment.duration, subtask.checkpoint.sync, subtask.checkpoint.async_)
@@ -347,7 +364,7 @@ def _moments(
 
 
 def late_in(history: History, point: RecordedCheckpoint) -> Mapping[SubtaskId, RecordedSubtask | None]:
-    """Subtasks that have not acknowledged, with what they reported; None: nothing."""
+    """Return the subtasks that have not acknowledged, with their statistics, or None if they reported nothing."""
     rows = subtasks_of(point)
     expected = [
         (vertex.name, index)
@@ -363,7 +380,10 @@ def late_in(history: History, point: RecordedCheckpoint) -> Mapping[SubtaskId, R
 
 
 def writers_of(history: History, subtask: SubtaskId) -> Iterator[SubtaskId]:
-    """The subtasks whose barriers it waits for.  An exchange that is none of Flink's pointwise ones leads from all to all."""
+    """Yield the upstream subtasks whose barriers a subtask waits for.
+
+    All exchanges except FORWARD and RESCALE connect all subtasks with all.  A blocking exchange carries no barriers.
+    """
     vertex, index = history.vertex(subtask[0]), subtask[1]
     for edge in vertex.inputs:
         if not edge.is_pipelined:
@@ -381,21 +401,26 @@ def writers_of(history: History, subtask: SubtaskId) -> Iterator[SubtaskId]:
         yield from ((edge.upstream, writer) for writer in indices)
 
 
-# ---- Subtasks that need longer for a record than the others of their vertex: the first thing to look at, as it slows every checkpoint.
+# ---- Slow subtasks: they need more time per record than the other subtasks of their vertex.  Such a subtask delays every
+# checkpoint, so it is reported first.
 #
-# Flink's answers have the busy time and the records of each subtask.  Busy time per record is the work of a record,
-# whatever share of the records a subtask gets.
+# Flink reports busy time and records of each subtask.  Their ratio does not depend on the share of the records that a
+# subtask receives, so skewed keys are not mistaken for a slow subtask.
 
 _SLOWER = 1.5
-"""A subtask that waits at times needs up to a third longer for the same work: it wakes up, and finds caches cold."""
+"""Minimum time per record / median of the other subtasks.
+
+A partly idle subtask needs up to a third more time for the same work, because of wake-ups and cold caches.
+"""
 _MIN_BUSY = 0.3
-"""A subtask that is busy for a smaller share of its time holds nothing up."""
+"""Minimum busy share of a slow subtask.  With less, it delays nothing."""
 _MIN_RECORDS = 1000
+"""Minimum records of a subtask for a mean time per record."""
 _MAX_NAMED_SUBTASKS = 4
 
 
 class SlowSubtask(NamedTuple):
-    """A subtask with its time per record, and the median of the others of its vertex."""
+    """A slow subtask: its time per record, and the median over the other subtasks of its vertex [us]."""
 
     subtask: SubtaskId
     us_per_record: float
@@ -409,11 +434,12 @@ class SlowSubtask(NamedTuple):
 
 
 def slow_subtasks(history: History) -> list[SlowSubtask]:
-    """The slowest first.  Empty: none is, or the source has no busy times."""
+    """Return the slow subtasks, the slowest first.  The list is also empty if the source has no busy times."""
     return sorted(_found(history), key=lambda slow: -slow.us_per_record / slow.others_us_per_record)
 
 
 def _found(history: History) -> Iterator[SlowSubtask]:
+    """Yield the slow subtasks."""
     threads, served = history.threads, history.served
     us = {name: 1000 * threads[name].busy_ms / served[name] for name in threads if served.get(name, 0) >= _MIN_RECORDS}
     for name, own in us.items():
@@ -423,7 +449,7 @@ def _found(history: History) -> Iterator[SlowSubtask]:
 
 
 def slow_subtasks_text(history: History) -> str:
-    """A sentence about the subtasks that need longer for a record.  Empty: none does."""
+    """Return sentences about the slow subtasks, or "" if there are none."""
     found = slow_subtasks(history)[:_MAX_NAMED_SUBTASKS]
     texts = "; ".join(
         f"{one_line(vertex, 24)}[{index}] (task manager {one_line(history.task_managers.get((vertex, index), 'not known'), 40)}) "
@@ -435,28 +461,31 @@ def slow_subtasks_text(history: History) -> str:
     return f"Slow subtasks: {texts}. {why}" if found else ""
 
 
-# ---- Which checkpoints of a history are slow, and beside which others.
+# ---- Slow checkpoints of a history, and the others that they are compared with.
 
 SLOW_CHECKPOINT_FACTOR = 1.5
-"""A checkpoint is slow from so many times the median on, if it is longer than the median by more than noise."""
+"""Minimum duration of a slow checkpoint / median duration.  It must also exceed the median by more than NEGLIGIBLE_MS."""
 
 
 class MissingCheckpointError(PrintableError, LookupError):
-    """There is no such checkpoint to explain."""
+    """The requested checkpoint is not in the history, or the history has no checkpoints."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
 class SplitHistory:
-    """The completed checkpoints of a history, without its first upload and savepoints, and those that did not complete."""
+    """The checkpoints of a history by outcome: slow and other completed ones, failed ones, and those in progress.
+
+    The job's first checkpoint and savepoints are left out, unless the history has no other completed checkpoints.
+    """
 
     slow: tuple[RecordedCheckpoint, ...]  # the slowest first
     others: tuple[RecordedCheckpoint, ...]  # oldest first
     failed: tuple[RecordedCheckpoint, ...]  # oldest first
     under_way: tuple[RecordedCheckpoint, ...]
-    median_ms: float
-    limit_ms: float  # from which on they are slow
+    median_ms: float  # median duration of completed checkpoints; 0 without any
+    limit_ms: float  # longer ones are slow
 
     @property
     def completed(self) -> int:
@@ -464,7 +493,10 @@ class SplitHistory:
 
 
 def split(history: History) -> SplitHistory:
-    """Divide the checkpoints into slow ones and others.  Raises `MissingCheckpointError` if none is known."""
+    """Separate slow checkpoints from the others.
+
+    Raises `MissingCheckpointError` if the history has no checkpoints and nothing else to explain.
+    """
     if not history.checkpoints and history.silence is None and not history.partial:
         raise MissingCheckpointError(_no_checkpoints_text(history))
     done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
@@ -486,7 +518,7 @@ def split(history: History) -> SplitHistory:
 
 
 def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
-    """Return the checkpoint with this id.  Raises `MissingCheckpointError`, with the reason, if it is not in the history."""
+    """Return the checkpoint with this id.  Raises `MissingCheckpointError`, with the reason, if the history does not have it."""
     found = history.checkpoint(number)
     if found is not None:
         return found

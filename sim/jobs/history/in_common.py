@@ -1,4 +1,10 @@
-"""Compare slow checkpoints with the others: where their time goes, and features that they have in common."""
+"""Compare slow checkpoints of a recorded job with the others.
+
+* the profile: how much time they spend on each kind of step at each vertex
+* the circumstances of a single checkpoint: earlier failures, restarts, savepoints, delayed triggers
+* features that are associated with slow checkpoints, by statistical tests
+* trends over the history, if the statistics of subtasks are missing
+"""
 
 from __future__ import annotations
 
@@ -21,7 +27,7 @@ from sim.model.text import one_line
 from sim.results.critical_path import PathKind
 from sim.results.formats import bytes_text, ms_text
 
-# ---- Profile: the time of each kind of step at each vertex, in slow checkpoints and in others.
+# ---- Profile: the time spent on each kind of step at each vertex, in slow checkpoints and in the others.
 
 PartAndVertex = tuple[PathKind, str]
 """(kind of step, vertex or "" for the coordinator)."""
@@ -29,7 +35,7 @@ PartAndVertex = tuple[PathKind, str]
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """A kind of step at a vertex, with its time in slow checkpoints and in others."""
+    """The time spent on one kind of step at one vertex, in slow checkpoints and in the others [ns]."""
 
     where: PartAndVertex
     slow_ns: float  # mean
@@ -37,7 +43,7 @@ class ProfileRow:
 
 
 def time_by_part(history: History, point: RecordedCheckpoint) -> Counter[PartAndVertex]:
-    """Return the time [ns] that a checkpoint spent on each kind of step at each vertex."""
+    """Return the time [ns] that the critical path of a checkpoint spends on each kind of step at each vertex."""
     found: Counter[PartAndVertex] = Counter()
     for step in steps(history, point):
         found[step.kind, "" if step.subtask is None else step.subtask[0]] += step.duration_ns
@@ -45,7 +51,10 @@ def time_by_part(history: History, point: RecordedCheckpoint) -> Counter[PartAnd
 
 
 def median_time_by_part(history: History, points: Iterable[RecordedCheckpoint]) -> dict[PartAndVertex, float]:
-    """Return the medians over checkpoints; a kind of step that is not on a path counts as 0."""
+    """Return the median time [ns] of each kind of step at each vertex, over the checkpoints with statistics of subtasks.
+
+    If a step is not on the critical path of a checkpoint, it counts as 0 there.
+    """
     rows = [time_by_part(history, point) for point in points if point.tasks]
     return {
         where: float(median(row[where] for row in rows))
@@ -56,7 +65,7 @@ def median_time_by_part(history: History, points: Iterable[RecordedCheckpoint]) 
 def profile(
     history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
 ) -> list[ProfileRow]:
-    """Return the profile, sorted by the time in slow checkpoints, or in the others if none is slow."""
+    """Return the profile, the longest time in slow checkpoints first.  If none is slow, sort by the time in the others."""
     rows = [time_by_part(history, point) for point in slow if point.tasks]
     of_others = median_time_by_part(history, others)
     names = dict.fromkeys([*(where for row in rows for where in row), *of_others])
@@ -67,13 +76,14 @@ def profile(
     return sorted(found, key=lambda row: (-row.slow_ns, -row.others_ns) if rows else (-row.others_ns, 0))
 
 
-# ---- Circumstances of a checkpoint: earlier failures, restarts, other checkpoints in progress.
+# ---- Circumstances of one checkpoint: earlier failures, restarts, other checkpoints in progress, delayed triggers.
 
 _LATE_TRIGGER_FACTOR = 1.5
-"""Minimum factor on the usual distance of triggers for a late trigger."""
+"""Minimum time between two triggers / median time between triggers for a late trigger."""
 _NEARLY_LATE = 0.8
-"""Minimum share of the usual distance in the duration of a checkpoint that will soon delay the next one."""
+"""Minimum duration / median time between triggers of a checkpoint that is about to delay the next one."""
 _MIN_TRIGGERS = 3
+"""Minimum number of times between triggers for a median."""
 
 
 def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
@@ -118,7 +128,7 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
 
 
 def held_triggers(history: History) -> Iterator[str]:
-    """What holds the next checkpoint back: a savepoint, or one that takes as long as the interval."""
+    """Yield sentences on what delays triggers: long savepoints, or a last checkpoint that took nearly the whole interval."""
     usual_ms = _usual_distance_ms(history)
     held = [
         f"{point.id} ({ms_text(point.end_to_end_duration)})"
@@ -135,30 +145,33 @@ def held_triggers(history: History) -> Iterator[str]:
             "savepoints unless max-concurrent-checkpoints is above 1."
         )
     took = [point.end_to_end_duration for point in history.usual]
-    # where most take as long, each may wait for the one before, and the interval is shorter
+    # If most checkpoints took that long, each may have waited for the one before.  Then the configured interval is
+    # shorter than the time between triggers, so the comparison says nothing.
     if took and median(took) < _NEARLY_LATE * usual_ms <= took[-1] <= usual_ms:
         last, usual = ms_text(took[-1]), ms_text(usual_ms)
         yield f"The last took {last} of the {usual} that usually pass between triggers: a longer one delays the next."
 
 
 def previous(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
+    """Return the latest checkpoint of the history with a smaller id, or None if there is none."""
     return max(
         (other for other in history.checkpoints if other.id < point.id), key=lambda other: other.id, default=None
     )
 
 
 def follows_failure(history: History, point: RecordedCheckpoint) -> bool:
+    """Return whether the checkpoint before failed."""
     before = previous(history, point)
     return before is not None and before.status == "FAILED"
 
 
 def follows_fault(history: History, point: RecordedCheckpoint) -> bool:
-    """Return whether tasks had failed since the checkpoint before."""
+    """Return whether tasks failed between the trigger of the checkpoint before and the trigger of this one."""
     return bool(_failures_since(history, point, previous(history, point)))
 
 
 def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
-    """Return whether triggers paused before a checkpoint for another reason than a long checkpoint."""
+    """Return whether a checkpoint was triggered late although the one before was short, as after a restart."""
     before, usual_ms = previous(history, point), _usual_distance_ms(history)
     if before is None or before.id != point.id - 1 or not usual_ms or before.is_savepoint or point.is_savepoint:
         return False
@@ -179,17 +192,22 @@ def overlaps(point: RecordedCheckpoint, other: RecordedCheckpoint) -> bool:
 
 
 def _ended_ms(point: RecordedCheckpoint) -> int:
+    """Return the time at which a checkpoint ended [epoch ms], or its trigger time if the duration is unknown."""
     return point.trigger_timestamp + max(point.end_to_end_duration, 0)
 
 
 def _failures_since(history: History, point: RecordedCheckpoint, before: RecordedCheckpoint | None) -> list[int]:
+    """Return the times of task failures [epoch ms] from the trigger of `before` to the trigger of `point`."""
     since_ms = 0 if before is None else before.trigger_timestamp
     return [failure for failure in history.failures_ms if since_ms <= failure <= point.trigger_timestamp]
 
 
 def _usual_distance_ms(history: History) -> float:
-    """Return the median distance of consecutive triggers, or 0 if there are too few."""
-    distances, is_late = [], False  # late: it follows a savepoint, and those after it that were due meanwhile
+    """Return the median time between consecutive triggers [ms], or 0 if there are too few.
+
+    Triggers that a savepoint delayed are left out: the first one after it, and those that catch up after that.
+    """
+    distances, is_late = [], False
     for before, after in pairwise(history.checkpoints):
         is_late = before.is_savepoint or (
             is_late and after.trigger_timestamp < before.trigger_timestamp + 2 * max(before.end_to_end_duration, 0)
@@ -202,23 +220,25 @@ def _usual_distance_ms(history: History) -> float:
 # ---- Features that slow checkpoints have in common and the others do not, with p-values.
 #
 # Each feature is tested separately and one-sided: presence by Fisher's exact test, amounts by the exact Mann-Whitney
-# test.  Because many features are tried on few checkpoints, p-values are corrected for their number (Holm 1979).  The
-# periodic events of the job's plan are expected to matter, so they are corrected as a separate family.  A significant
-# feature is an association, not necessarily a cause.
+# test.  Many features are tested on few checkpoints, so p-values are corrected for multiple tests (Holm 1979).  Periodic
+# events of the job's plan are expected to matter, so they are corrected as a separate family of tests.  A significant
+# feature is associated with slow checkpoints; it is not necessarily their cause.
 
 SURE_P_VALUE, LIKELY_P_VALUE = 0.01, 0.05
+"""Upper limits of the corrected p-value for a "clear" and a "likely" feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A feature with its share among slow checkpoints and among the others."""
+    """A tested feature, with how often it occurs among slow checkpoints and among the others, or with their medians."""
 
     text: str  # "upload of count takes longest: 2 of 2 slow ones, 0 of 22 others"
     p: float  # p-value
-    corrected: float  # for the number of features tried
+    corrected: float  # p-value corrected for the number of tests
 
     @property
     def how_sure(self) -> str:
+        """The significance in words, from the corrected p-value."""
         if self.corrected < SURE_P_VALUE:
             return "clear"
         return "likely" if self.corrected < LIKELY_P_VALUE else "a hint, may be chance"
@@ -226,21 +246,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class InCommon:
-    """The features that distinguish slow checkpoints from the others."""
+    """The result of the tests for features that distinguish slow checkpoints from the others."""
 
-    slow: int
-    others: int
-    tried: int  # number of features that differ between checkpoints
-    findings: tuple[Finding, ...]  # significant ones, with the smallest p-value first
+    slow: int  # number of slow checkpoints
+    others: int  # number of other checkpoints
+    tried: int  # number of tests; features that are the same for all checkpoints are not tested
+    findings: tuple[Finding, ...]  # with an uncorrected p-value below LIKELY_P_VALUE, the smallest corrected one first
 
     @property
     def least_p(self) -> float:
-        """The smallest possible p-value: of a feature of all slow checkpoints and of no other."""
+        """The smallest possible p-value: of a feature that all slow checkpoints have, and none of the others."""
         return 1 / comb(self.slow + self.others, self.slow)
 
     @property
     def is_too_few(self) -> bool:
-        """Whether there are too few checkpoints for any significant feature."""
+        """Whether there are too few checkpoints for a significant difference."""
         return self.least_p > LIKELY_P_VALUE
 
 
@@ -248,9 +268,9 @@ _Present = Callable[[RecordedCheckpoint], bool]
 
 
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
-    """Find features that distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
+    """Test which features distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
 
-    Without slow checkpoints, or without others, test whether durations grow with sizes.
+    If there are then no slow checkpoints, or no others, test whether durations grow with sizes instead.
     """
     points = [*slow, *others]
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
@@ -258,14 +278,14 @@ def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequ
         sizes = tuple(_significant([*_with_size(points)]))
         return InCommon(0, len(points), len(sizes), sizes)
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
-    # Named by the job's plan, therefore a separate family.
+    # The job's plan names these events, so they are a separate family of tests.
     expected = list(_in_rhythm(history, [*slow, *others]))
     found = sorted([*_significant(explored), *_significant(expected)], key=lambda finding: finding.corrected)
     return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(found))
 
 
 def _significant(tested: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the significant findings, corrected for the number of features by Holm's step-down method."""
+    """Yield the findings with p < `LIKELY_P_VALUE`, with p-values corrected by Holm's step-down method."""
     worst = 0.0
     for rank, finding in enumerate(sorted(tested, key=lambda finding: finding.p)):
         worst = max(worst, min(1.0, finding.p * (len(tested) - rank)))
@@ -273,12 +293,13 @@ def _significant(tested: Sequence[Finding]) -> Iterator[Finding]:
             yield replace(finding, corrected=worst)
 
 
-# ------------------------------------------------------------------------------------------ what is there or not
+# ------------------------------------------------------------------------------------------ presence of features
 
 
 def _presences(
     history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
 ) -> Iterator[Finding]:
+    """Yield a finding per feature that some of the checkpoints have and others do not (Fisher's exact test)."""
     for text, present in _features(history, [*slow, *others]).items():
         there, here = sum(map(present, slow)), sum(map(present, others))
         if 0 < there + here < len(slow) + len(others):
@@ -290,7 +311,7 @@ def _presences(
 
 
 def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[str, _Present]:
-    """Return predicates of checkpoints by their descriptions."""
+    """Return the features to test: predicates of a checkpoint, by their description."""
     paths = {point.id: steps(history, point) for point in points}
     found: dict[str, _Present] = {}
     for where in dict.fromkeys(_longest(path) for path in paths.values() if path):
@@ -318,6 +339,7 @@ def _where_text(where: PartAndVertex) -> str:
 
 
 def _longest(path: Sequence[PathStep]) -> PartAndVertex:
+    """Return kind and vertex of the longest step of a path, or the trigger if the path is empty."""
     if not path:
         return PathKind.TRIGGER, ""
     longest = max(path, key=lambda step: step.duration_ns)
@@ -325,6 +347,7 @@ def _longest(path: Sequence[PathStep]) -> PartAndVertex:
 
 
 def _last(point: RecordedCheckpoint) -> str:
+    """Return the name of the subtask that acknowledged last, or "" if none did."""
     rows = [
         (row.end_to_end_duration, vertex, row.index)
         for vertex, task in point.tasks.items()
@@ -335,7 +358,7 @@ def _last(point: RecordedCheckpoint) -> str:
 
 
 def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
-    """Return the TaskManager in which most of the time of a path was spent; empty if unknown."""
+    """Return the TaskManager in which a path spent the most time, or "" if that time is in the coordinator or at unknown places."""
     time_ns: dict[str, int] = {}
     for step in path:
         manager = "" if step.subtask is None else history.task_managers.get(step.subtask, "")
@@ -344,6 +367,7 @@ def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
 
 
 def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
+    """Yield a finding per periodic event of the job: whether durations depend on its phase (Rayleigh test)."""
     for rhythm in periodic_events(history):
         yield Finding(
             f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)",
@@ -360,17 +384,19 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "in-flight data stored": lambda point: point.persisted_data,
 }
 _WARM_UP_CHECKPOINTS = 3
-"""A job whose checkpoints count up to here has just begun."""
+"""Up to this checkpoint id, slow checkpoints may be slow because the job has just started."""
 _MIN_RANKS = 8
+"""Minimum number of checkpoints for a rank correlation."""
 _MIN_RANK_CORRELATION = 0.5
-"""A weaker correlation of ranks explains little, however sure it is."""
+"""A weaker rank correlation explains little, even if it is significant."""
 _MIN_FACTOR = 1.2
-"""Amounts whose medians differ by a smaller factor explain nothing, however sure the difference is."""
+"""A smaller ratio of two medians (or of largest and smallest size) explains nothing, even if it is significant."""
 
 
 def _amounts(
     history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
 ) -> Iterator[Finding]:
+    """Yield findings on sizes, on the pause before a checkpoint, and on its position in the history (Mann-Whitney test)."""
     for name, amount in _AMOUNTS.items():
         yield from _compared(name, [amount(point) for point in slow], [amount(point) for point in others], bytes_text)
     pauses = {point.id: _pause_ms(history, point) for point in (*slow, *others)}
@@ -386,7 +412,7 @@ def _amounts(
 
 
 def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
-    """Over all checkpoints: those that take longer write more, or have more state (Spearman's rank correlation)."""
+    """Yield findings that longer checkpoints write more, or have more state (Spearman's rank correlation)."""
     durations = [point.end_to_end_duration for point in points]
     written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
     for text, amounts in (("the more it writes", written), ("the larger the state", state if state != written else [])):
@@ -405,12 +431,16 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
 
 
 def _least_p_value(*columns: Sequence[float]) -> float:
-    """Return the share of orders of the values that agree as well as possible: equal values are the same in any order."""
+    """Return the smallest possible p-value of a rank correlation: the share of permutations that agree perfectly.
+
+    SciPy's p-value is an approximation, and can be smaller.  With ties, more than one permutation agrees.
+    """
     same = (prod(factorial(count) for count in Counter(column).values()) for column in columns)
     return max(same) / factorial(len(columns[0]))
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
+    """Return the time [ms] from the end of the checkpoint before to the trigger of this one, or -1 if it is unknown."""
     before = previous(history, point)
     return (
         -1
@@ -422,6 +452,7 @@ def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
 def _compared(
     name: str, slow: Sequence[float], others: Sequence[float], in_words: Callable[[float], str]
 ) -> Iterator[Finding]:
+    """Yield the finding that an amount is larger in slow checkpoints.  Yields nothing if a value is unknown, or all are equal."""
     if not slow or not others or len({*slow, *others}) == 1 or min(*slow, *others) < 0:
         return
     alike = median(slow) <= _MIN_FACTOR * median(others)
@@ -430,17 +461,20 @@ def _compared(
     yield Finding(text, p, 1.0)
 
 
-# ---- Durations over the history, where subtasks are unknown: a rise, and a rhythm of every k-th checkpoint.
+# ---- Trends of durations, for histories without statistics of subtasks: a rise, and every k-th checkpoint being slow.
 
 _MAX_TREND_P_VALUE, _MAX_RHYTHM_P_VALUE = 0.001, 0.01
 _MIN_IN_RHYTHM = 0.8
-"""Least share of the slow checkpoints that are in the rhythm, and of those in the rhythm that are slow."""
+"""Minimum share of slow checkpoints among every k-th one, and minimum share of all slow checkpoints that these are."""
 _RHYTHMS = range(2, 11)
-"""Every second to every tenth."""
+"""Values of k that are tested: every second to every tenth checkpoint."""
 
 
 def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
-    """Yield sentences about durations that rise, and about every k-th checkpoint being slow."""
+    """Yield a sentence if durations rise over the history, and one if every k-th checkpoint is slow.
+
+    Yields nothing if statistics of subtasks are known, because they say more.
+    """
     points = sorted([*slow, *others], key=lambda point: point.id)
     if history.detailed or len(points) < _MIN_RANKS:
         return

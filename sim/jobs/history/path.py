@@ -1,9 +1,11 @@
-"""Reconstruct the critical path of a recorded checkpoint from Flink's statistics, from the last acknowledgement back.
+"""Reconstruct the critical path of a recorded checkpoint from Flink's statistics, backwards from the last acknowledgement.
 
-The steps are those of a simulated checkpoint (`sim.results.critical_path`), but some are inferred.  Flink does not report
-through which channel the last barrier arrived.  If all barriers arrived at about the same time, the one that was in
-transit longest is assumed, otherwise the one that was sent last.  Flink does not report either what an asynchronous
-phase waited for; that is inferred from sizes.
+The steps are those of a simulated checkpoint (`sim.results.critical_path`), but two things are inferred, because Flink
+does not report them:
+
+* The channel of the last barrier.  If all barriers arrived at about the same time, it is the one that was in transit
+  longest, otherwise the one that was sent last.
+* What an asynchronous phase waited for.  It is inferred from sizes.
 
 `python -m benchmarks.lab validate --explain` compares recorded paths with simulated ones, and simulated ones with their journals.
 """
@@ -20,20 +22,23 @@ from sim.protocol.options import FailureReason
 from sim.results.critical_path import PathKind
 
 _MAX_SHARED_FILE_DIFFERENCE_NS = 20 * MS
-"""Subtasks that share a channel state file end their asynchronous phases, or acknowledge, within this time.
+"""Maximum time between the ends of two asynchronous phases, or their acknowledgements, that share a channel state file.
 
-The acknowledgement is compared as well, because with an aligned timeout the end of the phase is not known exactly.
+Acknowledgements are compared as well, because with an aligned timeout the end of the phase is not known exactly.
 """
 _MAX_ARRIVAL_DIFFERENCE = 0.1
-"""Barriers arrive at the same time if their arrivals differ by at most this share of the longest transit time."""
+"""Barriers arrived at the same time if their arrivals differ by at most this share of the longest transit time."""
 NO_FILE_BYTES = 20 * 1024
-"""Less state is sent in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
+"""State below this size is part of the acknowledgement (default of execution.checkpointing.data-inline-threshold)."""
 _ASYNC_SHARE_STATELESS, _ASYNC_SHARE_STATEFUL = 0.5, 0.75
-"""Minimum share of an asynchronous phase after which a barrier arrives that delayed its end, with little and much state."""
+"""Minimum share of an asynchronous phase that has passed when a barrier arrives, to conclude that the phase waited for it.
+
+The second value applies if the subtask writes more state than in-flight data: the state may then have taken as long.
+"""
 
 
 class PathStep(NamedTuple):
-    """A step of the path, with its subtasks."""
+    """A step of the critical path."""
 
     kind: PathKind
     begin_ns: int  # after the trigger
@@ -48,16 +53,17 @@ class PathStep(NamedTuple):
 
     @property
     def at(self) -> SubtaskId:
-        """The subtask; an error for steps of the coordinator."""
+        """The subtask.  Raises `ValueError` for steps of the coordinator."""
         if self.subtask is None:
             raise ValueError(f"{self.kind} is spent in the coordinator")
         return self.subtask
 
 
 def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
-    """Return the critical path, from the trigger to the last acknowledgement, the failure, or now.
+    """Return the critical path of a checkpoint in order of time.
 
-    It is empty if the subtasks or the duration are unknown.
+    It ends with the last acknowledgement, the failure, or, if the checkpoint is in progress, the time of the statistics.
+    It is empty if the statistics of subtasks, or the duration, are unknown.
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return ()
@@ -70,10 +76,9 @@ def failed_asynchronously(point: RecordedCheckpoint) -> bool:
 
 
 class PathSearch:
-    """The search for the path of one checkpoint.
+    """The search for the critical path of one checkpoint, backwards in time.
 
-    With `later`, if several barriers arrived at the same time, the one that was sent last is followed, instead of the
-    one that was in transit longest.
+    If `later` is set, the barrier that was sent last is always followed, even if all barriers arrived at the same time.
     """
 
     def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
@@ -82,10 +87,10 @@ class PathSearch:
         self.later = later
         self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
         self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
-        self._found: list[PathStep] = []  # the last one first
+        self._found: list[PathStep] = []  # latest step first
 
     def found(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
-        """Return the path, from the acknowledgement of `last` if given."""
+        """Return the path in order of time.  If `last` is given, it ends with the acknowledgement of that subtask."""
         end_ns = self.point.end_to_end_duration * MS
         if last is not None:
             self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
@@ -95,7 +100,7 @@ class PathSearch:
             self._unfinished(end_ns)
         return tuple(reversed(self._found))
 
-    # ------------------------------------------------------------------------------------------ from the ends
+    # ------------------------------------------------------------------------------------------ the end of the path
 
     def _from_last_acknowledgement(self, end_ns: int) -> None:
         if not self.moments:
@@ -104,9 +109,12 @@ class PathSearch:
         self._before_acknowledgement(last, end_ns)
 
     def _unfinished(self, end_ns: int) -> None:
-        """Follow the path back from a failure, or from now: to the subtask that others have waited for longest."""
+        """Add the path of a checkpoint that failed or is in progress, from the subtask that has kept it waiting for the longest time.
+
+        A subtask whose upstream subtasks have not forwarded their barriers either cannot be the cause, if there are others.
+        """
         late = late_in(self.history, self.point)
-        if not late:  # metadata was being written
+        if not late:  # all subtasks have acknowledged: the JobManager was writing the metadata
             acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
             self._from_last_acknowledgement(acknowledged_ns)
@@ -115,13 +123,14 @@ class PathSearch:
             name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))
         ] or list(late)
         silent = [name for name in blocking if name not in self.moments]
-        if silent and failed_asynchronously(self.point):  # who declines reports no times
+        if silent and failed_asynchronously(self.point):  # a subtask that declines reports no times
             self._add_declined(min(silent), end_ns)
             return
         name = min(blocking, key=lambda name: (self._waits_since(name, late[name]), name))
         self._add_interrupted(name, late[name], end_ns)
 
     def _waits_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
+        """Return when the first barrier arrived or, if it has not, when upstream subtasks had sent theirs [ns; 0 if unknown]."""
         if row is not None and row.start_delay >= 0:
             return row.start_delay * MS
         sent = [
@@ -130,7 +139,7 @@ class PathSearch:
         return max(sent, default=0)
 
     def _add_declined(self, name: SubtaskId, end_ns: int) -> None:
-        """Add the path to a subtask whose asynchronous phase failed.  It is assumed to have begun as early as possible."""
+        """Add the path of a subtask whose asynchronous phase failed.  The phase is assumed to have started as early as possible."""
         begun_ns = min(end_ns, self._waits_since(name, None))
         self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
         if not self.history.vertex(name[0]).inputs:
@@ -139,7 +148,7 @@ class PathSearch:
             self._before_barrier(name, begun_ns, begun_ns)
 
     def _add_interrupted(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
-        """Add the step during which the checkpoint failed, and the path to it."""
+        """Add the step of a subtask during which the checkpoint failed (or which is in progress), and the path that leads to it."""
         known = self.moments.get(name)
         if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
             self._through_aborted_snapshot(name, known, end_ns)
@@ -151,18 +160,18 @@ class PathSearch:
             return
         writer = self._awaited_writer(name, end_ns, 0)
         if writer is not None and first_ns == end_ns and self.history.overtakes:
-            # data no longer hold its barrier up: its thread may be, or its files
+            # The barrier may overtake data, so data does not delay it.  The thread may be busy, or a file is being written.
             first_ns = min(max(self.moments[writer].forwarded_ns, self.history.aligned_for_ns), end_ns)
             self._add(PathKind.UNREPORTED, first_ns, end_ns, name, is_open=True)
             self._add_channel_steps(name, writer, first_ns, first_ns)
             return
-        if writer is None:  # its upstream subtasks are late, too
+        if writer is None:  # its upstream subtasks have not sent their barriers either
             self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
             return
         self._add_channel_steps(name, writer, end_ns, first_ns, is_open=True)
 
     def _through_aborted_snapshot(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
-        """Add the path to a subtask whose snapshot had begun, and reported its times after the failure."""
+        """Add the path of a subtask whose snapshot was running at the failure, and that reported its times later."""
         forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
         self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)
         self._add(PathKind.SYNC, forwarded_ns, synced_ns, name, is_open=synced_ns == end_ns)
@@ -190,7 +199,7 @@ class PathSearch:
         self._before_forward(name, forwarded_ns)
 
     def _written_kind(self, name: SubtaskId) -> PathKind:
-        """Return the kind of an asynchronous phase, by what most of its bytes are."""
+        """Return the kind of an asynchronous phase: channel state, upload of state, or other work if it wrote no file."""
         subtask = self.rows[name]
         persisted = max(subtask.alignment.persisted, 0)
         if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
@@ -198,10 +207,10 @@ class PathSearch:
         return PathKind.UPLOAD if subtask.checkpointed_size >= NO_FILE_BYTES else PathKind.ASYNC_WORK
 
     def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
-        """Return the subtask whose last barrier an asynchronous phase waited for: itself, or one with the same file.
+        """Return the subtask whose last barrier delayed the end of an asynchronous phase, or None if none did.
 
-        The wait is assumed to have delayed the phase if most of it had passed when the barrier arrived.  Otherwise the
-        upload of state may have taken as long.
+        It is the subtask itself, or one that shares its channel state file.  The barrier is assumed to have delayed the
+        phase if it arrived when most of the phase had passed.  Otherwise the upload of state may have taken as long.
         """
         synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
         together = [
@@ -219,7 +228,7 @@ class PathSearch:
         return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
-        """Return whether two subtasks run in one TaskManager; if the placement is unknown, any two may."""
+        """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""
         places = self.history.task_managers
         return name in places and places.get(other, places[name]) == places[name] if places else True
 
@@ -240,7 +249,7 @@ class PathSearch:
 
     def _before_barrier(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
         writer = self._awaited_writer(name, end_ns, first_ns)
-        if writer is None:  # its writers have ended, or are not in the statistics
+        if writer is None:  # its upstream subtasks have finished, or are not in the statistics
             self._add(PathKind.END_OF_INPUT, 0, end_ns, name)
         else:
             self._add_channel_steps(name, writer, end_ns, first_ns)
@@ -248,7 +257,10 @@ class PathSearch:
     def _add_channel_steps(
         self, name: SubtaskId, writer: SubtaskId, end_ns: int, first_ns: int, *, is_open: bool = False
     ) -> None:
-        """Add the steps from the writer's output to the reader; `first_ns` is the arrival of the reader's first barrier."""
+        """Add the steps of a barrier in a channel, and the path to its sending.
+
+        `first_ns` is the arrival of the reader's first barrier, `end_ns` that of the barrier that it waited for.
+        """
         sent_ns = min(end_ns, self.moments[writer].forwarded_ns)
         overtook = self.moments[writer].unaligned or (name in self.moments and self.moments[name].unaligned)
         deadline_ns = self.history.aligned_for_ns
@@ -260,9 +272,10 @@ class PathSearch:
         self._before_forward(writer, sent_ns)
 
     def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
-        """Return the upstream subtask whose barrier the reader waited for.  All arrived from `first_ns` to `until_ns`.
+        """Return the upstream subtask whose barrier the reader waited for, or None if none has sent its barrier.
 
-        Clocks of machines may differ: if all barriers were sent after they arrived, the earliest is taken.
+        All barriers arrived between `first_ns` and `until_ns`.  The clocks of machines may differ: if all barriers seem to
+        have been sent after they arrived, the one that was sent first is chosen.
         """
         sent = {
             writer: self.moments[writer].forwarded_ns
@@ -279,7 +292,10 @@ class PathSearch:
         return min(sent, key=lambda writer: sent[writer], default=None)
 
     def _before_call(self, name: SubtaskId, end_ns: int, *, is_open: bool = False) -> None:
-        """Add the steps up to the call of the coordinator, which had been sent when the quickest source received it."""
+        """Add the steps from the trigger until a source received the trigger RPC.
+
+        The first source to receive it shows when the coordinator had sent it.  The rest is a delay of the task thread.
+        """
         quickest_ns = min(
             (row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs),
             default=0,
@@ -298,5 +314,6 @@ class PathSearch:
         *,
         is_open: bool = False,
     ) -> None:
+        """Add a step before those found so far, unless it takes no time."""
         if end_ns > begin_ns:
             self._found.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))

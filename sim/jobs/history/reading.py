@@ -1,4 +1,7 @@
-"""Read the checkpoint history from REST answers, single answers, logs and recordings."""
+"""Create the checkpoint history (`History`) of a job from a source: answers of the REST API, a log, or a recording.
+
+A single saved answer of the REST API is a source as well.  Then the history also has sentences on what is missing.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +51,13 @@ from sim.model.series.tables import is_known
 from sim.model.text import capitalised, listed, one_line
 from sim.results.formats import bytes_text, ms_text
 
-# ---- Any source that `import` reads -> the history of its checkpoints.  Values that a source does not contain are empty.
+# ---- The history of any source that `ckptsim import` can read.  Values that a source does not contain are empty.
 
 _HISTORY_SIZE_KEY = "web.checkpoints.history"
 _LISTED_CHECKPOINTS = "of the listed checkpoints"
 _OUTCOMES = "completed", "failed", "in_progress"
 _MIN_REPORTED_SLOWDOWN = 1.2
-"""Slowdown by contention for cores that is reported."""
+"""Minimum slowdown by contention for cores that is reported."""
 
 
 def history_of(source: RecordingSource) -> History:
@@ -72,6 +75,7 @@ def history_of(source: RecordingSource) -> History:
 
 
 def _history_of_snapshot(snapshot: RestSnapshot) -> History:
+    """Return the history of a job from the answers of the REST API."""
     job = RestJob(snapshot)
     known = {point.id: point for point in job.checkpoints}
     path = "/checkpoints"
@@ -81,7 +85,8 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
     counts, counted = checked_counts(overview, overview.history)
     now_ms = job.job.now
-    points = tuple(  # Flink's duration of one under way is that of its last acknowledgement
+    # Of a checkpoint in progress, Flink reports the time until its latest acknowledgement.  The time until now is needed.
+    points = tuple(
         point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
         if point.status == "IN_PROGRESS" and now_ms - point.trigger_timestamp > point.end_to_end_duration
         else point
@@ -125,9 +130,10 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
 def checked_counts(
     statistics: CheckpointStatistics, points: Sequence[RecordedCheckpoint]
 ) -> tuple[Mapping[str, int], str]:
-    """Return Flink's counts, without those of checkpoints if these contradict the listed ones, and a sentence about them.
+    """Return Flink's checkpoint counts by outcome, and a sentence about them ("" if there is nothing to say).
 
-    `total` includes triggers that were refused before they got an id.
+    If the counts contradict the listed checkpoints or each other, only the number of restores is returned.  `total`
+    includes triggers that were declined before the checkpoint got an id.
     """
     counts = statistics.counts
     shown = Counter(point.status.lower() for point in points) + Counter(restored=int(bool(statistics.latest.restored)))
@@ -153,6 +159,7 @@ def checked_counts(
 
 
 def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mapping[str, int]) -> Silence | None:
+    """Return the period without completed checkpoints up to the time of the answers, or None if there is none."""
     if job.job.state != "RUNNING":
         return None
     interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
@@ -161,7 +168,10 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mappi
 
 
 def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
-    """Return a sentence about the host with the most contention for cores; empty if there is none."""
+    """Return a sentence about the host with the most contention for cores, or "" if there is none.
+
+    `places` has the TaskManager of each subtask.
+    """
     managers = {manager.id: manager for manager in job.task_managers}
     busy: dict[str, list[float]] = {}
     cores: dict[str, int] = {}
@@ -192,7 +202,7 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
 
 
 def _thread_shares(totals: Totals) -> ThreadShares | None:
-    """Return the shares of a thread's time, or None if Flink does not report them, as before 1.16."""
+    """Return how a task thread spent its time, or None if Flink does not report it (before 1.16)."""
     times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
     if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
         return None
@@ -203,6 +213,7 @@ def _thread_shares(totals: Totals) -> ThreadShares | None:
 
 
 def _history_of_log(log: JobLog) -> History:
+    """Return the history of a JobManager log.  It has no vertices and no statistics of subtasks."""
     return History(
         log.name or log.job,
         log.version,
@@ -215,7 +226,7 @@ def _history_of_log(log: JobLog) -> History:
     )
 
 
-# ---- A single answer of Flink's REST API as a history, with sentences: what it contains, what it lacks, how to get the rest.
+# ---- The history of a single answer of Flink's REST API, with sentences on its content, and on how to get what is missing.
 
 _CHECKPOINTS, _CONFIG = "/jobs/JOB/checkpoints", "/jobs/JOB/checkpoints/config"
 _DETAILS = "/jobs/JOB/checkpoints/details/N"
@@ -223,7 +234,7 @@ _REST = "`ckptsim explain http://HOST:8081 --job JOB` asks for all of it; `ckpts
 
 
 def history_of_answer(lone: LoneAnswer) -> History:
-    """Return the history in a single answer.  Raises `RecordingError` if its values are invalid."""
+    """Return the history of a single answer of the REST API.  Raises `RecordingError` if its values are invalid."""
     points = tuple(sorted({point.id: point for point in _points(lone)}.values(), key=lambda point: point.id))
     config = parsed(CheckpointConfig, lone.document, lone.name, lone.path) if lone.path == _CONFIG else None
     is_list = lone.path == _CHECKPOINTS
@@ -249,6 +260,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
 
 
 def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
+    """Yield the checkpoints of an answer.  A checkpoint in `latest` is usually in `history`, too."""
     rows: list[Any] = []
     if lone.path == _CHECKPOINTS:
         latest = lone.document.get("latest")
@@ -264,6 +276,7 @@ def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
 
 
 def _sentences(lone: LoneAnswer) -> Iterator[str]:
+    """Yield sentences: which answer it is, what it contains, what is missing, and how to get that."""
     cut = f", {lone.cut}: what is whole before that is read" if lone.cut else ""
     yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
     document = lone.document
@@ -296,6 +309,7 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
 
 
 def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences on the vertices of one checkpoint: which acknowledged last, and which have not acknowledged in full."""
     tasks = document.get("tasks")
     tasks = {name: task for name, task in tasks.items() if isinstance(task, dict)} if isinstance(tasks, dict) else {}
     ends = {
@@ -314,6 +328,7 @@ def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
+    """Yield sentences on the subtasks of one vertex: how many acknowledged, and how the last compares with the others."""
     rows = parsed(TaskDetails, lone.document, lone.name, lone.path).subtasks
     done = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
     number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
@@ -327,7 +342,7 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
 
 
 def _spent(rows: Sequence[RecordedSubtask]) -> str:
-    """Medians: until the acknowledgement, and of what."""
+    """Return the median end-to-end duration of subtasks, with the medians of its parts and of the bytes written, as text."""
     parts = {
         "start delay": [row.start_delay for row in rows],
         "alignment": [row.alignment.duration for row in rows],
@@ -341,6 +356,7 @@ def _spent(rows: Sequence[RecordedSubtask]) -> str:
 
 
 def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences on the checkpoint configuration."""
     def written(key: str) -> str:
         value = document.get(key)
         return "not set" if value is None or not is_known(value) else ms_text(value)
@@ -375,6 +391,10 @@ _SWITCHES = {
 
 
 def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences on the failures of the job: their number, their mean distance, and the cause of the latest one.
+
+    Flink before 1.13 has no `exceptionHistory`, but `all-exceptions` and `root-exception`.
+    """
     history = document.get("exceptionHistory")
     history = history if isinstance(history, dict) else document | {"entries": document.get("all-exceptions")}
     entries = history.get("entries") or [{"exception": document.get("root-exception")}]
@@ -391,7 +411,7 @@ def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     for latest in entries[-1:]:
         trace = latest.get("stacktrace") or latest.get("exception") or latest.get("exceptionName") or "unknown"
         first, *rest = str(trace).strip().splitlines() or ["unknown"]
-        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]  # with the root cause
+        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]  # the exception, and its root cause
         task = latest.get("taskName") or latest.get("task")
         where = f" of {one_line(task)}" if task else ""
         yield f"The last{where}: {'; '.join(one_line(masked_text(line), 160).rstrip('. ') for line in lines)}."
