@@ -1,4 +1,4 @@
-"""The row of a cell (a single run): its columns, and running the cell."""
+"""Cells (single runs): run a cell, and return its result as a row; the columns of such rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 
-# ---- Columns of rows, with fixed types, so that all files of a sweep can be read together.
+# ---- Columns of rows. Their types are fixed, so that all files of a sweep can be read together.
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
@@ -63,9 +63,9 @@ _PROVENANCE = _named(
 OUTCOME, PROVENANCE = (
     {name: _ARROW[column.type] for name, column in columns.items()} for columns in (_OUTCOME, _PROVENANCE)
 )
-"""Columns of an outcome, which do not depend on where the cell ran; and columns on place and time of the run."""
+"""Columns of an outcome, which do not depend on where the cell ran; and columns on host, attempt and time of the run."""
 COLUMNS = {name: column for name, column in (_OUTCOME | {CHANGE.name: CHANGE}).items() if column.type is not str}
-"""Numeric columns, of which means can be computed."""
+"""Numeric columns, whose means can be computed."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
@@ -111,17 +111,17 @@ _READ = {
     "path": ("id", "part", "vertex", "duration", "acknowledged"),
     "files": (),
 }
-"""Columns of growing tables that a row needs; other columns are not stored, to save memory."""
+"""Columns that a row needs of the tables that grow during a run.  Other columns are not stored, to save memory."""
 
 _DELAYS = ("lag_s", "delay_mean_s", "delay_p99_s")
 """Columns that are lower bounds if the job failed."""
 
 Row = dict[str, Any]
-"""Columns: `sim.studies.cells`."""
+"""The result of a cell: values by the columns OUTCOME and PROVENANCE."""
 
 
 def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int], None]) -> Result | str:
-    """Run a cell.  Return its result with all tables, or the error as a text."""
+    """Run a cell.  Return its result with all tables, or a message if the run raised an exception."""
     from sim.runtime.simulate import simulate
 
     try:
@@ -133,7 +133,10 @@ def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int],
 def outcome(
     cell: Cell, progress: Callable[[int], None] | None = None, engine: Engine = "compiled", *, check: bool = True
 ) -> Row:
-    """Run a cell and return its row, without wall-clock times, so that it does not depend on the machine."""
+    """Run a cell and return its row, without times and host.  The row is the same on every machine.
+
+    An exception is caught and becomes a row with the status "error".  `check`: check the invariants of checkpointing.
+    """
     try:
         from sim.runtime.simulate import simulate
 
@@ -151,7 +154,7 @@ def timed(
     check: bool = True,
     attempt: int = 0,
 ) -> Row:
-    """Run a cell and return its row with host, times and attempt."""
+    """Run a cell and return its row with host, times [s] and attempt (0: the first)."""
     cpu_s, wall_s = time.process_time(), time.monotonic()
     row = outcome(cell, progress, engine, check=check)
     return row | {
@@ -163,14 +166,15 @@ def timed(
 
 
 def died(cell: Cell) -> Row:
-    """Return the row of a cell that killed its worker, even when it ran alone."""
+    """Return the row of a cell whose worker was killed although no other cell ran in it."""
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
 def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -> bool:
-    """Load and compile the code of all cells, once per worker: it takes longer than a short cell.  Forked workers inherit it.
+    """Load and compile the code that all cells need.  Return True if this process compiled the kernel.
 
-    `kernel`: what `sim.plane.compiled_kernel` gave in another process.  Returns whether this process compiled the kernel.
+    This takes longer than a short cell, so it is done once per worker; forked workers inherit it from their parent.
+    `kernel`: the kernel that `sim.plane.compiled_kernel` returned in another process, which need not be compiled again.
     """
     from importlib import import_module
 
@@ -183,6 +187,7 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 
 
 def _columns(result: Result, check: bool) -> Row:
+    """Return the columns of a successful run.  ``unfinished`` names those that are lower bounds, ``nothing`` those without a value."""
     own, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
     warmup_ms, summary, cost = own.warm_up.ns / 1e6, own.summary(), own.consequences(committers=job.committers)
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
@@ -217,14 +222,14 @@ def _columns(result: Result, check: bool) -> Row:
 
 
 def _never_emitted_s(result: Result) -> float:
-    """Return the lag [s] at the planned end of the run of a failed job; 0 if its sources have no rate."""
+    """Return the lag [s] that a failed job would have at the planned end of its run; 0 if its sources have no rate."""
     scenario = result.scenario
     has_rate = any(vertex.source is not None and vertex.source.rates for vertex in scenario.job.vertices)
     return (scenario.run.duration_ns - result.ended_ns) / 1e9 if has_rate else 0.0
 
 
 def _reason(error: Exception) -> str:
-    """Return the error of a cell with the innermost line of ckptsim and the simulated time, for bug reports."""
+    """Return the first line of an error with the innermost source line of ckptsim and the error's notes, for bug reports."""
     frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
     place = (
         f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"

@@ -1,4 +1,7 @@
-"""The comparison of a study's strategies: rows, sentences and tables; outages, deciding assumptions, and scarce cores."""
+"""Comparison of the strategies of a study, as rows, sentences and tables.
+
+Also here: sentences on lost TaskManagers, on assumptions that change the answer, on scarce cores, and on skew.
+"""
 
 from __future__ import annotations
 
@@ -64,13 +67,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- The time until a killed TaskManager is replaced: a range, because the phase of heartbeats is random.
+# ---- The time until a killed TaskManager is replaced. It is a range, because the phase of heartbeats is random.
 
 _TENTH_NS = 100_000_000
 
 
 def outage_sentence(scenario: Scenario) -> str:
-    """Return a sentence on detection and redeployment of a killed TaskManager, or "" if none is killed."""
+    """Return a sentence on detection and redeployment of a killed TaskManager.
+
+    Return "" if every lost TaskManager stops orderly (SIGTERM) or falls silent, or if none is lost.
+    """
     lost = [fault.what for fault in scenario.faults if isinstance(fault.what, TaskManagerLost)]
     if all(what.silent or what.orderly for what in lost):
         return ""
@@ -94,11 +100,12 @@ def outage_sentence(scenario: Scenario) -> str:
 
 
 def _range(sorted_ns: list[int]) -> str:
+    """Return ``4.2 s to 9.8 s``, rounded to 0.1 s."""
     first, last = (format_duration(round(ns / _TENTH_NS) * _TENTH_NS) for ns in (sorted_ns[0], sorted_ns[-1]))
     return first if first == last else f"{first} to {last}"
 
 
-# ---- Values that a scenario leaves out, and that would change its answer.
+# ---- Values that a scenario omits, and that would change its answer.
 
 WARM_UP = "run.warmup"
 TIMEOUT = "checkpoint.timeout"
@@ -106,7 +113,7 @@ TIMEOUT = "checkpoint.timeout"
 
 @dataclass(frozen=True, slots=True)
 class DecidingAssumption:
-    """An unspecified value that changes a result, with another value that was tried."""
+    """An assumption that changes a result: the value used, another value that was tried, and the result of both."""
 
     key: str  # key of the scenario
     assumed: str  # description of the assumed value, without numbers
@@ -117,12 +124,11 @@ class DecidingAssumption:
     is_bound: bool = False  # `after_ms` is a lower bound
     bytes_per_second: float | None = None  # rate at which all TaskManagers write together, if nothing limits them
     count: int | None = None  # number of TaskManagers, or of files that are written one after another
-    in_flight_bytes: tuple[float, float] | None = (
-        None  # (as assumed, as tried), if these change instead of the duration
-    )
+    # (as assumed, as tried), if the stored in-flight data changes and the duration does not
+    in_flight_bytes: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        """Return the sentences, e.g. ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
+        """Return, e.g., ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
         before, after = self._values
         if self.key == TIMEOUT:
             fate = (
@@ -138,6 +144,7 @@ class DecidingAssumption:
         return f"Assumed: {self.assumed}{self._numbers}. {change}"
 
     def row(self) -> list[str]:
+        """Return the row of `assumptions_table`."""
         tried = f"without {self.tried}" if self.key == WARM_UP else self.tried
         return [f"{self.assumed}{self._numbers}", tried, self.moves, *self._values]
 
@@ -151,6 +158,7 @@ class DecidingAssumption:
 
     @property
     def _numbers(self) -> str:
+        """Return the clause with the write rate, or with the number of files, or ""."""
         if self.bytes_per_second is not None:
             return f": {bytes_text(self.bytes_per_second)}/s leave {self.count} of them"
         return "" if self.count is None else f", and {self.count} wait for each other"
@@ -165,18 +173,18 @@ def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
 # ---- Hosts whose task threads need more cores than they have.
 
 _MIN_SLOWDOWN = 0.05
-"""Minimum slowdown that is reported if threads need at least all cores."""
+"""Minimum slowdown that is reported if threads need all cores or more on average."""
 _MIN_BELOW = 0.25
-"""Minimum slowdown that is reported if threads need fewer cores than there are, and compete only at times."""
+"""Minimum slowdown that is reported if threads need fewer cores on average, so that they compete only at times."""
 
 _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
 
 
 def scarce_cores(result: Result) -> str:
-    """Return a clause on the busiest host and its effect on records; "" if it has enough cores, or the number is unknown.
+    """Return a clause on the host with the most busy threads, and on how much its records slow down.
 
-    Also "" if the scenario says that service times were measured side by side: they include waits for cores already.  An
-    import says so for tasks that sleep.
+    Return "" if the host has enough cores, if the number of cores is unknown, or if service times were measured side by side
+    (`cluster.services`): they include waiting for cores already.  An import sets side-by-side for tasks that sleep.
     """
     cluster, scenario = result.scenario.cluster, result.scenario
     tasks, managers = result.tasks, hosts(scenario)
@@ -205,11 +213,14 @@ def scarce_cores(result: Result) -> str:
     )
 
 
-# ---- Reasons for skew that the scenario gives.
+# ---- Reasons for skew that are in the scenario.
 
 
 def uneven_subtask(vertex: Vertex, index: int) -> str:
-    """Return why a subtask is busier than others: key groups, records or work per record; "" if the scenario has no reason."""
+    """Return why a subtask is busier than the others of its vertex: key groups, records, or work per record.
+
+    Return "" if the scenario does not explain it.
+    """
     parts, groups = [], vertex.max_parallelism
     for inlet in vertex.inputs:
         if inlet.weights and (shares := vertex.shares(inlet))[index] > Fraction(1, vertex.parallelism):
@@ -230,10 +241,10 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
     return "; it ".join(dict.fromkeys(parts))
 
 
-# ---- Results of a study by strategy. Derived values are computed once, at their first use.
+# ---- Results of a study by strategy. Derived values are computed at their first use, and cached.
 
 _EMPTY_COMMITS = 10
-"""The default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
+"""Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
 """Status of a job that neither failed nor finished."""
 CONTINUES_DRAINED = "continues a drained job"
@@ -245,7 +256,7 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of a study by strategy."""
+    """Results of a study by strategy.  A strategy is one setting of the compared options; its label is its name everywhere."""
 
     question: str
     name: str
@@ -254,7 +265,9 @@ class Comparison:
     errors: dict[str, str]  # label -> reason for a missing result
     deciding: tuple[DecidingAssumption, ...] = ()  # found by `sim.studies.deciding`
     prices: Prices = S3_STANDARD  # prices of an object store
-    caveat: str = ""  # sentence on a history of the job that contradicts its simulation
+    caveat: str = (
+        ""  # sentence for the case that the recorded history of the job contradicts its simulation; "": it does not
+    )
 
     @cached_property
     def replications(self) -> dict[str, Replications]:
@@ -265,7 +278,7 @@ class Comparison:
         return tuple(self._strategy(name, own) for name, own in self.replications.items())
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
-        """Return a copy with deciding assumptions.  Cached values are kept, because they do not depend on these."""
+        """Return a copy with deciding assumptions.  Cached values are copied too; call this before `notes` is used."""
         found = replace(self)
         vars(found).update(vars(self) | {"deciding": assumptions})
         return found
@@ -280,15 +293,16 @@ class Comparison:
 
     @property
     def _behind(self) -> list[str]:
+        """Return the labels of strategies in which the backlog grows in some run."""
         return [name for name, own in self.replications.items() if any(own.falls_behind)]
 
     @property
     def warmup_s(self) -> float:
-        """Return the longest warm-up, for figures of all strategies."""
+        """Return the longest warm-up of all strategies [s], for figures that show all of them."""
         return max((own.warmup_s for own in self.replications.values()), default=0.0)
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
-        """Return (header, rows) as texts, or None if there were no commits, failures, or job ends."""
+        """Return (header, rows) of the table of consequences, or None if no strategy has a commit, a failure or a job end."""
         rows, ends = list(self.consequences.values()), self.job_ends
         if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
             return None
@@ -298,7 +312,7 @@ class Comparison:
 
     @property
     def job_ends(self) -> dict[str, str]:
-        """Return, by label of the strategy, ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on`` and so on."""
+        """Return how the job ends, by label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``, ..."""
         return {
             name: DOES_NOT_START
             if _harmed_sink(results[0].scenario).endswith(DOES_NOT_START)
@@ -348,7 +362,7 @@ class Comparison:
 
     @cached_property
     def commits_less(self) -> bool:
-        """Whether some jobs that finish commit fewer records than others."""
+        """Return True if some jobs that finish commit notably fewer records than others (COMMITTED_SHARE)."""
         committed = [line.finish.committed for line in self.strategies if line.finish is not None]
         return bool(committed) and min(committed) < COMMITTED_SHARE * max(committed)
 
@@ -408,16 +422,16 @@ class Comparison:
         ]
 
     def _uneven(self) -> Iterator[str]:
-        """Yield sentences on why a subtask is busier than the others of its vertex."""
+        """Yield a sentence on each busiest subtask that is busier than the others of its vertex, with the reason."""
         for line in self.strategies:
             row, scenario = line.summary, self.results[line.label][0].scenario
             if scenario.rescale or scenario.restart.scheduler == "adaptive" or line.busiest[0] == row.bottleneck:
-                continue  # the parallelism changes, or no subtask stands out
+                continue  # the parallelism changes, or no single subtask is the busiest
             if why := uneven_subtask(scenario.job.vertex(row.bottleneck), row.busiest_subtask):
                 yield f"'{line.busiest[0]}' is busier than the other subtasks of '{row.bottleneck}': it {why}."
 
     def _during_faults(self) -> Iterator[str]:
-        """Yield, for each planned fault that lasts, a sentence with the checkpoints that were under way meanwhile."""
+        """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
         found = defaultdict[str, list[str]](list)
         for name, results in self.results.items():
             rows = results[0].checkpoints
@@ -434,7 +448,7 @@ class Comparison:
             yield f"During {during}: {'; '.join(checkpoints)}."
 
     def _left_out(self) -> Iterator[str]:
-        """Yield sentences on warm-ups that were determined from the runs, and on cold starts."""
+        """Yield sentences on detected warm-ups (`run.warmup: auto`), and on cold starts."""
         found = {name: own.warm_up for name, own in self.replications.items() if own.scenario.run.finds_warm_up}
         if any(warm.ns for warm in found.values()):
             yield f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
@@ -444,7 +458,7 @@ class Comparison:
             yield " ".join(starts)
 
     def _remarks(self) -> Iterator[str]:
-        """Yield sentences on what decides in the first run of some strategies, beyond the duration of their checkpoints."""
+        """Yield sentences on other differences than checkpoint durations, from the first run of each strategy."""
         yield from axis_sentences(self.strategies)
         yield from _with_names(
             {
@@ -483,7 +497,7 @@ class Comparison:
         vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
         committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
         if len(committing) != 1:
-            return  # of several it is not known which had no data
+            return  # with several sinks it is unknown which of them had no data
         sinks = [known_sinks(job).get(committing[0]) for job in self._jobs]
         if any(sink is None or sink[1].component != "iceberg" for sink in sinks):
             return
@@ -525,7 +539,7 @@ class Comparison:
                 yield f"{axis} makes no difference here: {listed(list(values))} give the same results{why}"
 
     def _lost_windows(self) -> Iterator[str]:
-        """Yield, for each window in processing time of a job that finishes, what becomes of its last records."""
+        """Yield a sentence on each processing-time window of a job that finishes: its last window never fires."""
         for job, line in zip(self._jobs, self.strategies, strict=True):
             for vertex in job.vertices if line.finish is not None else ():
                 if vertex.window is not None and vertex.window.time == "processing":
@@ -535,6 +549,7 @@ class Comparison:
                     )
 
     def _drained(self) -> Iterator[str]:
+        """Yield a warning on jobs that start from the savepoint of a drained job: Flink advises against it."""
         if drained := self.continued_after_drain:
             yield (
                 f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "
@@ -561,12 +576,13 @@ class Comparison:
         return {name: own.tables for name, own in self.replications.items()}
 
     def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
-        """Yield (label of the strategy, the rows of all its runs) for each strategy that has some."""
+        """Yield (label of the strategy, rows of all its runs); strategies without rows are left out."""
         for name, results in self.results.items():
             if rows := [row for result in results for row in rows_of(result)]:
                 yield name, rows
 
     def _strategy(self, name: str, own: Replications) -> StrategyRow:
+        """Return the row of a strategy, from which the verdict and the tables are built."""
         results, scenario, runs, ends_s, warmup_s = own.results, own.scenario, own.tables, own.ends_s, own.warmup_s
         job, options, summary = scenario.job, scenario.checkpoint, own.summary()
         statuses = [result.job_status for result in results]
@@ -576,7 +592,7 @@ class Comparison:
             run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None
         ]
         over = all(status.startswith(("FAILED", "FINISHED")) for status in statuses)
-        is_stopped = any(action.stop is not None for action in scenario.actions)  # it has no end of its own
+        is_stopped = any(action.stop is not None for action in scenario.actions)  # a stop is not the end of the data
         finished = set(statuses) == {"FINISHED"} and not is_stopped
         interval_ns = options.interval_ns or 0
         runs_on = set(statuses) == {"RUNNING"}
@@ -623,7 +639,7 @@ class Comparison:
 
 
 def _in_cold_start(name: str, own: Replications) -> str:
-    """Return a sentence on the checkpoints in the cold start of a strategy, and the duration of later ones."""
+    """Return a sentence on the number of checkpoints in the cold start, and on the median duration of later ones."""
     end = own.cold_start
     inside = max(int((run["checkpoints"]["trigger_timestamp"] * 1e6 < end.ns).sum()) for run in own.tables)
     counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(inside, f"the first {inside} checkpoints are")
@@ -633,7 +649,10 @@ def _in_cold_start(name: str, own: Replications) -> str:
 
 
 def _aligned_inputs(scenario: Scenario) -> Iterator[str]:
-    """Yield, for each vertex with an input that keeps the barriers of all its inputs aligned, a sentence that says so."""
+    """Yield a sentence on each vertex at which barriers stay aligned although unaligned checkpoints are enabled.
+
+    One input whose channels cannot store in-flight data keeps all inputs of its vertex aligned.
+    """
     if not scenario.checkpoint.barriers.record.overtakes:
         return
     inlets = [inlet for vertex in scenario.job.vertices for inlet in vertex.inputs]
@@ -658,7 +677,7 @@ def _aligned_inputs(scenario: Scenario) -> Iterator[str]:
 
 
 def _long_transactions(scenario: Scenario) -> Iterator[str]:
-    """Yield sentences on sinks whose transactions are longer than a broker allows by default, or than their timeout."""
+    """Yield sentences on sinks whose transaction timeout exceeds the broker's default limit, or is shorter than the interval."""
     interval_ns = scenario.checkpoint.interval_ns or 0
     for name, (vertex, kind) in known_sinks(scenario.job).items():
         asked_ns = None if vertex.commit is None else vertex.commit.transaction_timeout_ns
@@ -680,13 +699,14 @@ def _long_transactions(scenario: Scenario) -> Iterator[str]:
 
 
 def _continues_drained(result: Result) -> bool:
+    """Return True if a job of this run starts from the savepoint of a job that was stopped with --drain."""
     drained_ms = [action.at_ns / 1e6 for action in result.scenario.actions if action.stop == "drain"]
     begun_ms = result.tables["restores"]["begun"] if result.scenario.instances.start_from == "savepoint" else ()
     return any(at_ms < begin_ms for at_ms in drained_ms for begin_ms in begun_ms)
 
 
 def _harmed_sink(scenario: Scenario) -> str:
-    """What a sink does that bears no barrier that overtakes data, if barriers may here; empty: there is no such sink."""
+    """Return a clause on the first sink that unaligned checkpoints harm, or "" if there is none or they are disabled."""
     if not scenario.checkpoint.barriers.record.overtakes:
         return ""
     sinks = known_sinks(scenario.job).items()
@@ -694,7 +714,7 @@ def _harmed_sink(scenario: Scenario) -> str:
 
 
 _MIN_STOP_MS = 1_000
-"""Savepoints to stop with that take less are not told of."""
+"""Minimum duration of a stop-with-savepoint that is reported."""
 
 
 def _ids_text(ids: Sequence[int]) -> str:
@@ -702,7 +722,7 @@ def _ids_text(ids: Sequence[int]) -> str:
 
 
 def _held_window(result: Result) -> str:
-    """Return a clause on an event-time window that no record leaves, as a silent subtask holds its watermark, or ""."""
+    """Return a clause on an event-time window that never fires because a silent subtask holds back its watermark, or ""."""
     job, left = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
     holding: dict[str, str] = {}
     for vertex in job.vertices:
@@ -724,7 +744,7 @@ def _held_window(result: Result) -> str:
 
 
 def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[str]:
-    """Yield sentences on what decides in the first run of a strategy, beyond the duration of its checkpoints."""
+    """Yield sentences on the first run of a strategy: visibility of output, files, replay, failures, limits and growth."""
     done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
     hours = result.ended_ns / 3.6e12
     if own.commits:
@@ -766,7 +786,7 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
 
 
 def _with_names(said: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return each distinct sentence once, after the names of the strategies that it is about unless it is about all of them."""
+    """Return each distinct sentence once, preceded by the names of its strategies unless it applies to all of them."""
     found = defaultdict[str, list[str]](list)
     for name, sentences in said.items():
         for text in sentences:
@@ -775,7 +795,11 @@ def _with_names(said: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _interruptions(result: Result) -> Iterator[str]:
-    """Yield sentences on the longest time without a trigger in a backlog, a stop with a savepoint, restarts from nothing, and a rescale."""
+    """Yield sentences on interruptions of the job.
+
+    These are: the longest time without a trigger during a backlog, stops with a savepoint, restarts before any checkpoint had
+    completed, rescales, and overload after a restart.
+    """
     scenario, rows, restarts = result.scenario, result.checkpoints, result.recoveries
     options, triggers_ms = scenario.checkpoint, rows["trigger_timestamp"].tolist()
     begun_ms, ended_ms = max(pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
@@ -787,7 +811,7 @@ def _interruptions(result: Result) -> Iterator[str]:
     running_ms = restarts["running"][restarts["running"] >= 0]
     spans = []
     for stop in rows[rows["checkpoint_type"] == "SYNC_SAVEPOINT"].to_dict("records"):
-        runs_ms = running_ms[running_ms > stop["trigger_timestamp"]].min()  # NaN: not again
+        runs_ms = running_ms[running_ms > stop["trigger_timestamp"]].min()  # NaN if tasks do not run again
         if stop["status"] == "FAILED":
             yield f"Savepoint {stop['id']}, which the job was to stop with, fails ({stop['failure_message']}): the job does not stop then"
         elif stop["status"] == "COMPLETED" and runs_ms > 0:
@@ -811,7 +835,7 @@ def _interruptions(result: Result) -> Iterator[str]:
         yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
     ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
-    late_s = (ran_s + result.ended_ns / 1e9) / 2  # by then what is replayed has been emitted
+    late_s = (ran_s + result.ended_ns / 1e9) / 2  # half-way to the end, when replayed records have been emitted
     if ran_s >= 0 and (rates := overload_since(result.tables, scenario.job.edges, late_s)):
         yield (
             f"After the {'planned' if planned_s == ran_s else 'last'} restart sources emit {per_second_text(rates.emitted_per_second)} of "
@@ -820,7 +844,7 @@ def _interruptions(result: Result) -> Iterator[str]:
 
 
 def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
-    """Yield a sentence on output that is replayed after a failure, if it waits longer than its last transaction does."""
+    """Yield a sentence on records replayed after a failure, if they wait longer for visibility than any transaction does."""
     started_ms = result.checkpoints.groupby("id")["trigger_timestamp"].max()
     failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
     waits_ms = [
@@ -837,13 +861,16 @@ def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
 
 
 def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> float:
-    """Return when some committer has committed all that is replayed after a failure, the last of them; NaN: not in the run."""
+    """Return the time [ms] by which the replayed records of a failure are committed, by the last committer that commits them.
+
+    `replayed` counts records of the sources.  Committers that do not commit them within the run are ignored.  NaN if none does.
+    """
     commits = result.commits[result.commits["commit_latency"] >= 0]
     sources = result.tasks[~result.tasks["vertex"].isin([down for _, down in result.scenario.job.edges])]
     served = sources["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
     visible_ms: list[float] = []
     for _, own in commits.groupby("vertex"):
-        per_record = own["records"].sum() / served  # of the sources
+        per_record = own["records"].sum() / served  # committed records per record of the sources
         is_after = own["commit_timestamp"] - own["commit_latency"] > failed_ms
         after = own[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
         done = after.index[after >= _FULL * replayed * per_record]
@@ -852,7 +879,7 @@ def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> flo
 
 
 def _failure_sentences(result: Result) -> Iterator[str]:
-    """Yield sentences on the time until a killed TaskManager is replaced, and on restarts: what they go back to, and how many are left."""
+    """Yield sentences on the replacement of a killed TaskManager, the checkpoint that restarts restore, and restart attempts used."""
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
     was_lost = (rows["kind"] == "task-manager").any() or "task manager" in result.job_status
     if was_lost and (outage := outage_sentence(scenario)):
@@ -872,7 +899,7 @@ def _failure_sentences(result: Result) -> Iterator[str]:
 
 
 def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the peak of the load whose backlog the job works off for longest, if records wait for a second and more."""
+    """Yield a sentence on the backlog that takes longest to be worked off, if the lag reaches a second."""
     waiting = backlog(series)
     is_high = waiting > MAX_REMAINING_SHARE * waiting.max()
     found = []
@@ -890,7 +917,10 @@ def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
 
 
 def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on vertices whose asynchronous requests are at their limit, and on how close checkpoints come to their timeout."""
+    """Yield sentences on reached limits: asynchronous requests, size of an acknowledgement, and checkpoint timeout.
+
+    `done`: completed checkpoints.
+    """
     scenario, timeout_ms = result.scenario, result.scenario.checkpoint.timeout_ns / 1e6
     read = result.tasks.groupby("vertex")["numRecordsIn"].sum() * 1e9 / result.ended_ns
     for vertex in scenario.job.vertices:
@@ -908,7 +938,7 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         if vertex.state and vertex.state.changelog and vertex.state.changelog.in_memory
     }
     keys, frame_bytes = dict(scenario.written_keys), _FRAME_BYTES
-    with suppress(UnitError):  # the key has no effect here, so its value was not looked at
+    with suppress(UnitError):  # the key has no effect in the simulation, so its value has not been validated
         frame_bytes = parse_flink_size(keys.get("pekko.framesize", keys.get("akka.framesize", _FRAME_BYTES)))
     rows = result.subtasks[result.subtasks["vertex"].isin(in_memory) & result.subtasks["id"].isin(done["id"])]
     largest = rows.groupby("id")["checkpointed_size"].max()
@@ -946,14 +976,16 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
 _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""
 _MANY_FILES = 40
-"""Files per checkpoint that are told of."""
+"""Minimum files per checkpoint (median) that are reported."""
 _FULL = 0.95
+"""Share of the possible requests from which a vertex counts as full, and of replayed records from which all count as committed."""
 _MIN_CHECKPOINTS_FOR_RATE = 3
-"""Share of the possible requests from which a vertex is at its capacity."""
+"""With more completed checkpoints than this, their number is given per hour instead of per run."""
 _NOTABLE = 0.05
-"""Share of its timeout from which the longest checkpoint is named."""
+"""Share of the checkpoint timeout above which the longest checkpoint is reported."""
 _MIN_SIZES, _MIN_GROWN_BYTES, _LEVEL = 4, 8_000_000, 1.05
-"""Completed checkpoints per half of a run, and bytes, that growth is told from; by how much more its end still grows."""
+"""Minimum checkpoints per half of the run, and minimum growth [bytes], for which growth of the full size is reported; factor
+by which the last size exceeds the third quarter of the run if the size still grows."""
 
 
 def _others(count: int) -> str:
@@ -961,12 +993,15 @@ def _others(count: int) -> str:
 
 
 def _of_the_world(axis: str) -> bool:
-    """Return True if an axis is part of the workload or environment in which strategies are compared."""
+    """Return True if an axis belongs to the workload or the environment, and not to the strategy."""
     return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
 
 
 def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
-    """Return the label of a strategy: the values of the axes for which `chosen` is True, with names except for barriers."""
+    """Return the label of a strategy: name and value of each axis for which `chosen` is True; barrier modes have no name.
+
+    Without axes, the label is the barrier mode, or ``no checkpoints``.
+    """
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
     axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
@@ -976,7 +1011,7 @@ def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) ->
 
 
 def _end(results: Sequence[Result]) -> str:
-    """Return how the jobs of one strategy ended, or "" if none ended within its run."""
+    """Return how the jobs of one strategy ended, e.g. ``failed at 33 s (2 of 3)``, or "" if none ended within its run."""
     ended = [result for result in results if result.job_status != "RUNNING"]
     if not ended:
         return ""

@@ -1,9 +1,11 @@
-"""Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.  And longer timeouts.
+"""Sensitivity of an answer to values that the scenario omits, and to the checkpoint timeout.
 
-What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file; or it has
-Flink's default, one slot in each task manager.  Each is tried only where arithmetic says that it may matter to one
-checkpoint, the first upload or the median of the slowest strategy.  What moves it by no more than noise is not said.
-The warm-up needs no run: the results are summarised again.
+An omitted value costs nothing in a simulation (network card, bandwidth of a stream, latency of a file), or has Flink's
+default (one slot per TaskManager).  This module simulates the scenario again with a likely value, and reports the value if
+the duration of a checkpoint changes by more than noise.  The checkpoint is the first upload or, without one, the median
+checkpoint, of the strategy where it takes longest.  A value is tried only if an estimate shows that it may matter.
+
+Checkpoints that expire are tried with a longer timeout.  The warm-up needs no further run: the results are summarized again.
 """
 
 from __future__ import annotations
@@ -40,35 +42,41 @@ if TYPE_CHECKING:
 CARD = 1_250_000_000
 """Bytes per second of a network card of 10 Gbit/s."""
 STREAM = 80_000_000
-"""Bytes per second of one request to an object store (`sim.model.storage.ObjectStore`)."""
+"""Bytes per second of one request to an object store; the default of `sim.model.storage.ObjectStore`."""
 LATENCY_NS = 40_000_000
-"""Median latency of a request to an object store (likewise)."""
+"""Median latency of one request to an object store; the default of `sim.model.storage.ObjectStore`."""
 WORTH_IT = 0.1
-"""A value is tried if it adds so large a share to a checkpoint by arithmetic."""
+"""Minimum estimated increase of the checkpoint's duration, as a share of it, for which a value is tried."""
 SLOTS = 4
-"""Slots of a task manager.  Channels between tasks of one task manager have no receiving buffers: about half the data in flight."""
+"""Slots per TaskManager that are tried.
+
+Channels between tasks of one TaskManager have no receiving buffers, so about half as much data is in flight.
+"""
 IN_FLIGHT_BYTES, IN_FLIGHT_SHARE = 1_000_000, 0.3
-"""Less in-flight data of a checkpoint is not spoken of, nor is a change by a smaller share."""
+"""Minimum in-flight data of a checkpoint [bytes], and minimum relative change of it, for which a value is reported."""
 MAX_DECIDING_RUNS = 2
-"""Runs, at most: those that add most."""
+"""Maximum runs with a longer timeout, and maximum runs with likely values (those with the largest estimated increase)."""
 LONGER = 6
-"""So many times their timeout is tried for checkpoints that expire."""
+"""Factor by which the timeout of expiring checkpoints is multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTrial:
-    """A run with a likely value instead of one that the scenario leaves out."""
+    """A planned run with one changed value: a likely value of an omitted option, or a longer timeout."""
 
-    assumption: DecidingAssumption  # as arithmetic says: what the checkpoint takes at least
-    single: Single  # the checkpoint that is spoken of
+    assumption: DecidingAssumption  # before the run, `after_ms` is an estimated lower bound, or the longer timeout
+    single: Single  # the checkpoint whose duration is compared
     scenario: Scenario
-    moves_in_flight: bool = False  # it matters to the data in flight that a checkpoint stores
+    moves_in_flight: bool = False  # the value may change the in-flight data that the checkpoint stores
 
 
 def deciding(
     comparison: Comparison, planned: Sequence[ValueTrial], *, engine: Engine = "compiled", watch: Watch = no_watch
 ) -> tuple[DecidingAssumption, ...]:
-    """Each assumption that moves the checkpoint spoken of: those of `planned` (`trials`), and the warm-up."""
+    """Run the planned trials (see `trials`), and return the assumptions that change a result by more than noise.
+
+    An assumption on the warm-up comes last.  Trials whose run fails are ignored.
+    """
     found: dict[int, DecidingAssumption] = {}
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
     for i, result in run_each(partial(simulated, engine, False), cells, jobs=1, watch=watch):
@@ -78,7 +86,11 @@ def deciding(
 
 
 def trials(comparison: Comparison) -> list[ValueTrial]:
-    """The runs that are worth it: with longer timeouts, where the first checkpoints expire; of the others those that may add most."""
+    """Return the runs to try.
+
+    Strategies whose most frequent failure is an expired checkpoint are tried with a longer timeout.  Omitted values are tried
+    in order of the estimated increase of the checkpoint's duration.
+    """
     expired = [
         (line.label, line.singles.failed)
         for line in comparison.strategies
@@ -93,7 +105,7 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
 
 
 def _with_timeout(label: str, single: Single, result: Result) -> ValueTrial:
-    """A run that ends when the checkpoint would expire with the longer timeout, or with the run itself."""
+    """Return a trial with a longer timeout.  Its run ends soon after the checkpoint would expire, or as planned if that is earlier."""
     options = result.scenario.checkpoint
     timeout_ns = LONGER * options.timeout_ns
     longer = replace(result.scenario, checkpoint=replace(options, timeout_ns=timeout_ns))
@@ -110,7 +122,7 @@ def _with_timeout(label: str, single: Single, result: Result) -> ValueTrial:
 
 
 def _shortened(scenario: Scenario, single: Single, result: Result, lasts_ms: float) -> Scenario:
-    """Let a run end a second after the checkpoint has had so much time."""
+    """Return the scenario, ending 1 s after the checkpoint has lasted `lasts_ms`, and without a warm-up.  It never ends later than before."""
     trigger_ms = float(result.checkpoints.loc[_row(single, result), "trigger_timestamp"].iloc[0])
     end_ns = int((trigger_ms + lasts_ms + 1000) * MS)
     run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, end_ns), warmup_ns=0)
@@ -118,6 +130,7 @@ def _shortened(scenario: Scenario, single: Single, result: Result, lasts_ms: flo
 
 
 def _left_out_trials(comparison: Comparison) -> list[ValueTrial]:
+    """Return trials of omitted values for the slowest first upload or median checkpoint of all strategies."""
     candidates = [(line.singles.first_upload or line.singles.median, line.label) for line in comparison.strategies]
     known = [(single, label) for single, label in candidates if single is not None and not single.replication]
     if not known:
@@ -133,7 +146,10 @@ def _left_out_trials(comparison: Comparison) -> list[ValueTrial]:
 
 
 def _left_out(single: Single, result: Result, label: str) -> Iterator[tuple[DecidingAssumption, Scenario, bool]]:
-    """Yield (value that the scenario does not say, the scenario with a likely one, whether it moves data in flight)."""
+    """Yield (assumption, scenario with a likely value instead, whether the value may change in-flight data).
+
+    `after_ms` of an assumption is the estimated time that the likely value adds to the checkpoint at least.
+    """
     scenario, storage = result.scenario, result.scenario.storage
     by_manager, by_subtask = _written(single, result)
 
@@ -146,7 +162,7 @@ def _left_out(single: Single, result: Result, label: str) -> Iterator[tuple[Deci
 
     is_flat = storage.dfs is None and storage.object_store is None and storage.other is None
     uploading_ms = single.path.upload_ms
-    is_unlimited = is_flat and storage.bytes_per_second is None  # the bandwidth is the question then
+    is_unlimited = is_flat and storage.bytes_per_second is None  # then the bandwidth is tried instead of the card
     if storage.nic_bytes_per_second is None and by_manager and uploading_ms > 0 and not is_unlimited:
         key = "storage.nic" + (" beside dfs or object-store" if is_flat else "")
         least_ms = 1e3 * by_manager / CARD
@@ -158,7 +174,7 @@ def _left_out(single: Single, result: Result, label: str) -> Iterator[tuple[Deci
             bytes_per_second=1e3 * single.written_bytes / uploading_ms,
             count=len(set(hosts(scenario))),
         )
-        # streams of flat storage share nothing: each gets the share of its bandwidth with which all fit the card
+        # streams of flat storage do not share a card, so each gets the bandwidth with which all of them fit the card
         bandwidth = int((storage.bytes_per_second or CARD) * min(1.0, uploading_ms / least_ms))
         with_card = {"bytes_per_second": max(1, bandwidth)} if is_flat else {"nic_bytes_per_second": CARD}
         yield own, with_storage(**with_card), False
@@ -183,7 +199,7 @@ def _left_out(single: Single, result: Result, label: str) -> Iterator[tuple[Deci
 
 
 def _written(single: Single, result: Result) -> tuple[float, float]:
-    """The most bytes that a task manager, and a subtask, wrote for the checkpoint."""
+    """Return (most bytes written by one TaskManager, most bytes written by one subtask) for the checkpoint."""
     rows = result.tables["subtasks"][_row(single, result, "subtasks")]
     first, number = {}, 0
     for vertex in result.scenario.job.vertices:
@@ -192,20 +208,24 @@ def _written(single: Single, result: Result) -> tuple[float, float]:
     host = hosts(result.scenario)
     totals: dict[int, float] = {}
     for name, index, size in rows[["vertex", "index", "checkpointed_size"]].itertuples(index=False, name=None):
-        if first[name] + index < len(host):  # a rescaled job has more
+        if first[name] + index < len(host):  # a job that was scaled up has further subtasks, without a known host
             manager = host[first[name] + index]
             totals[manager] = totals.get(manager, 0.0) + size
     return max(totals.values(), default=0.0), float(rows["checkpointed_size"].max()) if len(rows) else 0.0
 
 
 def _row(single: Single, result: Result, table: str = "checkpoints") -> np.ndarray:
+    """Return a mask of the rows of a table that belong to the checkpoint."""
     rows = result.tables[table]
     found: np.ndarray = (rows["id"] == single.number).to_numpy()
     return found & (rows["x_job"] == single.job).to_numpy() if "x_job" in rows and single.job is not None else found
 
 
 def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
-    """The assumption, if it decides.  None: the value moves nothing, or the run with it does not show what it moves."""
+    """Return the assumption with the result of its run.
+
+    Return None if the value changes nothing by more than noise, or if the run ended before it showed a change.
+    """
     rows, own = result.checkpoints[_row(trial.single, result)], trial.assumption
     if own.key == TIMEOUT:
         return _of_timeout(own, rows, result.ended_ns / MS)
@@ -221,7 +241,10 @@ def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
 
 
 def _of_timeout(own: DecidingAssumption, rows: pd.DataFrame, ended_ms: float) -> DecidingAssumption | None:
-    """None: it failed for another reason, or the run ended before it had more time than before."""
+    """Return the assumption with the checkpoint's duration under the longer timeout; a bound if it did not complete.
+
+    Return None if the checkpoint failed for another reason, or if the run ended before the original timeout was exceeded.
+    """
     if rows.empty:
         return None
     row = rows.iloc[0]
@@ -234,7 +257,10 @@ def _of_timeout(own: DecidingAssumption, rows: pd.DataFrame, ended_ms: float) ->
 
 
 def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
-    """The strategy whose median moves most without the beginning, where the scenario does not say what to leave out."""
+    """Yield the strategy whose median duration changes most if the detected warm-up is left out.
+
+    Strategies whose scenario sets `run.warmup` are not considered.  Yield nothing if no median changes by more than noise.
+    """
     found = []
     for line in comparison.strategies:
         results = comparison.results[line.label]
@@ -253,4 +279,5 @@ def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
 
 
 def _settling(scenario: Scenario) -> Scenario:
+    """Return the scenario with a warm-up that is detected from the results."""
     return replace(scenario, run=replace(scenario.run, warmup_ns=AUTO_WARM_UP))

@@ -1,4 +1,4 @@
-"""Parallel work in local processes, with signals and progress."""
+"""Run work items in local processes, with progress, and with signals that end all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ _DIE_WITH_PARENT = 1
 
 @contextmanager
 def delayed_signals() -> Iterator[None]:
-    """Context that delays ending signals, e.g. while processes start: half-started processes would never end."""
+    """Delay the signals that end a command until the block has ended, e.g. while processes start.
+
+    A process that is interrupted while it starts would never end.  Only the main thread can delay signals; in other threads
+    this does nothing.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -45,7 +49,7 @@ def delayed_signals() -> Iterator[None]:
 
 @contextmanager
 def without_handlers() -> Iterator[None]:
-    """Context in which forked processes ignore ending signals until they call `end_with_parent`."""
+    """Block the signals that end a command.  Processes forked inside receive them once they call `end_with_parent`."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -57,7 +61,10 @@ def without_handlers() -> Iterator[None]:
 
 
 def end_with_parent(*, forked_by_main_thread: bool) -> None:
-    """Set up a worker process: ending signals end it immediately and silently, and it ends with its parent."""
+    """Set up a worker process: it ends at once and without a message on a signal, and when its parent process ends.
+
+    `forked_by_main_thread`: the main thread of the parent forked the worker, so the kernel may signal the parent's end.
+    """
     for number in ENDING:
         if _heeded(number):
             signal.signal(number, signal.SIG_DFL)
@@ -66,7 +73,7 @@ def end_with_parent(*, forked_by_main_thread: bool) -> None:
     parent = multiprocessing.parent_process()
     if parent is None:  # not a worker
         return
-    # the signal is sent when the parent's thread ends, which may be earlier than its process
+    # Linux sends the signal when the forking thread ends, so it is only right if that is the main thread
     if sys.platform == "linux" and forked_by_main_thread:
         import ctypes
 
@@ -77,7 +84,7 @@ def end_with_parent(*, forked_by_main_thread: bool) -> None:
 
 
 def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
-    """End the process when the pipe to the parent is closed, which works on every system."""
+    """End this process when the parent has ended.  It waits for the pipe to the parent to close, which works on every system."""
     parent.join()
     os._exit(1)
 
@@ -87,16 +94,16 @@ def _heeded(number: int) -> bool:
     return signal.getsignal(number) is not signal.SIG_IGN
 
 
-# ---- Running items in worker processes. Outcomes are yielded as they come; no worker outlives the command.
+# ---- Running items in worker processes. Outcomes are yielded in the order of completion; no worker outlives the command.
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 SHORT_S = 0.25
-"""Starting a worker takes 0.1 s of CPU, so work that takes less than this time is done in this process."""
+"""Maximum expected CPU time of the remaining items for which no worker is started; starting one takes 0.1 s of CPU."""
 
 AHEAD = 4
-"""Submitted items per worker: enough that no worker waits, few enough that checking all of them is cheap."""
+"""Submitted items per worker: enough to keep every worker busy, and few enough that waiting for all of them is cheap."""
 
 _clock: Any = None  # in a worker: array of simulated times by item, shared with the parent; -1: not started
 
@@ -120,12 +127,14 @@ def run_each(
     watch: Watch = no_watch,
     died: Callable[[Item], Outcome] | None = None,
 ) -> Generator[tuple[int, Outcome]]:
-    """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
+    """Yield (index, outcome) of every item, in the order of completion.  An exception in `work` ends all workers and is raised here.
 
-    `jobs`: so many side by side.  None: short items one by one in this process, and others on all cores.
-
-    A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills
-    its worker a second time has `died(item)` as its outcome.  Without `died`:  WorkerDiedError.
+    `jobs`: number of worker processes; 1 runs all items in this process.  None: short items run one by one in this process,
+    and others on all cores.
+    `watch`: called with (number of finished items, simulated time of all items [ns]).
+    `died`: returns the outcome of an item that kills its worker, e.g. for lack of memory.  When a worker is killed, the items
+    in progress run again, one at a time; an item that kills its worker then has the outcome `died(item)`.  Without `died`, a
+    killed worker raises WorkerDiedError.
     """
     if jobs is None:
         yield from _short_ones_here(work, items, watch, died)
@@ -139,6 +148,7 @@ def _one_by_one(
     items: Sequence[Item],
     watch: Watch,
 ) -> Generator[tuple[int, Outcome]]:
+    """Run all items in this process."""
     ended_ns = reached_ns = 0  # simulated time of finished items, and of the current one
     for i in range(len(items)):
 
@@ -158,7 +168,10 @@ def _short_ones_here(
     watch: Watch,
     died: Callable[[Item], Outcome] | None,
 ) -> Generator[tuple[int, Outcome]]:
-    """Process items in this process, until the remaining ones would take long at the pace of the longest so far."""
+    """Run items in this process while the remaining ones are expected to take at most SHORT_S, and the others on all cores.
+
+    Each remaining item is expected to take as long as the longest one so far.
+    """
     ended, longest_s, reached_ns = 0, 0.0, 0
 
     def watched(finished: int, simulated_ns: int) -> None:
@@ -190,6 +203,7 @@ def _side_by_side(
     watch: Watch,
     died: Callable[[Item], Outcome] | None,
 ) -> Generator[tuple[int, Outcome]]:
+    """Run all items in worker processes.  If a worker is killed, the items in progress run again, one at a time."""
     # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     clock = context.Array("q", len(items), lock=False)
@@ -217,7 +231,7 @@ def _side_by_side(
         except BrokenProcessPool:
             if died is None:
                 raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
-            # one of these killed the worker, or ran in the same one
+            # one of these items killed its worker, which ends the whole pool
             for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:
                 try:
                     yield from run([i], 1)
@@ -235,7 +249,11 @@ def _pool(
     clock: Any,
     tick: Callable[[Iterable[int]], None],
 ) -> Generator[tuple[int, Outcome]]:
-    """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool.  `tick` gets the items that run."""
+    """Yield (index, outcome) of the items at `indices`.  No worker outlives this generator.
+
+    `clock`: simulated time of each item [ns], shared with the workers; -1: not started.  `tick`: called with the indices of
+    submitted items about every 0.2 s.  BrokenProcessPool: a worker was killed.
+    """
     others = set(multiprocessing.active_children())
     in_main = threading.current_thread() is threading.main_thread()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
@@ -243,7 +261,7 @@ def _pool(
     running: dict[Future[Outcome], int] = {}
     try:
         while True:
-            # submitting may fork workers, and fork callbacks swallow exceptions
+            # `submit` may fork workers, and exceptions in fork callbacks (as Ctrl-C raises) would be lost
             with delayed_signals(), without_handlers():
                 running |= {pool.submit(_do, work, i, items[i]): i for i in islice(coming, AHEAD * jobs - len(running))}
             if not running:
@@ -265,11 +283,13 @@ def _pool(
 
 
 def _begin(clock: Any, forked_by_main_thread: bool) -> None:
+    """Initialize a worker process."""
     global _clock
     _clock = clock
     end_with_parent(forked_by_main_thread=forked_by_main_thread)
 
 
 def _do(work: Callable[[Item, Progress], Outcome], index: int, item: Item) -> Outcome:
+    """Run an item in a worker, and report its start and its simulated time to the parent."""
     _clock[index] = max(_clock[index], 0)
     return work(item, lambda ns: _clock.__setitem__(index, ns))

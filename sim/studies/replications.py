@@ -1,4 +1,4 @@
-"""The runs of one setting, which differ in their seeds, and the results that are computed from all of them."""
+"""The replications of one setting, and the results that are computed from all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replications:
-    """The runs of one setting.  Values that several results need are computed once, at their first use."""
+    """The runs of one setting, which differ only in their seed.  Values that several results need are computed once."""
 
     results: Sequence[Result]
 
@@ -30,15 +30,17 @@ class Replications:
 
     @cached_property
     def tables(self) -> list[Tables]:
+        """Return the tables of each run."""
         return [result.tables for result in self.results]
 
     @cached_property
     def ends_s(self) -> list[float]:
+        """Return the simulated time at which each run ended [s]."""
         return [result.ended_ns / 1e9 for result in self.results]
 
     @cached_property
     def warm_up(self) -> WarmUpEnd:
-        """Return the warm-up that results leave out."""
+        """Return the longest warm-up of the runs, which the results of all of them leave out."""
         return warm_up(self.results)
 
     @property
@@ -47,7 +49,7 @@ class Replications:
 
     @cached_property
     def cold_start(self) -> WarmUpEnd:
-        """Return the cold start, after which rates count."""
+        """Return the longest cold start of the runs; rates are measured after it."""
         return cold_start(self.results)
 
     @cached_property
@@ -68,14 +70,17 @@ class Replications:
 
     @property
     def throughput(self) -> float:
+        """Return the throughput [records/s] after the warm-up and the cold start."""
         job, from_ns = self.scenario.job, max(self.warm_up.ns, self.cold_start.ns)
         return throughput(self.tables, job.edges, warmup_s=from_ns / 1e9, without_records=job.committers)
 
     @cached_property
     def storage_use(self) -> StorageUse:
+        """Return the use of checkpoint storage (requests and bytes) after the warm-up and the first upload."""
         return storage_use(self.tables, self.ends_s, warmup_s=self.warmup_s)
 
     def summary(self, *, of_first_uploads: bool = False) -> Summary:
+        """Return the statistics of completed checkpoints and the rates; with `of_first_uploads`, of first uploads instead."""
         job = self.scenario.job
         return summarize(
             self.tables,
@@ -87,6 +92,7 @@ class Replications:
         )
 
     def consequences(self, *, committers: Collection[str] = (), died: bool = False) -> Consequences:
+        """Return the cost of failures and the visibility of output.  `died`: the job failed for good in some run."""
         return consequences(
             self.tables,
             [result.ended_ns / 1e6 for result in self.results],
@@ -97,5 +103,5 @@ class Replications:
         )
 
     def median_duration_ms(self, end: WarmUpEnd) -> float:
-        """Return the median duration of the checkpoints that are triggered after this warm-up or cold start."""
+        """Return the median duration [ms] of checkpoints triggered after `end`, a warm-up or a cold start; NaN if there are none."""
         return median_duration_ms(self.tables, warmup_s=end.ns / 1e9)

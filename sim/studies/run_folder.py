@@ -19,20 +19,21 @@ from sim.studies.comparison import label
 from sim.studies.local import delayed_signals
 from sim.studies.plan import cells
 
-# ---- Replacing the results in the folder of `ckptsim run`. New results are written to a subfolder, and then moved into place.
+# ---- Replacing the results in the folder of `ckptsim run`. New results are written to the subfolder `unfinished`, and then moved
+# to the folder.
 #
-# `comparison.json` is removed first and added last: if it exists, all results next to it belong to it. A command that is
-# killed while files are moved leaves a list of them, with which the next command continues.
+# `comparison.json` is removed first and moved last: if it exists, all results next to it belong to it. A command that is killed
+# while it moves files leaves `.moves.json`, the list of files to remove and to move, and the next command finishes the move.
 
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
 TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
-"""Files next to the summary, unless every run failed."""
+"""Files next to the summary.  They are missing if every run failed."""
 RUNS = "runs"
-"""Key of the summary that lists the folders of runs."""
+"""Key of the summary whose value lists the folders of runs."""
 _MOVES = ".moves.json"
 _OURS = ".ours"
-"""Marker file in the subfolder for new results; a folder without it was not created by ckptsim."""
+"""Marker file in the subfolder for new results.  A subfolder with files but without the marker was not written by ckptsim."""
 
 
 @contextmanager
@@ -66,6 +67,7 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
 
 
 def _move(folder: Path, place: Path) -> None:
+    """Move the results listed in `.moves.json` from `place` to the folder, replacing earlier ones."""
     moves = json.loads((place / _MOVES).read_text())
     old, new = (list(filter(_is_plain, moves[key])) for key in ("old", "new"))
     if (place / SUMMARY).exists():
@@ -73,7 +75,7 @@ def _move(folder: Path, place: Path) -> None:
     for name in old:
         _remove(folder / name)
     for name in sorted(new, key=lambda name: name == SUMMARY):
-        if (place / name).exists():  # otherwise an earlier command, which was killed, has moved it
+        if (place / name).exists():  # otherwise a command that was killed has moved it already
             _remove(folder / name)
             (place / name).rename(folder / name)
     (place / _MOVES).unlink()
@@ -84,7 +86,7 @@ def _content(place: Path) -> list[Path]:
 
 
 def _old(folder: Path) -> list[str]:
-    """Return the names of files and run folders that belong to a summary written by ckptsim."""
+    """Return the names of the files and run folders that belong to the folder's summary; empty if ckptsim did not write it."""
     summary = folder / SUMMARY
     try:
         summary_json: Any = json.loads(summary.read_text()) if summary.is_file() else {}
@@ -96,11 +98,12 @@ def _old(folder: Path) -> list[str]:
 
 
 def _is_plain(name: object) -> bool:
-    """Return True if a path is a regular folder or file, not a link."""
+    """Return True for a name of a file or folder without any path, so that a summary cannot name files outside its folder."""
     return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
 
 
 def _is_run(path: Path) -> bool:
+    """Return True for a folder with the results of a run."""
     return path.is_dir() and not path.is_symlink() and (path / "manifest.json").is_file()
 
 
@@ -111,15 +114,15 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-# ---- Scenarios to run again, from a scenario file or a results folder. A folder has a copy of its scenario, which is checked
-# against the manifests of its runs.
+# ---- Scenarios to run again, from a scenario file or a results folder. A results folder has a copy of its scenario file. Only
+# scenarios that are equal to the one in the manifest of a run are used.
 
 ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
 """Files with the answers of `sweep`, `advise` and `diff`."""
 
 
 class FolderError(PrintableError, ValueError):
-    """Raised for a folder without results, or whose results cannot be used."""
+    """Raised if a folder has no results, or results that cannot be used."""
 
     exit_code = 3
 
@@ -136,12 +139,12 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class KeptRuns:
-    """The results of `run` in a folder."""
+    """The study of a results folder, and the folders of its runs."""
 
     study: ScenarioFile
     text: str  # text of the scenario file
     summary: dict[str, Any]
-    folders: dict[str, Path]  # scenario, as in its manifest -> folder of the run
+    folders: dict[str, Path]  # scenario as JSON, as in the manifest -> folder of the run
     versions: frozenset[str]  # code versions of the runs
 
     def folder_of(self, scenario: Scenario) -> Path | None:
@@ -150,7 +153,11 @@ class KeptRuns:
 
 
 def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
-    """Read the results that `run` stored in a folder.  FolderError, ScenarioError: they cannot be read."""
+    """Return the scenarios of a results folder that have a run, or all scenarios of a scenario file.
+
+    `overrides`: ``key=value`` changes, for a scenario file only.
+    Raises FolderError or ScenarioError if `place` cannot be read, or if no run matches the scenario any more.
+    """
     if not place.is_dir():
         study = load(place, overrides)
         return Runs(study.name, study.question, _first_of(study.scenarios))
@@ -170,7 +177,10 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
 
 
 def kept_in(place: Path) -> KeptRuns:
-    """Return the scenarios of a comparison's folder, or of a single run's.  FolderError, ScenarioError: it cannot be read."""
+    """Return the study and the runs of a results folder; of a run's own folder, its study and only this run.
+
+    Raises FolderError or ScenarioError if it cannot be read.
+    """
     single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
     folder = place.parent if single else place
     summary = _json(folder / SUMMARY)
@@ -186,6 +196,7 @@ def kept_in(place: Path) -> KeptRuns:
 
 
 def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
+    """Return the first replication of each strategy, by label."""
     found: dict[str, Scenario] = {}
     for cell in cells(scenarios):
         found.setdefault(label(cell.scenario), cell.scenario)
@@ -193,10 +204,12 @@ def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
 
 
 def _plain(scenario: Scenario) -> str:
+    """Return the scenario as JSON, for comparison with manifests."""
     return json.dumps(manifest(scenario)["scenario"], sort_keys=True)
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file.  FolderError: it cannot be read, so its folder is not a results folder."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
