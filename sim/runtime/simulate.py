@@ -1,4 +1,4 @@
-"""Simulates a scenario: one instance of its job after the other."""
+"""Simulate a scenario: run the instances of its job one after the other, and tabulate the results."""
 
 from __future__ import annotations
 
@@ -44,27 +44,30 @@ from sim.runtime.result import Result, Segment, segments
 from sim.runtime.sampling import Paths, Sampler
 from sim.runtime.standstill import endless, standstill
 
-# ---- Chains of job instances: one instance after the other, each beginning from a snapshot of the one before it.
+# ---- Chains of job instances: each instance is restored from a snapshot of an earlier one.
 #
-# What an instance keeps when it ends is what the cluster's loss, or its user's stop, leaves behind: retained
-# checkpoints and savepoints.
+# An instance ends as if its cluster was lost or its user stopped it.  Retained checkpoints and savepoints remain.
 
 STOP_AGAIN_NS = 10_000_000_000
-"""After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress
+"""Time after which a failed stop-with-savepoint is requested again [ns].
+
+The Flink Kubernetes Operator checks an upgrade in progress at this interval
 (`kubernetes.operator.observer.progress-check.interval`)."""
 
 
 NOT_STOPPED = "stops with was not complete at the end of the run"
 
 
-class NothingToBeginFrom(Exception):  # a phrase
-    """The next job instance cannot start: there is no snapshot.  The message says why."""
+class NothingToBeginFrom(Exception):  # a phrase, so without the suffix "Error"
+    """Raised if there is no snapshot that the next job instance can be restored from.  The message gives the reason."""
 
 
 class Chain:
-    """Job instances in the order of time, one if the scenario has one job instance; each has a sampler.
+    """The job instances of a run in order of time, with a sampler for each.
 
-    `attach` is called with each instance before it runs; `series`: columns of the samples that are asked for, None: all.
+    With `check`, runs are checked for violations of invariants.  `progress` is called with the simulated time [ns] once per
+    simulated second, `attach` with each instance before it runs.  `series` are the columns of the table `series` to
+    record; None means all.
     """
 
     def __init__(
@@ -88,9 +91,9 @@ class Chain:
         self.stopped: str | None = None  # why the chain ended early
 
     def run(self) -> None:
-        """Run all instances, up to the last one or to one that leaves no snapshot."""
+        """Run all instances.  Stop early at an instance that leaves no snapshot for the next one; `stopped` has the reason."""
         parts, beginning = segments(self.scenario), None
-        for number, segment in enumerate(parts):  # which grows when the scheduler rescales the job
+        for number, segment in enumerate(parts):  # `parts` grows when the scheduler rescales the job
             instance = self.instance(segment.scenario, beginning)
             self.instances.append(instance)
             self.samplers.append(Sampler(instance.context, instance.counters, self.progress, self.series))
@@ -106,7 +109,7 @@ class Chain:
                     instance.outcome.finished.triggered and not stopped_with(instance.stats)
                 )
                 if (segment.kind == "rescale" or instance.outcome.rescaled.triggered) and ended:
-                    return  # a job that has failed, or has come to its end, is not rescaled
+                    return  # a job that has failed or finished is not rescaled
                 if instance.env.now >= self.scenario.run.duration_ns:
                     if segment.stop is not None and not stopped_with(instance.stats):
                         since = format_duration(segment.stop.at_ns)
@@ -122,26 +125,26 @@ class Chain:
                     return
 
     def _rest(self, segment: Segment, instance: JobInstance) -> Segment:
-        """The rest of a segment, on all task managers but those that are missing (`Outcome.rescale`).
+        """Return the rest of a segment, without the TaskManagers that are missing (`Outcome.rescale`).
 
-        The job stays the same, so that its checkpoints remain its own: as if it claimed the one that it goes on from.
+        It is still the same job, which owns its checkpoints.  The claim mode CLAIM has the same effect.
         """
         missing = instance.outcome.missing
         fewer = (
             without_task_managers(self.scenario, hosts(self.scenario), missing) or self.scenario
-        )  # only what can be rescaled is
+        )  # the job is unchanged if it cannot be rescaled
         actions = tuple(action for action in segment.scenario.actions if action.at_ns >= instance.env.now)
         instances = replace(segment.scenario.instances, claim="claim")
         scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions, instances=instances)
         return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 
     def instance(self, scenario: Scenario, beginning: InitialState | None) -> JobInstance:
-        """Make a job instance.  `beginning`: None for the first."""
+        """Create a job instance, restored from `beginning`; None for the first instance."""
         return JobInstance(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property
     def status(self) -> str:
-        """The status of the last job, unless the next one could not begin."""
+        """The status of the last instance, or the reason why the next one could not start."""
         last = self.instances[-1]
         return (
             self.stopped
@@ -150,7 +153,10 @@ class Chain:
         )
 
     def snapshots(self) -> tuple[StoredSnapshot, ...]:
-        """Snapshots that no instance subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
+        """Return the snapshots that exist at the end of the run, oldest first.
+
+        A snapshot restored in claim mode CLAIM belongs to the newer instance, which may have deleted it.
+        """
         gone = {
             (instance.beginning.snapshot.instance, instance.beginning.snapshot.checkpoint)
             for instance in self.instances
@@ -162,11 +168,11 @@ class Chain:
         return tuple(snapshot for snapshot in kept if (snapshot.instance, snapshot.checkpoint) not in gone)
 
     def exists(self, file: StateFile) -> bool:
-        """At the end."""
+        """Return whether a file exists at the end of the run."""
         return self.instances[-1].job.files.exists(file)
 
     def file_rows(self) -> list[FileRow]:
-        """The rows of all files, one per file.  The newest instance that named a file decides."""
+        """Return one row per file, from the newest instance that used the file.  Deletions by later instances are included."""
         needed_by: dict[tuple[int, int], tuple[StoredSnapshot, ...]] = {}
         for snapshot in self.snapshots():
             for file in snapshot.files:
@@ -180,7 +186,7 @@ class Chain:
         return [row._replace(needed_by=needed_by.get(key, ())) for key, row in rows.items()]
 
     def restore_rows(self) -> list[RestoreRow]:
-        """One per job that began from a snapshot of another."""
+        """Return one row per job that was restored from a snapshot of another job."""
         snapshots, directories = self.snapshots(), self.scenario.directories
         return [
             _restore_row(instance, instance.beginning, snapshots, directories)
@@ -189,10 +195,10 @@ class Chain:
         ]
 
     def _run(self, instance: JobInstance, segment: Segment) -> None:
-        """Run to the end of the segment.  A stop that did not come to pass, because a task failed meanwhile, is requested again."""
+        """Run an instance to the end of its segment.  Repeat a stop-with-savepoint that failed, e.g. because of a failover."""
         outcome = instance.outcome
         while True:
-            # none, if the segment before it took longer than it was to
+            # 0 if the previous segment exceeded its time
             left_ns = max(0, segment.until_ns - instance.env.now)
             wait_ns = (
                 left_ns
@@ -212,11 +218,14 @@ class Chain:
                 request(instance.context, instance.job.coordinator, segment.stop)
 
     def _is_over(self, instance: JobInstance) -> bool:
-        """Whether the scenario asks for no more than it has shown."""
+        """Return whether the run ends here because the job has caught up (`ends_caught_up`)."""
         return self.scenario.run.ends_caught_up and instance.outcome.caught_up.triggered
 
     def _await_job_manager(self, instance: JobInstance) -> None:
-        """Wait for a JobManager, as only it can rescale a job.  The request is repeated until there is one, or the run is over."""
+        """Wait until a JobManager is elected, the job ends, or the run is over.
+
+        Only a JobManager can rescale a job; the user's request is repeated until there is one.
+        """
         left_ns = self.scenario.run.duration_ns - instance.env.now
         if left_ns > 0 and (elected := instance.job.recovery.elected) is not None:
             instance.env.run(
@@ -224,7 +233,11 @@ class Chain:
             )
 
     def _next(self, instance: JobInstance, segment: Segment) -> InitialState:
-        """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
+        """Cancel the job and return the initial state of the next instance.
+
+        Pending checkpoints are aborted, completed ones are retained.  Raise NothingToBeginFrom if no snapshot can be
+        restored.
+        """
         if segment.kind == "rescale":
             instance.context.note(Happening.RESCALED)
         instance.job.coordinator.dispatch(
@@ -233,11 +246,11 @@ class Chain:
         snapshot = self._chosen(instance, segment.start_from)
         parts, served, names = instance.job.files.parts(snapshot), instance.plane.served(), instance.names
         if segment.scenario.job != instance.scenario.job:
-            # the snapshot is dealt out as it was taken, not as a job in between had it
+            # redistribute the snapshot from the instance that took it: one in between may have had another parallelism
             taker = self.instances[snapshot.instance]
             parts, names = taker.job.files.parts(snapshot), taker.names
             if segment.scenario.job != taker.scenario.job:
-                # each new reader reads what its old ones would
+                # output is recovered by its readers, so it is moved to the old ones before it is redistributed
                 if segment.scenario.checkpoint.recover_output_on_downstream:
                     parts = on_downstream(parts, taker.context.layout)
                 parts = rescaled(parts, taker.spec, segment.scenario)
@@ -260,11 +273,15 @@ class Chain:
         )
 
     def _chosen(self, instance: JobInstance, start_from: str) -> StoredSnapshot:
-        """The latest snapshot of the kind asked for, if it can be read."""
+        """Return the latest snapshot of the kind `start_from`, "checkpoint" or "savepoint".
+
+        Without one of its own, an instance passes on the snapshot it was restored from.  Raise NothingToBeginFrom if there
+        is none, or if files of the snapshot were not copied.
+        """
         chain, directories = self.scenario.instances, self.scenario.directories
         kept = [row for row in instance.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
         kept = [row for row in kept if row.checkpoint in stopped_with(instance.stats)] or kept
-        if not kept:  # nothing of its own: what it began from is there still
+        if not kept:  # none of its own: use the one it was restored from, if it is still retained
             kept = [
                 row
                 for row in instance.job.files.store.retained.values()
@@ -286,12 +303,14 @@ class Chain:
 
 
 def _still_stops(stats: CheckpointStats) -> bool:
+    """Return whether a savepoint can still stop the job: it is in progress or completed, and its JobManager knows of it."""
     return stats.stops and stats.status != "FAILED" and not stats.stop_forgotten
 
 
 def _restore_row(
     instance: JobInstance, begun: InitialState, snapshots: Sequence[StoredSnapshot], directories: Directories
 ) -> RestoreRow:
+    """Return the row of a restore, with statistics of the first checkpoint that completed after it, if any."""
     files, first = instance.job.files, instance.job.files.first_completed
     needed = any(
         snapshot.instance >= begun.instance
@@ -318,10 +337,10 @@ def _restore_row(
     )
 
 
-# ---- `simulate`: one scenario in, one result out.
+# ---- `simulate` returns the result of a scenario.
 
 _COLLECT_AFTER = 50_000
-"""Allocations between two young collections: machines make short-lived values by the thousand, none of them cyclic."""
+"""Allocations between two collections of the youngest generation.  State machines create many short-lived values without cycles."""
 
 
 def simulate(
@@ -333,20 +352,21 @@ def simulate(
     attach: Callable[[JobInstance], None] = lambda _: None,
     only: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Result:
-    """Run a scenario for `run.duration` and tabulate what happened.
+    """Run a scenario for `run.duration` and return its result.
 
-    `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
-    simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what
-    checkpoints promise.
-    `attach` is called with each job instance before it runs.  An observer may look at it, and change nothing.
-    `only`: of these tables these columns alone are asked for; of a table without columns not even rows are kept.
-    ValueError: unknown engine.
+    `engine`: how the data plane is executed; results are identical to the byte.
+    `progress`: called with the simulated time [ns] once per simulated second.
+    `check`: whether the run is checked for violations of the guarantees of checkpoints.
+    `attach`: called with each job instance before it runs.  It may add observers, which must not change the instance.
+    `only`: columns to compute, by table.  Tables not named are complete; a table without columns has no rows either.
+
+    Raise ValueError if the engine is unknown.
     """
     chain = Chain(scenario, engine, check=check, progress=progress, attach=attach, series=only.get("series"))
     with _few_collections():
         try:
             chain.run()
-        except Exception as error:  # an error of ckptsim: its report gives the simulated time
+        except Exception as error:  # a bug in ckptsim: add the simulated time to the report
             error.add_note(
                 f"after {chain.instances[-1].env.now / 1e9:.6f} s of simulated time"
                 if chain.instances
@@ -378,7 +398,7 @@ def simulate(
 
 
 def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
-    """The tables of one job instance; most runs have one."""
+    """Return the tables of one job instance."""
     stats = [instance.stats[number] for number in sorted(instance.stats)]
     for row in (row for row in stats if row.status == "IN_PROGRESS"):
         row.standstill = standstill(instance.context, instance.tasks)
@@ -397,7 +417,10 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
 
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of instances below each other; the last column says which one, as each counts its checkpoints for itself."""
+    """Concatenate the tables of job instances.
+
+    If there are several, a column `x_job` has the number of the instance, because each counts its checkpoints from 1.
+    """
     if len(parts) == 1:
         return parts[0]
     numbered = [part.assign(x_job=number) for number, part in enumerate(parts)]
@@ -406,7 +429,7 @@ def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Collect garbage seldom: the search for cycles costs up to a quarter of a run, and its values have none."""
+    """Make garbage collections rare: the search for cycles takes up to a quarter of a run, and there are hardly any."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _COLLECT_AFTER), *before[1:])
     try:

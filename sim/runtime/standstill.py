@@ -1,4 +1,8 @@
-"""Jobs that stand still, or never end."""
+"""Explain jobs that make no progress.
+
+* `endless`: a job that fails and restarts again and again without a completed checkpoint or commit
+* `standstill`: a checkpoint that cannot complete because tasks wait for each other in a cycle
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,11 @@ from sim.results.tables import EXPIRED, TOO_MANY_FAILED, RecoveryStats
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
 
-# ---- What the end of a run says about a job that restarts and gets nowhere: how often, from where, why, and what to change.
+# ---- Restart loops: how often the job restarted, from which checkpoint, why, and what to change.
 
 RESTARTING_FOR_EVER = "RESTARTING FOR EVER"
-_OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself ...
-_INJECTED = "killed"  # ... but this one
+_OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself,
+_INJECTED = "killed"  # except for this reason
 _CHANGE = {
     "flush": "write less per checkpoint, or give a request more time or attempts (storage.retry)",
     "restore": "give a request more time or attempts (storage.retry)",
@@ -36,7 +40,10 @@ _HANGS = "more time does not help, as tasks wait for each other: take aligned ba
 
 
 def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None:
-    """The sentence about a job that restarts forever.  None: it does not, or an injected fault began it."""
+    """Return a sentence about the restart loop that the job is in at the end of the run.
+
+    Return None if there is no restart loop, or if an injected fault caused it.
+    """
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
@@ -58,9 +65,10 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
 
 
 def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:
-    """Each restart that went back to a checkpoint, and the one it all began with.
+    """Yield each restart that restored the job, with the restart that was its original cause.
 
-    What fails while a job restarts takes its restart over: a task that does not stop loses its TaskManager, for one.
+    A failure during a restart replaces that restart.  For example, a task that cannot be cancelled makes its TaskManager
+    fail.  The cause is the first failure.
     """
     origin = None
     for row in begun:
@@ -71,7 +79,10 @@ def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, R
 
 
 def _causes(reasons: Sequence[str]) -> str:
-    """The causes of restarts, the most frequent first, each in its latest wording.  Causes that differ only in numbers count as one."""
+    """Return the causes of restarts, most frequent first, each with its latest message.
+
+    Messages that differ only in numbers count as one cause.
+    """
     last = {_plain(reason): reason for reason in reasons}
     if len(last) == 1:
         return f"'{reasons[-1]}'"
@@ -79,6 +90,7 @@ def _causes(reasons: Sequence[str]) -> str:
 
 
 def _changes(reasons: Iterable[str]) -> str:
+    """Return the changes of the scenario that may help, for the most frequent cause first."""
     known = [
         _CHANGE.get(reason.removeprefix(f"{TOO_MANY_FAILED}: ").partition(":")[0], "mend what fails")
         for reason, _ in Counter(map(_plain, reasons)).most_common()
@@ -87,41 +99,49 @@ def _changes(reasons: Iterable[str]) -> str:
 
 
 def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
-    """Whether the job has run since the last of these restarts for longer than ever between two, and as long again: it goes on."""
+    """Return whether the job has recovered from a series of restarts.
+
+    It has if, since the last restart, it has run for more than twice the longest time between two of them.
+    """
     lasted_ns = [after.failed_ns - before.running_ns for before, after in pairwise(row) if before.running_ns >= 0]
     return row[-1].running_ns >= 0 and now_ns - row[-1].running_ns > 2 * max(lasted_ns, default=0)
 
 
 def _own(row: RecoveryStats) -> bool:
+    """Return whether the job itself caused the restart, not an injected fault."""
     return row.kind in _OF_THE_JOB and row.what != _INJECTED
 
 
 def _plain(reason: str) -> str:
-    """The cause without its numbers, which differ between restarts."""
+    """Return the message with each number replaced by #, because numbers differ between restarts."""
     return re.sub(r"\d+(\.\d+)?", "#", reason)
 
 
-# ---- Tasks that wait for each other in a circle: why a checkpoint can hang although nothing is slow.
+# ---- Alignment deadlocks: tasks wait for each other in a cycle, so that a checkpoint hangs although nothing is slow.
 #
-# A barrier may reach one vertex early, as it overtakes, and wait behind data in front of another, where it is forced to
-# align.  A vertex that reads both and aligns blocks the early input until the late barrier comes.  If that one is
-# behind data which only the blocked input would let through, nothing moves any more.  Real Flink 2.3 stands still
-# alike, also after the checkpoint has expired: only a restart helps.
+#   m1 -------------------> m3    m3 aligns: it has received the barrier of m2, so it reads nothing more from m2 until the
+#     \                   ^       barrier of m1 arrives.
+#      +-----> m2 -------+        m1 cannot send its barrier: its output to m2 is full, m2 cannot read because its own
+#                                 output to m3 is full, and m3 does not read from m2.
+#
+# This happens with unaligned checkpoints if the barrier of m2 overtakes data and is early, and m3 is forced to align
+# because one of its inputs is pointwise.  Flink 2.3 has the same deadlock.  It persists after the checkpoint has expired:
+# only a restart resolves it.
 
 Tasks = frozenset[int]
 
 
 class Blocked(NamedTuple):
-    """One task of a circle of waiting tasks, with what holds it up.  All fields are task numbers."""
+    """An aligning task in a cycle of waiting tasks, and the tasks it waits for.  All fields are task numbers."""
 
-    aligning: int  # has barriers, waits for others
-    early: int  # its barrier is here: nothing more is read from it
-    late: int  # its barrier is missing
-    full: int  # its output is full, which holds the missing barrier up: `late`, or a task before it
+    aligning: int  # has received some barriers and waits for the others
+    early: int  # upstream task whose barrier has arrived, so its channel is blocked
+    late: int  # upstream task whose barrier is missing
+    full: int  # task whose full output delays the missing barrier: `late` or a task upstream of it
 
 
 def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
-    """A sentence about the tasks that wait for each other in a circle.  Empty: there is no circle."""
+    """Return a sentence about the tasks that wait for each other in a cycle, or "" if there is no cycle."""
     names = [name for name, _ in context.names]
     late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _has_late_outputs(vertex))
     late_tasks = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
@@ -142,12 +162,13 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
 
 
 def _has_late_outputs(vertex: Vertex) -> bool:
-    """Whether late outputs wait for others: for a checkpoint that completes, or for watermarks from all inputs."""
+    """Return whether pending outputs of a vertex wait for other tasks: for a completed checkpoint, or for watermarks of all inputs."""
     emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
     return emits_on_commit or (vertex.window is not None and vertex.window.time == "event")
 
 
 def _held_up(late: str, full: str) -> str:
+    """Return a clause that says why the barrier of `late` is missing: the output of `full` is full."""
     return (
         f"'{late}' cannot send it, as its output is full"
         if late == full
@@ -163,16 +184,18 @@ def find_alignment_deadlock(
     late_tasks: Tasks = frozenset(),
     storing: Tasks = frozenset(),
 ) -> Sequence[Blocked]:
-    """The alignments that wait for each other, in order: each for the next one, the last for the first.
+    """Return the aligning tasks that wait for each other: each for the next one, and the last for the first.
 
-    `flushes`: buffers are sent before they are full, after a time.
-    `late_tasks`: tasks whose late outputs wait for a checkpoint or a watermark.
-    `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
+    Return an empty sequence if there is no deadlock.
+
+    `flushes`: whether buffers are also sent after the buffer timeout, before they are full.
+    `late_tasks`: tasks whose pending outputs wait for a checkpoint or a watermark.
+    `storing`: tasks that get buffers back when these are in storage, so that they do not wait for other tasks.
     """
     queues = _Queues(plane, layout, flushes=flushes, late_tasks=late_tasks, storing=storing)
     stuck = queues.stuck()
     path: list[Blocked] = []
-    early = -1  # not known of the first one yet
+    early = -1  # of the first task it is known when the cycle closes
     aligning = next((task for task in sorted(stuck) if queues.aligns(task)), None)
     while aligning is not None:
         seen = [blocked.aligning for blocked in path]
@@ -187,7 +210,7 @@ def find_alignment_deadlock(
 
 
 class _Queues:
-    """The queues and buffers of the plane at one instant, and which tasks they keep waiting."""
+    """The queues and buffers of the data plane at one instant, and the tasks that wait because of them."""
 
     def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, late_tasks: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
@@ -195,23 +218,28 @@ class _Queues:
         self._late_tasks, self._storing = late_tasks, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
-        leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
+        leaves = (
+            unsent if flushes else unsent & (channels["queued"] > 1)
+        )  # without a timeout, the last buffer of a queue waits until it is full
         self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
         unread = channels["written"] > channels["consumed"]
-        self._kept = unsent | (np.array(layout.local, bool) & unread)  # a local reader keeps its writer's
+        self._kept = unsent | (np.array(layout.local, bool) & unread)  # a local reader reads the buffers of its writer
         self._available = plane.partitions()["available"]
         self._state = plane.tasks("state")["state"]
 
     def inputs(self, task: int) -> list[int]:
-        """The input channels of a task."""
+        """Return the input channels of a task."""
         return channels_in(self._layout, task)
 
     def aligns(self, task: int) -> bool:
-        """Whether the task has some barriers of a checkpoint, and waits for the others."""
+        """Return whether the task has received some barriers of a checkpoint and waits for the others."""
         return self._state[task] == ThreadState.IDLE and any(self.blocked[c] for c in self.inputs(task))
 
     def stuck(self) -> frozenset[int]:
-        """The largest set of tasks of which each waits for others of the set only."""
+        """Return the largest set of tasks that can continue only after another task of the set has.
+
+        It is computed by removing tasks that can continue from the set of waiting tasks until none is left to remove.
+        """
         if not np.any((self.blocked != 0) & self._kept):
             return frozenset()
         waiting = frozenset(
@@ -222,15 +250,16 @@ class _Queues:
         return waiting
 
     def late(self, aligning: int, stuck: frozenset[int]) -> int:
-        """A stuck task whose barrier an aligning one waits for."""
+        """Return an upstream task that is stuck and whose barrier the task `aligning` waits for."""
         writers = [self._layout.writer[c] for c in self.inputs(aligning) if not self.blocked[c]]
         return next(task for task in writers if task in stuck)
 
     def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
-        """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on).
+        """Return (task whose full output delays the barrier of `task`, blocked channel that has to be read to resolve this).
 
-        A reader that aligns may have a full output itself.  What follows that output holds it up, whatever its other
-        inputs bring.
+        The search goes upstream from idle tasks to one that waits for its own output, then downstream along full outputs to
+        an idle reader that aligns.  It passes readers that wait for their own output, even if they align: whatever their
+        other inputs bring, they cannot continue.
         """
         while self._state[task] == ThreadState.IDLE:
             task = self.late(task, stuck)
@@ -242,7 +271,7 @@ class _Queues:
                 return full, channel
 
     def _waits(self, task: int, others: frozenset[int]) -> bool:
-        """Whether the task can go on only after one of the others has."""
+        """Return whether the task can continue only after one of the `others` has."""
         if task in self._storing:
             return False
         if self._state[task] != ThreadState.IDLE:
@@ -254,7 +283,7 @@ class _Queues:
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)
 
     def _jammed(self, task: int, others: frozenset[int]) -> list[int]:
-        """The full outputs of a task whose every buffer waits for one of the others."""
+        """Return the full outputs (partitions) of a task whose buffers are all held by readers in `others`."""
         return [
             p
             for p in self._layout.task_partitions[task]
@@ -264,10 +293,13 @@ class _Queues:
         ]
 
     def _holding(self, partition: int) -> list[int]:
-        """Channels that hold buffers of the partition until their readers go on.  A channel whose reader waits for more data is none."""
+        """Return the channels that hold buffers of the partition until their readers continue.
+
+        A channel whose reader only waits for more data on it is left out.
+        """
         return [c for c in self._layout.partitions[partition][2] if self._kept[c] and not self._starved(c)]
 
     def _starved(self, channel: int) -> bool:
-        """Whether the reader is idle, and nothing comes to it on this channel."""
+        """Return whether the channel is not blocked, its reader is idle, and no data will arrive on it."""
         reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == ThreadState.IDLE
         return reads and not self._coming[channel]

@@ -1,4 +1,11 @@
-"""A TaskManager: cores, staging room, uploads of changelogs, files of channel state."""
+"""A TaskManager: the resources that its tasks share.
+
+* `Contention` and `Processor`: CPU cores
+* `StagingSpace`: local disk space for files that wait for their upload
+* `LogUploads`: batched uploads of changelogs
+* `ChannelStateWriter`: files of channel state
+* `TaskManager`: all of these together
+"""
 
 from __future__ import annotations
 
@@ -21,21 +28,23 @@ from sim.storage.ledger import DiskFull, FileId, Name, StorageFailed
 from sim.storage.lsm import CompactionThread
 from sim.storage.requests import Work, run_detached
 
-# ---- Task threads that want more cores than their host has slow each other down.
+# ---- Task threads of a host slow each other down if they need more cores than it has.
 #
-# A mean-field law: what counts is how busy each thread has been lately, not which of them run at this moment.  So
-# bursts that are shorter than the memory slow each other down by as much as the average of their host.
+# This is a mean-field model: the slowdown depends on how busy each thread has been recently, not on which threads run
+# right now.  So bursts shorter than the averaging time are slowed down by the average load of their host.
 
 _FIRST_NS, _LATER_NS = 100_000_000, 1_000_000_000
-"""From one look to the next; the first ones follow each other sooner, so that a run does not begin with idle cores."""
+"""Time between two measurements [ns].  The first interval is short, and each later one twice as long, up to the second value.
+
+Otherwise a run would begin with a second without contention."""
 _MEMORY_NS = 5_000_000_000
-"""Busy shares are averages over about so long: as long as a gauge of Flink needs to see a wait."""
+"""Averaging time of the busy shares [ns], about that of Flink's gauges."""
 _CHANGE = 0.01
-"""A smaller change of the slowdown changes nothing."""
+"""Smaller relative changes of the slowdown are not applied."""
 
 
 class Contention:
-    """The tasks of one host; `start` it once the tasks run."""
+    """The contention of the tasks of one host for its cores.  Call `start` when the tasks run."""
 
     def __init__(self, context: Context, speed: Speed, tasks: Sequence[int], cores: int) -> None:
         self.context = context
@@ -46,20 +55,21 @@ class Contention:
         self._shares = [0.0] * len(self.tasks)
         self._busy_ns, self._served = [0] * len(self.tasks), [0] * len(self.tasks)
         self._works_ns = [context.vertex(task).work_ns for task in self.tasks]
-        self._known_ns = 0  # what the averages are over
+        self._known_ns = 0  # time that the averages cover so far
 
     def start(self) -> None:
-        """From now to the end of the job, if there are more threads than cores."""
+        """Measure from now to the end of the job.  Do nothing if there are at least as many cores as threads."""
         if len(self.tasks) > self.cores:
             self._busy_ns, self._served = self._read()
             self.context.env.call_in(_FIRST_NS, lambda: self._look(_FIRST_NS))
 
     def _read(self) -> tuple[list[int], list[int]]:
-        """Read the busy time [ns] and the records served so far, by task."""
+        """Return the busy time [ns] and the number of records served so far, by task."""
         rows = self.context.plane.tasks("busy_ns", "served")[self.tasks]
         return rows["busy_ns"].tolist(), rows["served"].tolist()
 
     def _look(self, since_ns: int) -> None:
+        """Update the busy shares and the slowdown of all tasks.  The last measurement was `since_ns` ago."""
         busy_ns, served = self._busy_ns, self._served
         self._busy_ns, self._served = self._read()
         self._known_ns = min(self._known_ns + since_ns, _MEMORY_NS)
@@ -78,25 +88,25 @@ class Contention:
         self.context.env.call_in(after_ns, lambda: self._look(after_ns))
 
 
-# ---- The cores of a task manager: asynchronous work of snapshots shares them with the threads of its tasks.
+# ---- The cores of a TaskManager, which the asynchronous part of snapshots shares with the task threads.
 #
-# Every thread that can run gets the same share of the cores, and none more than one core (processor sharing, as an
-# operating system does).  Task threads count by the share of time they have been busy.  Services of records were
-# measured beside each other, so only threads of snapshots slow tasks down.
+# All runnable threads get equal shares of the cores, at most one core each (processor sharing, like the scheduler of an
+# operating system).  A task thread counts with the share of time for which it has been busy.  Service times were
+# measured while other tasks ran, so here only snapshot threads slow tasks down.
 
 _WINDOW_NS = 1_000_000_000
-"""Task threads are looked at again after so long: tasks that take a snapshot one after the other see the same load."""
+"""Minimum time between two measurements of the load [ns], so that snapshots taken one after the other see the same load."""
 _THOUSAND = 1000
 _UNIT = 1 << 20
-"""Work is counted in such parts of a nanosecond: whole numbers, however often the number of threads changes."""
+"""Units of work per nanosecond.  Integers avoid rounding errors that would add up when the number of threads changes often."""
 
 
 WorkOnCore = Callable[[simpy.Environment, Work[object], int], Work[None]]
-"""A process for a work, and one that takes so long on a core; over when both are."""
+"""A function (env, work, work_ns) that returns a process: it runs `work` and needs `work_ns` of CPU time at the same time."""
 
 
 def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
-    """Process: no thread waits for a core."""
+    """Process: run `work` on a core of its own.  It ends with `work`, but takes at least `work_ns`."""
     began_ns = env.now
     yield from work
     if (rest_ns := began_ns + work_ns - env.now) > 0:
@@ -104,7 +114,7 @@ def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Wor
 
 
 class Busy:
-    """A gauge of the task threads that want a core.  `total_ns`: how long all of them have been busy since `begin_ns`."""
+    """A gauge of busy task threads.  `total_ns` returns the sum of their busy times since `begin_ns`."""
 
     def __init__(self, total_ns: Callable[[], int], begin_ns: int = 0) -> None:
         self._total_ns = total_ns
@@ -113,7 +123,10 @@ class Busy:
         self._threads: Fraction | None = None
 
     def threads(self, now_ns: int) -> Fraction:
-        """The mean number of busy threads since the last reading, in thousandths."""
+        """Return the mean number of busy threads since the last measurement, rounded down to thousandths.
+
+        A measurement is used again if it is less than `_WINDOW_NS` old.
+        """
         since_ns = now_ns - self._at_ns
         if since_ns >= _WINDOW_NS or (since_ns and self._threads is None):
             busy_ns = self._total_ns()
@@ -123,15 +136,18 @@ class Busy:
 
 
 class _Share:
-    """Work of one thread on the shared cores."""
+    """The CPU work of one snapshot thread."""
 
     def __init__(self, work_ns: int, done: simpy.Event) -> None:
-        self.left = work_ns * _UNIT  # on a core of its own
+        self.left = work_ns * _UNIT  # remaining work, in units per ns on a core of its own
         self.done = done
 
 
 class Processor:
-    """The cores of a task manager.  `slow` is called with the factor by which threads of snapshots slow the tasks down."""
+    """The cores of a TaskManager, shared by task threads and snapshot threads.
+
+    `slow` is called with the factor by which snapshot threads slow the tasks down, whenever it may have changed.
+    """
 
     def __init__(self, env: simpy.Environment, cores: int, busy: Busy, slow: Callable[[Fraction], None]) -> None:
         self.env = env
@@ -141,10 +157,13 @@ class Processor:
         self._shares: list[_Share] = []
         self._load = Fraction(0)
         self._since_ns = 0
-        self._plans = 0  # so many have been made; only the latest holds
+        self._plans = 0  # number of timers set; only the latest one is valid
 
     def share(self, work: Work[object], work_ns: int) -> Work[None]:
-        """Process: a work, and one that takes so long on a core of its own; over when both are."""
+        """Process: run `work` and, at the same time, use the shared cores for `work_ns` of CPU time.  End when both have ended.
+
+        If `work` fails, its thread leaves the cores.
+        """
         share = _Share(work_ns, self.env.event())
         self._change(lambda: self._shares.append(share))
         try:
@@ -152,12 +171,13 @@ class Processor:
             if not share.done.triggered:
                 yield share.done
         except GeneratorExit:
-            raise  # the run and its plane have ended
+            raise  # the process is discarded after the run, when there is no data plane to slow down
         except BaseException:
             self._change(lambda: self._leave(share))
             raise
 
     def work_on_core(self, _: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
+        """Return the process `share`, as a `WorkOnCore`."""
         return self.share(work, work_ns)
 
     def _leave(self, share: _Share) -> None:
@@ -165,7 +185,7 @@ class Processor:
             self._shares.remove(share)
 
     def _change(self, change: Callable[[], None]) -> None:
-        """Account for the time until now, change who works, and plan when the first of them will be done."""
+        """Account for the work done until now, apply `change` to the threads, and set the timer for the first one to end."""
         self._account()
         if not self._shares:
             self._load = self._busy.threads(int(self.env.now))
@@ -173,6 +193,7 @@ class Processor:
         self._plan()
 
     def _account(self) -> None:
+        """Subtract the work done since the last call from the remaining work of each thread."""
         elapsed_ns, self._since_ns = int(self.env.now) - self._since_ns, int(self.env.now)
         speed = self._speed
         for share in self._shares:
@@ -180,11 +201,12 @@ class Processor:
 
     @property
     def _speed(self) -> Fraction:
-        """The share of a core that each thread gets."""
+        """The share of a core that each thread gets, at most 1."""
         threads = self._load + len(self._shares)
         return min(Fraction(1), self.cores / threads) if threads else Fraction(1)
 
     def _plan(self) -> None:
+        """Report the slowdown of tasks, and set a timer for the first thread to end.  Earlier timers become invalid."""
         self._plans += 1
         self._slow(self._factor())
         if not self._shares:
@@ -194,12 +216,12 @@ class Processor:
         self.env.timeout(after_ns).callbacks.append(lambda _: self._end() if plan == self._plans else None)
 
     def _factor(self) -> Fraction:
-        """How much longer a record takes than beside task threads alone."""
+        """Return the factor by which snapshot threads make the service of a record longer than with task threads alone."""
         alone = max(Fraction(1), self._load / self.cores)
         return max(Fraction(1), (self._load + len(self._shares)) / self.cores) / alone
 
     def _end(self) -> None:
-        """A piece of work is done."""
+        """End the threads without remaining work."""
         self._account()
         for share in [share for share in self._shares if share.left <= 0]:
             self._shares.remove(share)
@@ -207,25 +229,34 @@ class Processor:
         self._plan()
 
 
-# ---- Local room of a task manager for files on their way to storage: what is flushed waits here until it is uploaded (FLINK-37375).
+# ---- Local disk space of a TaskManager for files that have been flushed and wait for their upload (FLINK-37375).
 #
-# A writer that finds no room waits for an upload to end, first come first served, or gives up, as configured.
+# A writer that finds too little space either waits until uploads have ended (first come, first served) or fails, as
+# configured.
 
 
 class StagingSpace:
-    """The local room of one task manager for files that wait for their upload."""
+    """The local disk space of one TaskManager for files that wait for their upload.
+
+    `limit_bytes` is None if the space is unlimited.  With `waits`, writers wait for space; otherwise they fail.
+    """
 
     def __init__(self, env: simpy.Environment, limit_bytes: int | None, *, waits: bool = True) -> None:
         self.env = env
-        self.limit_bytes = limit_bytes  # None: there is always room
+        self.limit_bytes = limit_bytes  # None: unlimited
         self.waits = waits
         self.used_bytes = 0
-        self.most_bytes = 0  # ever used
-        self.when_short: list[Callable[[], None]] = []  # uploads that could begin
+        self.most_bytes = 0  # maximum of `used_bytes` so far
+        self.when_short: list[
+            Callable[[], None]
+        ] = []  # called when a writer must wait; they start uploads that were delayed
         self._waiting: list[tuple[int, simpy.Event]] = []
 
     def reserve(self, size_bytes: int) -> Work[None]:
-        """Process: room for so much.  Raises DiskFull if it must not wait, or would wait for ever."""
+        """Process: reserve space for a file, and wait for it if necessary.
+
+        Raise DiskFull if writers do not wait, or if the file is larger than the whole space.
+        """
         if not self._fits(size_bytes) or self._waiting:
             if not self.waits or (self.limit_bytes is not None and size_bytes > self.limit_bytes):
                 raise DiskFull(f"{size_bytes} B to stage, {self.used_bytes} B of {self.limit_bytes} B in use")
@@ -238,6 +269,7 @@ class StagingSpace:
             self._take(size_bytes)
 
     def release(self, size_bytes: int) -> None:
+        """Release the space of a file that was uploaded, and grant it to waiting writers."""
         self.used_bytes -= size_bytes
         while self._waiting and self._fits(self._waiting[0][0]):
             size, turn = self._waiting.pop(0)
@@ -247,7 +279,7 @@ class StagingSpace:
     def _granted(self, size_bytes: int, turn: simpy.Event) -> Work[None]:
         try:
             yield turn
-        except BaseException:  # the waiting writer is gone: the next may go on
+        except BaseException:  # the writer was interrupted: the next one may have its turn
             if turn.triggered:
                 self.release(size_bytes)
             else:
@@ -263,11 +295,12 @@ class StagingSpace:
         self.most_bytes = max(self.most_bytes, self.used_bytes)
 
 
-# ---- How the changelogs of one task manager get into storage: parts that subtasks hand in at about the same time become one file.
+# ---- Uploads of changelogs of one TaskManager: parts that subtasks hand in at about the same time become one file.
 #
-# Flink:  BatchingStateChangeUploadScheduler collects until the batch is old or large enough, a few threads upload, and
-# RetryingExecutor begins another attempt beside one that takes too long; whichever ends first counts.  Which bytes, and
-# who refers to them, is the caller's business.  Not modelled: blocking tasks when too much is in flight.
+# As in Flink, BatchingStateChangeUploadScheduler collects parts until the batch is old or large enough, and a few threads
+# upload batches.  RetryingExecutor starts another attempt while one that takes too long continues; the first one to
+# succeed counts.  The caller decides which bytes are uploaded and keeps the references to them.  Not modelled: Flink
+# blocks tasks when too many bytes are in flight.
 
 _PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.dfs.upload.next-attempt-delay)
 
@@ -278,26 +311,30 @@ class LogPart:
 
     name: Name
     size_bytes: int
-    done: Callable[[FileId | None], None]  # called with the file that holds the part; None: given up
+    done: Callable[[FileId | None], None]  # called with the file that contains the part, or None if all attempts failed
 
 
 class _Batch:
-    """The parts that become one file."""
+    """The parts that are uploaded as one file, and the state of the attempts to do so."""
 
     def __init__(self, parts: list[LogPart]) -> None:
         self.parts = parts
         self.size_bytes = sum(part.size_bytes for part in parts)
-        self.active = 1  # attempts begun or to be begun that have neither failed nor run out of time
+        self.active = 1  # attempts started or scheduled that have neither failed nor timed out
         self.over = False
 
     def end(self, file: FileId | None) -> None:
+        """Report the end of the upload to each part.  `file` is None if all attempts failed."""
         self.over = True
         for part in self.parts:
             part.done(file)
 
 
 class LogUploads:
-    """The uploads of one task manager.  Options may differ from part to part; each batch follows those of its last one."""
+    """The changelog uploads of one TaskManager, with a pool of `threads` upload threads.
+
+    Options may differ between parts.  A batch is uploaded with the options passed when it is closed.
+    """
 
     def __init__(self, env: simpy.Environment, storage: CheckpointStorage, host: int, threads: int) -> None:
         self.env = env
@@ -308,7 +345,7 @@ class LogUploads:
         self._batches = 0  # closed so far
 
     def hand_in(self, part: LogPart, options: Changelog) -> None:
-        """Add a part to the next batch.  The batch is uploaded after the delay, or at once if it is large enough."""
+        """Add a part to the current batch, which is uploaded after the batch delay, or at once when it is large enough."""
         self._waiting.append(part)
         if not options.batch_delay_ns or sum(waiting.size_bytes for waiting in self._waiting) >= options.batch_bytes:
             self._close(options)
@@ -318,12 +355,17 @@ class LogUploads:
             timer.callbacks.append(lambda _: self._close(options) if number == self._batches else None)
 
     def _close(self, options: Changelog) -> None:
+        """Close the current batch and start its upload."""
         self._batches += 1
         batch, self._waiting = _Batch(self._waiting), []
         self.env.process(self._attempt(batch, 1, options))
 
     def _attempt(self, batch: _Batch, number: int, options: Changelog, pause_ns: int = 0) -> Work[None]:
-        """Process: one attempt; it keeps its thread to its end even if another one was faster."""
+        """Process: one attempt to upload a batch, after a pause.  `number` counts attempts from 1.
+
+        An attempt that timed out continues and occupies its thread until it ends.  If another one was faster, its file is
+        deleted.
+        """
         if pause_ns:
             yield self.env.timeout(pause_ns)
         lost = False
@@ -353,88 +395,89 @@ class LogUploads:
                 give_up(_PAUSE_NS)
                 return
             if not batch.over:
-                lost = True  # it has ended: neither its time-out nor a failure counts any more
+                lost = True  # so that its timeout is ignored
                 batch.end(file)
                 return
             try:
                 yield from self.storage.delete([file], host=self.host)
             except StorageFailed:
-                return  # best effort
+                return  # deleting is best effort
 
 
 # ---- Writing in-flight data: one writer thread and one file per group of subtasks of a task manager (FLINK-26803).
 #
-# Flink:  ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are first come, first served.  The
-# file of a checkpoint is closed, and all subtasks of the group are released, when every subtask of the group has
-# completed its data.  Without data there is no file.  As long as there is little of it, it stays in the writer's
-# buffer, and in the end in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold;
-# ChannelStateCheckpointWriter cuts it up by subtask).
+# In Flink: ChannelStateWriteRequestExecutor, ChannelStateCheckpointWriter.  Requests are served in order of arrival.  The
+# file of a checkpoint is closed when every subtask of the group has completed its data; until then, all of them wait for
+# it.  Without data there is no file.  Data below the threshold stays in the writer's buffer and is sent with the
+# acknowledgements (FsCheckpointStreamFactory, data-inline-threshold; ChannelStateCheckpointWriter splits it by subtask).
 
 
 @dataclass(slots=True)
 class _File:
-    """The channel state of one checkpoint and one group."""
+    """The channel state of one checkpoint and one group of tasks."""
 
     stream: FileStream
-    incomplete: set[int]  # tasks that may still write
+    incomplete: set[int]  # tasks that have not completed their data
     waiting: list[tuple[Callable[[], None], Callable[[], None]]] = field(default_factory=list)  # (closed, failed)
     size_bytes: int = 0
-    in_file_bytes: int = 0  # of these; the rest is in the buffer
-    failed: bool = False  # storage gave up
+    in_file_bytes: int = 0  # of `size_bytes`; the rest is in the writer's buffer
+    failed: bool = False  # a write failed after all its attempts
 
     @property
     def inlined(self) -> bool:
-        """Whether all of it is in the writer's buffer, and none in a file."""
+        """Whether all data is in the writer's buffer, and none in a file."""
         return not self.in_file_bytes
 
 
 class _Request(NamedTuple):
-    """A write of the writer thread, with what follows it."""
+    """A request to the writer thread."""
 
     checkpoint: int
-    work: Callable[[], Work[None]]  # begun when its turn comes
-    ended: Callable[[], None]
+    work: Callable[[], Work[None]]  # started when all earlier requests have been served
+    ended: Callable[[], None]  # called when it has been served, successfully or not
 
 
 class ChannelStateWriter:
     """The thread that writes the channel state of one group.
 
-    `members`: the tasks that share its files; `host`: their task manager.
+    `members` are the tasks that share its files, `host` is the number of their TaskManager.
     """
 
     _gone: frozenset[int] = frozenset()
-    """Members that have finished.  Writers share the empty set: each of its own takes 216 B."""
+    """Members that have finished.  All writers share the empty set at first, because a set takes 216 B."""
 
     def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int], host: int = 0) -> None:
         self.env = env
         self.storage = storage
         self.members = members
         self.host = host
-        # told of each file: checkpoint, tasks, id, bytes
+        # called for each durable file with (checkpoint, tasks, file, bytes)
         self.on_file: Callable[[int, Iterable[int], FileId, int], None] | None = None
-        self.on_inlined: Callable[[int, Iterable[int]], None] | None = None  # told what needs none: checkpoint, tasks
+        self.on_inlined: Callable[[int, Iterable[int]], None] | None = (
+            None  # called with (checkpoint, tasks) for inlined data
+        )
         self._files: dict[int, _File] = {}
         self._requests: list[_Request] = []  # the first one is being served
 
     def register(self, checkpoint: int) -> None:
-        """A member begins its snapshot."""
+        """Open the file of a checkpoint, when the first member begins its snapshot.  Later calls do nothing."""
         if checkpoint not in self._files:
             stream = self.storage.open("channel-state", self.members[0], checkpoint, host=self.host)
             self._files[checkpoint] = _File(stream, incomplete=set(self.members) - self._gone)
 
     def join(self, task: int) -> None:
-        """A member begins, perhaps after a restart."""
+        """Add a member that starts, possibly after a restart."""
         if task in self._gone:
             self._gone -= {task}
 
     def leave(self, task: int) -> None:
-        """A member has finished: the group no longer waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
+        """Remove a member that has finished.  The group no longer waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
         self._gone |= {task}
         for checkpoint in list(self._files):
             self.complete(checkpoint, task)
 
     def write(self, checkpoint: int, size_bytes: int, then: Callable[[], None]) -> None:
-        """Queue data; `then` is called when it is written (or skipped, its checkpoint being gone)."""
+        """Queue data to be written.  `then` is called after that, also if the write failed or the checkpoint has been aborted."""
 
         def work() -> Work[None]:
             file = self._files.get(checkpoint)
@@ -449,7 +492,7 @@ class ChannelStateWriter:
         self._queue(checkpoint, work, then)
 
     def complete(self, checkpoint: int, task: int) -> None:
-        """No more data of this task for this checkpoint."""
+        """Declare that the task has no more data for the checkpoint.  The last task of the group closes the file."""
 
         def work() -> Work[None]:
             file = self._files.get(checkpoint)
@@ -468,7 +511,10 @@ class ChannelStateWriter:
         self._queue(checkpoint, work, lambda: self._close(checkpoint))
 
     def when_closed(self, checkpoint: int, then: Callable[[], None], failed: Callable[[], None] = lambda: None) -> None:
-        """Call `then` when the file of the whole group is durable, `failed` if storage gives up (neither, if the checkpoint is gone)."""
+        """Call `then` when the file of the whole group is durable, or `failed` when writing it has failed.
+
+        Neither is called if the checkpoint is aborted.
+        """
         file = self._files.get(checkpoint)
         if file is not None and file.failed:
             failed()
@@ -476,7 +522,7 @@ class ChannelStateWriter:
             file.waiting.append((then, failed))
 
     def abort(self, checkpoint: int) -> None:
-        """Forget a checkpoint; what is queued for it is skipped."""
+        """Discard the channel state of a checkpoint.  Its queued requests are skipped."""
         if (file := self._files.pop(checkpoint, None)) is not None:
             file.stream.give_up()
 
@@ -488,10 +534,10 @@ class ChannelStateWriter:
                 run_detached(turns, awaited)
 
     def _turns(self) -> Work[None]:
-        """Process: one request after the other.
+        """Process: serve all requests, one after the other.
 
-        A loop: the requests of aborted checkpoints take no time, and a call for each within the call before would be
-        too deep.
+        This is a loop, not a chain of callbacks: requests of aborted checkpoints take no time, so callbacks would nest
+        too deeply.
         """
         while self._requests:
             request = self._requests[0]
@@ -503,6 +549,7 @@ class ChannelStateWriter:
             del self._requests[0]
 
     def _close(self, checkpoint: int) -> None:
+        """Call those who wait for the file of a checkpoint, if all tasks have completed their data."""
         file = self._files.get(checkpoint)
         if file is not None and not file.incomplete and not file.failed:
             del self._files[checkpoint]
@@ -510,7 +557,7 @@ class ChannelStateWriter:
                 closed()
 
     def _fail(self, checkpoint: int) -> None:
-        """Give up the file of the group (ChannelStateCheckpointWriter#fail)."""
+        """Mark the file of the group as failed, and call those who wait for it (ChannelStateCheckpointWriter#fail)."""
         if (file := self._files.get(checkpoint)) is not None:
             file.failed = True
             waiting, file.waiting = file.waiting, []
@@ -518,14 +565,14 @@ class ChannelStateWriter:
                 failed()
 
 
-# ---- What the tasks of one task manager share: room for staged files, files of channel state, uploads of changelogs, the
-# compaction of state, cores.
+# ---- The TaskManager: staging space, channel state files, changelog uploads, the compaction thread, and cores.
 
 
 class TaskManager:
-    """One task manager: the resources that its tasks share.
+    """One TaskManager: the resources that its tasks share.
 
-    `channel_state`: the writer of each task; groups of subtasks share one (max-subtasks-per-channel-state-file).
+    `channel_state` has the channel state writer of each task; groups of tasks share one
+    (max-subtasks-per-channel-state-file).
     """
 
     def __init__(self, context: Context, number: int, tasks: list[int]) -> None:
@@ -542,7 +589,7 @@ class TaskManager:
         self._log_uploads: LogUploads | None = None
 
     def log_uploads(self, threads: int) -> LogUploads:
-        """`threads`: as many as the subtask allows that asks first."""
+        """Return the changelog uploads, which are created in the first call.  `threads` of later calls is ignored."""
         if self._log_uploads is None:
             self._log_uploads = LogUploads(self.context.env, self.context.storage, self.number, threads)
         return self._log_uploads
