@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. With the verdict above, it has at
-# most 15 lines of 80 characters; full tables and sentences follow below it.
+# ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. Together with the verdict above
+# it, it has at most 15 lines of 80 characters, so that it fits a terminal. Full tables and sentences follow below it.
 
 WIDTH, LINES = 80, 15
 LABEL = 8
+"""Width of the column of labels."""
 MAX_TEXT_CHARS = 400
 """Characters after which a text is cut before it is fitted into a line."""
 CHANGE_LINES = 4
@@ -55,10 +56,11 @@ RANK_ALWAYS_SHOWN = 9
 """Rank of texts that are always shown."""
 QUESTIONS = 2
 CAUTIONS = 2
+"""Maximum questions, and maximum cautions, in the overview."""
 
 
 class Text(NamedTuple):
-    """A line of the overview.  If lines do not fit, those with the lowest `rank` are dropped; the full texts are below."""
+    """A line of the overview.  If there are too many, those with the lowest `rank` are dropped; full texts follow below it."""
 
     label: str
     text: str
@@ -66,12 +68,16 @@ class Text(NamedTuple):
 
 
 def lines_below(verdict: str) -> int:
-    """Return the number of lines for the overview below a verdict and an empty line."""
+    """Return the number of lines left for the overview on the screen, below the verdict and an empty line."""
     return LINES - 1 - len(wrap(verdict, WIDTH))
 
 
 def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text], line_count: int) -> str:
-    """Return the texts and the changed keys that fit, one line each.  Of texts with the lowest rank, the last is dropped first."""
+    """Return the overview of at most about `line_count` lines: `above`, then the changed keys, then `below`.
+
+    Texts with the lowest rank are dropped first, the last of them before the others.  Then changed keys are cut, down to
+    `CHANGE_LINES` of them.
+    """
     left = [*above, *below]
     most = line_count - min(len(changes), CHANGE_LINES)
     while len(left) > most and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < RANK_ALWAYS_SHOWN:
@@ -91,14 +97,14 @@ def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text
 
 
 def _labelled(by_label: dict[str, list[str]]) -> list[str]:
-    """Return all lines; a label is printed only in front of its first line."""
+    """Return all lines, with each label in front of its first line only."""
     return [
         f"{label if not i else '':{LABEL}}{line}" for label, lines in by_label.items() for i, line in enumerate(lines)
     ]
 
 
 def _cut(line: str) -> str:
-    """Cut a long line at its end, between words."""
+    """Return a line that fits next to its label.  A longer one is cut between words and ends in ``...``."""
     if len(line) <= WIDTH - LABEL:
         return line
     kept = line[: WIDTH - LABEL - 3]
@@ -107,7 +113,10 @@ def _cut(line: str) -> str:
 
 
 def _keeps(race: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
-    """Yield ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
+    """Yield the limited values, today's and those of the chosen setting, with their limits.
+
+    For example ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``.
+    """
     before, recovery = race.replaced, JUDGED[race.bench.failure]
     breaks = other is not None and other.breaks
     for column, bound in race.limits.bounds.items():
@@ -133,7 +142,10 @@ def _keeps(race: CandidateSearch, chosen: Setting, other: OtherFailure | None) -
 
 
 def _costs(race: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
-    """`is_most`: how often records rewrite state is unknown, and the most is assumed."""
+    """Yield what the chosen setting costs: throughput, bytes written, commits, requests, and what was assumed.
+
+    `is_most`: the share of records that rewrite state is unknown, and the largest is assumed.
+    """
     before, commits, prices = race.replaced, _commits(race, chosen), race.bench.prices
     by = "by checkpoints " if commits else ""  # sinks write files too
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
@@ -157,9 +169,9 @@ def _costs(race: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator
 
 
 def _commits(race: CandidateSearch, chosen: Setting) -> str:
-    """Return the commits per hour caused by checkpoints, or "" if no sink commits."""
+    """Return e.g. ``up to 720 commits per hour ...``, the commits caused by checkpoints, or "" if no sink commits."""
     vertices = race.scenario.job.vertices
-    behind = {vertex.committer_of for vertex in vertices}  # its committer commits what it writes
+    behind = {vertex.committer_of for vertex in vertices}  # writers whose output is committed by a separate committer
     committers = sum(
         vertex.parallelism
         for vertex in vertices
@@ -183,7 +195,7 @@ TIMEOUT_PER_LONGEST_CHECKPOINT = 2
 
 
 class AdviceAnswer(NamedTuple):
-    """The answer of an advice."""
+    """The answer of ``advise``, in all of its forms."""
 
     screen: str  # overview; with the verdict, at most 15 lines of 80 characters
     parts: list[str | TextTable]  # full texts and tables
@@ -192,10 +204,12 @@ class AdviceAnswer(NamedTuple):
 
 
 def no_answer(race: CandidateSearch, line_count: int, enough: Sequence[str], assumed: str) -> AdviceAnswer:
-    """Return the answer if no setting keeps the limits: the nearest setting, its dominant part, and changes that would be enough.
+    """Return the answer for a search in which no setting keeps the limits.
 
-    `line_count`: lines of the overview.  `enough`: smallest changes with which the nearest setting would keep the limits.
-    `assumed`: values that are not known, or "".
+    It names the setting nearest to them, the part on which that spends most time, and the changes that would be enough.
+
+    `line_count`: maximum lines of the overview.  `enough`: sentences of `sim.advice.requirements`.  `assumed`: sentence on
+    values that were assumed, or "".
     """
     refused = refusals(race.scenario)
     time = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
@@ -218,7 +232,10 @@ def no_answer(race: CandidateSearch, line_count: int, enough: Sequence[str], ass
 
 
 def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
-    """Return the answer for the chosen setting.  `line_count`: lines of the overview.  `assumed`: values that are not known, or ""."""
+    """Return the answer for the chosen setting.
+
+    `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".
+    """
     candidate, scenario, conf = race.candidate_of(chosen.name), advised_scenario(race, chosen), race.bench.conf
     changes, refused, today = candidate.changes, refusals(race.scenario), race.current
     warnings = [
@@ -296,7 +313,11 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
 
 
 def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
-    """Return the job with the advised setting, but with the current timeout and min-pause if these leave enough room."""
+    """Return the job with the advised setting.
+
+    Trials raise a short checkpoint timeout, and lower a min-pause that extends the interval.  Here the job keeps its own
+    values if the longest simulated checkpoint leaves enough time (`TIMEOUT_PER_LONGEST_CHECKPOINT`).
+    """
     trial = next(race.bench.trials(race.candidate_of(chosen.name)))
     today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
     kept = {}
@@ -310,7 +331,10 @@ def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
 
 
 def levers_left(race: CandidateSearch, chosen: Setting | None) -> list[str]:
-    """Return a table of levers that were tried and are not advised, each with its setting nearest to the limits."""
+    """Return a sentence on the levers that were tried and are not advised, or [] if there is none.
+
+    Each lever is named with the setting that ends in it and is nearest to the limits.
+    """
     nearest: dict[str, Setting] = {}
     advised = {change.name for change in (() if chosen is None else race.candidate_of(chosen.name).changes)}
     for setting in race.settings:
@@ -326,13 +350,14 @@ def levers_left(race: CandidateSearch, chosen: Setting | None) -> list[str]:
 
 
 def _left_because(race: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:
+    """Return the reason why a setting is not advised."""
     if not setting.completed:
         return "no checkpoint completes"
     return breaks_text(setting, race.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
 
 
 def _others(candidate: Candidate) -> dict[str, str]:
-    """Return {description: value} of advised changes that have no Flink key."""
+    """Return {description: value} of the candidate's changes that are not made in Flink's configuration."""
     found = {}
     for change in candidate.changes:
         if not change.lever.is_configuration:
@@ -342,12 +367,16 @@ def _others(candidate: Candidate) -> dict[str, str]:
 
 
 def _with_source(text: str, source: str) -> str:
+    """Return a text followed by its source, unless the text names it already."""
     is_said = all(part.strip() in text for part in source.replace(";", ",").split(","))
     return text if is_said else f"{text} Source: {source}."
 
 
 def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the best aligned setting if unaligned barriers are advised, because a sink may forbid these."""
+    """Return a sentence on the best aligned setting, for the case that a sink forbids the advised unaligned checkpoints.
+
+    Returns [] if the advised setting is aligned.
+    """
     if race.candidate_of(chosen.name).barriers.aligned:
         return []
     fitting = [
@@ -366,6 +395,7 @@ def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
 
 
 def _pulled(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield a sentence on the costs of each lever of the advised setting, and one on each assumption."""
     for change in changes:
         yield _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
         if (own := change.assumption) is not None:

@@ -1,8 +1,10 @@
-"""No setting keeps the limits: the smallest change of storage, parallelism or operators with which the nearest setting would.
+"""What the job would need, if no setting keeps the limits: faster storage, faster operators or more subtasks.
 
-One part changes at a time; all of them at once if none is enough alone.  First each is tried at the largest factor:
-that says for certain what would not do.  Then the factor between one that is not enough and one that is gets halved, on
-a logarithmic scale.
+The module finds the smallest such change with which the setting nearest to the limits, or today's, would keep them.  One
+part of the job is changed at a time; if none is enough by itself, storage and operators are changed together.
+
+Each part is first tried at the largest factor (`MAX_SPEEDUP`), which shows what is never enough.  For the others, bisection
+on a logarithmic scale finds the smallest factor that is enough.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ MAX_SPEEDUP = 64.0
 """Largest factor that is tried."""
 BISECTION_STEPS = 4
 SUBTASKS = (2, 4, 8)
+"""Factors by which the parallelism of a fully busy vertex is multiplied."""
 _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "read-latency", "latency", "nic")
 _REQUESTS = "the request limit of checkpoint storage"
 
 
-# ---- A value of a scenario with its kind, which its unit tells, so that it can be scaled.
+# ---- Quantities of a scenario. The unit of a value determines its kind, and so how it is scaled and written.
 
 _WRITE: dict[str, Callable[[Any], str]] = {
     "duration": units.format_duration,
@@ -44,14 +47,14 @@ _INTEGERS = ("duration", "size", "byte rate")
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuantity:
-    """A value of a scenario with its kind."""
+    """A value of a scenario, in the base unit of its kind."""
 
-    kind: str
+    kind: str  # "duration", "size", "byte rate", "rate", ...: see `units.parse_quantity`
     value: Fraction
 
     @classmethod
     def parse(cls, given: object) -> ParsedQuantity | None:
-        """Parse a number, or text with a unit.  None: it is neither, or "unlimited"."""
+        """Parse a number, or text with a unit.  Return None if `given` is neither, or "unlimited"."""
         try:
             kind, value = units.parse_quantity(given)
         except units.UnitError:
@@ -59,7 +62,7 @@ class ParsedQuantity:
         return None if value is None else cls(kind, Fraction(value))
 
     def written(self) -> Any:
-        """The value as a scenario file has it."""
+        """Return the value as it is written in a scenario file."""
         if self.kind in _WRITE:
             return _WRITE[self.kind](int(self.value) if self.kind in _INTEGERS else self.value)
         return int(self.value) if self.value.denominator == 1 else float(self.value)
@@ -70,15 +73,15 @@ class ParsedQuantity:
 
 @dataclass(frozen=True, slots=True)
 class NeededChange:
-    """A change with which the nearest setting would keep the limits, or changes that would not be enough."""
+    """A change that would be enough to keep the limits, or several changes that would not be."""
 
     sentence: str
-    factors: tuple[float, ...]  # factors that the text names
+    factors: tuple[float, ...]  # factors that `sentence` names
     rates: tuple[float, float] | None = None  # (current, required) bytes or requests per second
 
 
 def requirements(race: CandidateSearch) -> list[NeededChange]:
-    """Return the changes that would be enough, then those that would not, and those that did not run."""
+    """Return changes that would be enough; then one entry for all that would not be; then those that did not run."""
     plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
     parts: _Parts = {}
     for what, section, keys in (
@@ -114,7 +117,10 @@ _Parts = dict[str, dict[str, ParsedQuantity]]
 
 
 def _tried(race: CandidateSearch, parts: _Parts, enough: _Parts) -> tuple[list[NeededChange], list[NeededChange]]:
-    """Try each part at the largest factor, add those that are enough to `enough`, and return (those that are not, not run)."""
+    """Try each part at the largest factor.  Return (changes that are not enough, changes that did not run).
+
+    Parts for which the largest factor is enough are added to `enough`.
+    """
     short, unknown = [], []
     for what, found in parts.items():
         largest = NeededChange(_times(what, MAX_SPEEDUP), (MAX_SPEEDUP,))
@@ -142,15 +148,19 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
 
 
 def _bases(race: CandidateSearch) -> list[tuple[str, str]]:
-    """Return the nearest setting, and today's: another interval may need a smaller change."""
+    """Return the settings that are tried with a change: the nearest one, and today's if sinks allow it.
+
+    Today's setting may need a smaller change, because its interval is another one.
+    """
     now = [] if race.current is None or not race.permits(race.current.name) else [race.current.name]
     return list(dict.fromkeys([race.nearest.name, *now]))
 
 
 def _keeps(race: CandidateSearch, point: Point) -> str:
-    """Return a setting that keeps the limits in a job with this change, or "": in a long run, if a long run has shown that it does not now.
+    """Return the name of a setting that keeps the limits in a job with this change, or "" if none does.
 
-    BudgetUsedError: the budget does not cover the runs.
+    A setting that has done long runs in the unchanged job must keep the limits in a long run.  Raises BudgetUsedError if
+    the budget does not cover the runs.
     """
     for name in _bases(race):
         own = race.candidate_of(name)
@@ -164,7 +174,10 @@ def _keeps(race: CandidateSearch, point: Point) -> str:
 
 
 def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity]) -> NeededChange:
-    """Find the smallest factor that is enough, e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``."""
+    """Find the smallest factor that is enough for a part.
+
+    The sentence is e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s) aligned, every 10 s``.
+    """
     short, enough, name = 1.0, MAX_SPEEDUP, name_of(race.nearest.name)
     try:
         name = _keeps(race, _faster(found, enough))
@@ -185,7 +198,10 @@ def _times(what: str, factor: float) -> str:
 
 
 def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
-    """Return `` (360 MB/s instead of 253 MB/s)`` for the first bandwidth or request limit, and both rates."""
+    """Return (`` (360 MB/s instead of 253 MB/s)``, both rates) for the first bandwidth or request limit in `found`.
+
+    Returns ("", None) if there is no such limit.
+    """
     for key, quantity in found.items():
         if key.endswith((".bandwidth", ".requests")):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
@@ -197,7 +213,7 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
 
 
 def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
-    """Try more subtasks of the fully busy vertex.  Return (changes that are enough, changes that are not)."""
+    """Try a higher parallelism of the fully busy vertex, if there is one.  Return (changes that are enough, changes that are not)."""
     situation = situation_of(race, race.nearest.name)
     tried: list[NeededChange] = []
     for factor in SUBTASKS if situation.full else ():
@@ -216,7 +232,7 @@ def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededCha
 
 
 def _faster(found: Mapping[str, ParsedQuantity], factor: float) -> Point:
-    """Return the value scaled to be faster: rates are multiplied, times divided."""
+    """Return the change that makes all quantities faster: durations are divided by `factor`, all others multiplied."""
     exact = Fraction(factor).limit_denominator(1000)
     point: Point = {}
     for key, quantity in found.items():

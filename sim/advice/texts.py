@@ -1,4 +1,4 @@
-"""The sentences and tables of an advice."""
+"""The sentences and tables in which ``advise`` describes the result of a search."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ LIMITED = {
 _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """Limited column -> short name in remarks."""
 MIN_RUNS_FOR_RESAMPLING = 3
-"""Number of runs whose spread is too uncertain for redrawing."""
+"""With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
 HOT = 0.8
-"""A subtask is hot if its vertex is at most so busy on average, as a share of it."""
+"""A subtask is hot if its vertex is on average at most this share as busy as the subtask."""
 COUNTED = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
 
 def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
-    """Return the verdict: the advised setting, and its certainty.  `unknown`: values that are assumed."""
+    """Return the sentences of the verdict: first the advised setting, then reasons and certainty.
+
+    `unknown`: number of values that are assumed because the user does not know them.
+    """
     limits = race.limits
     bounds = limits_text(limits)
     chosen = race.chosen
@@ -80,7 +83,7 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
 
 
 def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
-    """Return ``, with min-pause 2 s`` for keys that must change for interval or barriers to take effect."""
+    """Return e.g. ``, with min-pause 2 s`` for keys that must change for the interval or barriers to take effect, or ""."""
     keys = [
         f"{key.removeprefix('checkpoint.')} {value}"
         for key, value in race.candidate_of(chosen.name).binding_keys.items()
@@ -89,7 +92,7 @@ def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def binding(race: CandidateSearch) -> list[str]:
-    """Return a sentence on the key that currently determines how often checkpoints start, if it is not the interval."""
+    """Return sentences on what limits how often checkpoints start today, other than the interval: min-pause or their duration."""
     options, today = race.scenario.checkpoint, race.current
     pause = ms_text(options.min_pause_ns / 1e6)
     found = []
@@ -109,9 +112,10 @@ def binding(race: CandidateSearch) -> list[str]:
 
 
 def overload(race: CandidateSearch) -> str:
-    """Return a sentence if the job falls behind under the advised or today's setting, or under all; else "".
+    """Return a sentence if the job falls behind with the advised setting, with today's, or with all; else "".
 
-    It falls behind if a subtask is always busy.  Sources may emit all that is due for the time of a trial, while buffers fill.
+    A fully busy subtask is a sign of this, too, because sources may emit everything on time during a trial, while buffers
+    are still filling.
     """
     rows = race.rows[(race.rows["status"] == "ok") & (race.rows["strategy"] != "none")]
     rows = rows[rows[TRIAL] == UNDISTURBED]
@@ -137,7 +141,7 @@ def overload(race: CandidateSearch) -> str:
 
 
 def _hot_subtask(race: CandidateSearch, name: SettingName) -> str:
-    """Return a part of a sentence if one subtask of the full vertex is far busier than the others are; else ""."""
+    """Return a part of a sentence if the busiest subtask is far busier than the average of its vertex; else ""."""
     rows = rows_of(race.rows, name, UNDISTURBED)
     worst = rows.sort_values("busiest_subtask_share").iloc[-1]
     busy, usual = float(worst["busiest_subtask_share"]), float(worst.get("busy_share", math.inf))
@@ -147,6 +151,7 @@ def _hot_subtask(race: CandidateSearch, name: SettingName) -> str:
 
 
 def _async_limit(job: Job, name: str) -> str:
+    """Return the rate that asynchronous I/O allows a vertex, in parentheses, or "" if the vertex does not use it."""
     vertex = job.vertex(name)
     if vertex.async_io is None:
         return ""
@@ -155,24 +160,28 @@ def _async_limit(job: Job, name: str) -> str:
 
 
 def _but_lost(race: CandidateSearch, chosen: Setting) -> str:
+    """Return a part of a sentence if the setting breaks a limit after the loss of a TaskManager; else ""."""
     other = other_failure(race, chosen)
     return ", but not where a task manager is lost" if other is not None and other.breaks else ""
 
 
 def condition_of(race: CandidateSearch, chosen: Setting) -> str:
-    """Return a condition on sinks of unknown kind, or "".  Some sinks lose records if barriers overtake data."""
+    """Return the condition on sinks of unknown kind under which the setting is safe, or "" if it is safe with all sinks.
+
+    Some sinks lose records if barriers overtake data.
+    """
     return condition(race.scenario, race.candidate_of(chosen.name).barriers)
 
 
 def grade(race: CandidateSearch) -> str:
-    """Return "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
+    """Return the grade of the advice: "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
     if race.chosen is None:
         return "nothing"
     return "use" if race.confirmed else "try"
 
 
 def room_text(race: CandidateSearch, setting: Setting) -> str:
-    """Return ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
+    """Return e.g. ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
     found = []
     for tight in setting.tight:
         column, bound = tight.column, race.limits.bounds[tight.column]
@@ -190,7 +199,10 @@ def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
 
 
 def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the best setting of every other protocol that keeps the limits, and why it is not chosen."""
+    """Return a sentence on the alternatives that keep the limits, and why each is not chosen, or [] if there is none.
+
+    These are the best setting of each other protocol, and the best setting with more room than the chosen one.
+    """
     kept = [setting for setting in race.permitted if setting.keeps_limits]
     best = {
         setting.protocol: setting
@@ -220,7 +232,7 @@ def reason_against(setting: Setting, chosen: Setting) -> str:
 
 
 def _not_known(race: CandidateSearch) -> list[str]:
-    """Return a sentence on limits that are kept as simulated, but broken with the tail of the job's history."""
+    """Return a sentence on settings that keep the limits as simulated, but not with the tail of the job's history, or []."""
     doubtful = within_limits_except_p99(race.settings, race.bench.backtest, race.limits)
     if not doubtful:
         return []
@@ -232,7 +244,7 @@ def _not_known(race: CandidateSearch) -> list[str]:
 
 
 def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the number of checkpoints by which the limit on p99 is judged."""
+    """Return a sentence on the number of checkpoints by which the limit on p99 is judged, or [] without such a limit."""
     if race.limits.checkpoint_ms is None:
         return []
     count = race.seen(chosen.name)
@@ -250,6 +262,7 @@ def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
 
 
 def _sure(race: CandidateSearch, choice: Choice) -> str:
+    """Return a sentence on the certainty of the choice."""
     if reasons := doubts(race.bench.backtest, race.limits):
         return (
             f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
@@ -266,7 +279,7 @@ def _sure(race: CandidateSearch, choice: Choice) -> str:
 
 
 def closest(race: CandidateSearch) -> list[str]:
-    """Return sentences on the setting nearest to the limits, and by how much it exceeds them."""
+    """Return a sentence on the setting nearest to the limits, and by how much it exceeds them."""
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near = race.nearest
@@ -286,19 +299,21 @@ def closest(race: CandidateSearch) -> list[str]:
 
 
 def quantity_of(column: str, setting: Setting) -> str:
+    """Return the name of a limited quantity, e.g. ``recovery``, ``p99 of checkpoints`` or ``the longest of 37 checkpoints``."""
     if column != "checkpoint_ms":
         return LIMITED[column]
     return "p99 of checkpoints" if _is_p99(setting) else f"the longest of {setting.checkpoints} checkpoints"
 
 
 def _is_p99(setting: Setting) -> bool:
+    """Return True if `checkpoint_ms` of a setting is a p99, False if it is the longest checkpoint."""
     return setting.checkpoints >= MIN_CHECKPOINTS_FOR_P99 and not setting.ran_long
 
 
 def checkpoint_text(setting: Setting) -> str:
-    """``p99 2.9 s of 312``, or ``4.7 s, longest of 37``.
+    """Return the checkpoint duration that is judged, e.g. ``p99 2.9 s of 312`` or ``4.7 s, longest of 37``.
 
-    Fewer than a hundred show no 99 % quantile, and long runs are judged by their longest.
+    It is the longest one if there are too few checkpoints for a p99, or if the setting has done long runs.
     """
     if not math.isfinite(setting.checkpoint_ms):
         return ms_text(setting.checkpoint_ms)
@@ -308,7 +323,7 @@ def checkpoint_text(setting: Setting) -> str:
 
 
 def comparison_with_today(race: CandidateSearch) -> TextTable | None:
-    """Return a table of differences to the current setting; None if nothing changes or it has no checkpoints."""
+    """Return a table that compares the chosen with the current setting, or None if nothing changes or there is none to compare."""
     chosen, now = race.chosen, race.replaced
     if chosen is None or now is None:
         return None
@@ -323,9 +338,10 @@ def comparison_with_today(race: CandidateSearch) -> TextTable | None:
 
 
 def tables_of_settings(race: CandidateSearch) -> list[TextTable]:
-    """The settings that ran more than once or for long, and those of a single short run: longest ones of unlike numbers stand apart.
+    """Return a table of the settings with several or long runs, and one of the settings with a single short run.
 
-    A remark lists the limits each setting breaks.
+    They are separate, because the longest of many checkpoints is not comparable with the longest of a few.  Remarks in the
+    last column name the limits that a setting breaks.
     """
     settings = sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
     repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
@@ -360,6 +376,7 @@ def _settings(race: CandidateSearch, title: str, settings: Sequence[Setting], vi
 
 
 def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
+    """Yield the remarks on a setting in its row of the table."""
     chosen = race.chosen
     if chosen is not None and setting.name == chosen.name:
         yield "advised"
@@ -374,7 +391,7 @@ def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
-    """Return ``p99 6.3 s > 2 s`` or ``recovery not ended (limit 60 s)`` for each exceeded limit."""
+    """Return the exceeded limits, e.g. ``checkpoints 6.3 s > 2 s``, separated by commas."""
     found = []
     for column, at_most in limits.bounds.items():
         if column in setting.breaks:
@@ -385,7 +402,7 @@ def breaks_text(setting: Setting, limits: Limits) -> str:
 
 
 def passes_text(setting: Setting, limits: Limits) -> str:
-    """Return ``checkpoints pass 2 s`` for exceeded limits."""
+    """Return the exceeded limits as the predicate of a sentence, e.g. ``checkpoints pass 2 s``."""
     if not setting.completed:
         return "no checkpoint completes"
     return ", ".join(
@@ -396,7 +413,7 @@ def passes_text(setting: Setting, limits: Limits) -> str:
 
 
 def theory(race: CandidateSearch) -> str:
-    """Return a sentence with optimal intervals by closed formulas, next to the simulated one."""
+    """Return a sentence with the optimal intervals by the formulas of Young and Daly and by renewal theory."""
     cost, mtbf_s = race.cost_s, race.mtbf_s
     if not cost:
         return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
@@ -408,7 +425,7 @@ def theory(race: CandidateSearch) -> str:
 
 
 def failures(race: CandidateSearch, chosen: Setting) -> str:
-    """Return a sentence on the advice for rarer and more frequent failures."""
+    """Return a sentence on what would be advised if the job failed every hour, every day or every month."""
     advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
     if {other.name for other in advised.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
@@ -417,10 +434,14 @@ def failures(race: CandidateSearch, chosen: Setting) -> str:
 
 
 def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | None]]:
-    """Return (mean time between failures [s], advised setting) for the nearest higher and lower rate with other advice."""
+    """Return the nearest failure rates, one higher and one lower than the assumed one, at which the advice changes.
+
+    Each is a pair (mean time between failures [s], setting that would be advised; None: no setting keeps the limits).
+    Rates up to ten times as high and as low are examined.
+    """
     own = race.chosen
     moved = []
-    for step in range(1, 21):  # up to ten times the assumed rate, and a tenth of it
+    for step in range(1, 21):  # 20 steps per decade
         for power in (-step, step):
             other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
             if (None if other is None else other.name) != (None if own is None else own.name):
@@ -430,7 +451,7 @@ def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | No
 
 
 def unknown_failures(race: CandidateSearch) -> str:
-    """Return the question about the rate of failures, with rates at which the advice would change."""
+    """Return the question how often the job fails, with the rates at which the advice would change."""
     question = (
         f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     )
@@ -445,16 +466,19 @@ def unknown_failures(race: CandidateSearch) -> str:
 
 
 def limits_text(limits: Limits) -> str:
+    """Return e.g. ``checkpoints at most 2 s, recovery at most 60 s``, or "" without limits."""
     return ", ".join(
         f"{LIMITED[column]} at most {value_text(column, bound)}" for column, bound in limits.bounds.items()
     )
 
 
 def name_of(name: SettingName | None) -> str:
+    """Return e.g. ``unaligned, every 30 s``; for None, that no setting keeps the limits."""
     return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
 
 
 def share(value: float, digits: int = 2) -> str:
+    """Return a share as a percentage, e.g. ``5.3 %`` for 0.053, or ``-`` if it is not finite."""
     if not math.isfinite(value):
         return "-"
     percent = 100 * value
@@ -463,16 +487,17 @@ def share(value: float, digits: int = 2) -> str:
 
 
 def value_text(column: str, value: float, digits: int = 2) -> str:
+    """Return the value of a limited column with its unit: a percentage for loss, a duration for all others."""
     return share(max(value, 0.0), digits) if column == "loss" else ms_text(value, digits)
 
 
 def close_value(column: str, value: float, bound: float) -> str:
-    """Return a value with enough digits to differ from its limit."""
+    """Return a value with its unit, and with enough digits to differ from its limit."""
     return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
 
 
 def _percent(part: float) -> str:
-    """Return a share as a percentage; within half a per cent of 0 or 100 % it is written as a bound."""
+    """Return a share as a percentage, as ``< 1 %`` below 0.01, and as ``> 99 %`` above 0.99."""
     if part > 0.99:
         return "> 99 %"
     return "< 1 %" if part < 0.01 else f"{100 * part:.0f} %"
