@@ -1,4 +1,4 @@
-"""All tasks of a job instance: each is made of its parts here, at the start and after every restart."""
+"""Creates the tasks of a job instance, at the start and after every restart."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Tasks:
         self._job: JobManagerPort
         self._checks: Checks
         self._hosts: list[TaskHost] = []
-        self._steps: dict[int, EqualSteps] = {}  # by vertex
+        self._steps: dict[int, EqualSteps] = {}  # by vertex number
 
     def deploy(
         self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks
     ) -> None:
-        """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, tasks, id, bytes."""
+        """Create all tasks.  `keep_file` is called with (checkpoint, tasks, file id, bytes) of each file of channel state."""
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
             writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
@@ -63,15 +63,19 @@ class Tasks:
         return len(self._hosts)
 
     def end(self, task: int) -> TaskEnd:
+        """Return the state machine that finishes a task."""
         return self._hosts[task].ending.machine
 
     def drops(self, task: int) -> bool:
+        """Return whether a task never emits some records, because they wait for a watermark that never arrives."""
         return self._hosts[task].parts.drops
 
     def at_work(self, task: int) -> bool:
+        """Return whether work of the control plane holds the thread of a task."""
         return self._hosts[task].occupied
 
     def in_use(self) -> Iterator[str]:
+        """Yield a description of each thread that is occupied and of each staging area that is not empty."""
         for host in self._hosts:
             vertex, index = self.context.names[host.task]
             if host.occupied and not host.thread.suspended:
@@ -83,7 +87,7 @@ class Tasks:
                 yield f"task manager {manager.number} keeps room for {manager.staging.used_bytes} staged bytes"
 
     def renew(self, task: int) -> None:
-        """Replace a restarted task by a new one, which has only the content given here."""
+        """Replace a restarted task by a new one, without any state of the old one."""
         self._hosts[task].ending.replaced = True
         self._hosts[task] = self._made(task)
         self._hosts[task].running = False
@@ -91,6 +95,7 @@ class Tasks:
     # ------------------------------------------------------------------------------------------ one task
 
     def _made(self, task: int) -> TaskHost:
+        """Create a task."""
         context = self.context
         vertex = context.vertex(task)
         manager = self.managers[context.hosts[task]]
@@ -107,7 +112,7 @@ class Tasks:
         )
 
     def _steps_of(self, task: int) -> EqualSteps:
-        """The steps that the tasks of a vertex share."""
+        """Return the cache of state-machine steps that the tasks of the same vertex share."""
         vertex, options = self.context.layout.vertex[task], self.context.scenario.checkpoint
         if vertex not in self._steps:
             chosen, gates = strategy(options.barriers), len(self.context.layout.task_gates[task])
@@ -116,6 +121,7 @@ class Tasks:
         return self._steps[vertex]
 
     def _state(self, slot: Slot) -> SubtaskState:
+        """Create the state of a task."""
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
         index, manager = self.context.layout.subtask[slot.task], slot.manager
@@ -128,7 +134,7 @@ class Tasks:
         return state
 
     def _share_cores(self, cores: int) -> None:
-        """Make the tasks of a host share its cores."""
+        """Let the tasks of each machine share its cores.  A machine may run several TaskManagers."""
         cluster = self.context.scenario.cluster
         managers: dict[int, list[int]] = {}
         for manager in self.managers:
@@ -142,6 +148,7 @@ class Tasks:
                 self.contentions.append(Contention(self.context, self.speed, tasks, cores))
 
     def _processor(self, tasks: list[int], cores: int) -> Processor:
+        """Create the processor of a machine, which slows these tasks down while it executes other work."""
         context, on_core = self.context, self.context.scenario.cluster.on_core_share
 
         def slow(factor: Fraction) -> None:
@@ -154,7 +161,7 @@ class Tasks:
         return Processor(context.env, cores, Busy(busy_ns, int(context.env.now)), slow)
 
     def _committer_of(self, vertex: str) -> SinkCommitter:
-        """The global committer of what a vertex writes."""
+        """Return the global committer of a vertex.  Raise LookupError if it has none."""
         name = next(row.name for row in self.context.scenario.job.vertices if row.committer_of == vertex)
         epochs = self._hosts[self.context.names.index((name, 0))].parts.of(Epochs)
         if epochs is None or epochs.committer is None:

@@ -1,4 +1,8 @@
-"""Windows of a task, in event time and processing time, and their content."""
+"""The window operator of a task, in processing time and event time, and the watermarks that a task receives.
+
+Records in windows are pending outputs of the data plane (`late` in `Position`).  This module decides when they are
+released, and which of them a snapshot contains.
+"""
 
 from __future__ import annotations
 
@@ -13,43 +17,43 @@ from sim.runtime.context import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS, TaskSn
 from sim.runtime.task.parts import Stage, TaskFeature, TaskPart, TaskParts, WaitingBytes
 from sim.runtime.task.slot import Slot
 
-# ---- The content of windows of either time: records in state, buffered rows, and output that leaves before a barrier.
+# ---- The content of windows: records in state, buffered rows, and outputs that are emitted before a barrier.
 #
 # Flink: SlicingWindowOperator, RecordsWindowBuffer, AbstractMapBundleOperator.
 
 
 class HeldRecords:
-    """The records that the windows of one task hold."""
+    """The records in the windows of one task."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
         self.slices = self._slices(())
-        self._flushed = self.served()  # records whose rows are in state
+        self._flushed = self.served()  # records whose buffered rows have been merged into state
 
     def restored(self, slices: tuple[int, ...]) -> None:
-        """A snapshot is restored, with the ends of the slices that it held."""
+        """Continue from a snapshot.  `slices`: of sliding windows, the records emitted by each of the last window ends."""
         self.slices = self._slices(slices)
         self._flushed = self.served()
 
     def records(self) -> int:
-        """Records in state now; one that is kept in several copies counts for each."""
+        """Return the number of records in state now.  A record that is stored in several copies counts once per copy."""
         late = self.slot.context.plane.position(self.slot.task).late
         return self.slices.records(late) if self.window.overlapping > 1 else late
 
     def end(self, records: int) -> None:
-        """A window has ended; `records` have left since the job began."""
+        """Handle the end of a window.  `records`: outputs emitted since the job started, including this window."""
         if self.window.overlapping > 1:
             self.slices.end(records)
 
     def flush_ns(self) -> int:
-        """Merge the buffered rows into state.  Returns the time that this takes [ns]."""
+        """Merge the buffered rows into state.  Return the time that this takes the task thread [ns]."""
         served = self.served()
         rows, self._flushed = served - self._flushed, served
         return rows * self.window.flush_ns
 
     def leave(self) -> bool:
-        """Let all records leave now.  True: there are some, and the plane reports when they are written."""
+        """Release all pending outputs now.  Return whether there are any; the plane reports when they are written."""
         position = self.slot.context.plane.position(self.slot.task)
         if not position.late:
             return False
@@ -58,7 +62,7 @@ class HeldRecords:
         return True
 
     def work(self, ns: int, done: Callable[[], None]) -> None:
-        """Keep the thread for so long, then go on.  Call at a safe point only."""
+        """Hold the task thread for `ns`, then call `done` unless the task has stopped.  To be called at a safe point only."""
         if ns == 0:
             done()
             return
@@ -72,31 +76,34 @@ class HeldRecords:
         self.slot.context.env.call_in(ns, worked)
 
     def served(self) -> int:
-        """The records served since the job began."""
+        """Return the number of records served since the job started."""
         return self.slot.context.plane.position(self.slot.task).served
 
     def _slices(self, ends: tuple[int, ...]) -> Slices:
         return Slices(self.window.overlapping, copies=self.window.api == "datastream", ends=ends)
 
 
-# ---- Windows of either time as a part of their operator: their records are state, and rows that are buffered leave before a barrier.
+# ---- Window operators as a part of a task, common to both times.  Records in windows are part of the state.
 
 
 class Timer(NamedTuple):
-    """A timer of a window operator."""
+    """A processing-time timer of a window operator."""
 
-    records: int  # served when its window ended: it lets these go
-    at_ns: int  # when it is due
+    records: int  # records served at the end of its window, whose outputs it releases
+    at_ns: int  # when it fires
 
 
 class _Kept(NamedTuple):
-    """What a snapshot keeps of windows beside their records."""
+    """The content of a snapshot about windows, except their records."""
 
     timers: tuple[Timer, ...] = ()
-    slices: tuple[int, ...] = ()  # of sliding windows: records that had left at each of the last ends
+    slices: tuple[int, ...] = ()  # of sliding windows: records emitted by each of the last window ends
 
     def dealt(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
-        """The equal part of subtask `own` of so many; `parts`: of all former subtasks.  Timers of processing time are not dealt out."""
+        """Return the content for subtask `own` of `tasks` after rescaling.  Record counts are split evenly.
+
+        `parts` are the snapshots of all subtasks before.  Processing-time timers are not redistributed.
+        """
         ends = [(_of(part).slices, part.position.served - part.position.late) for part in parts]
         longest = max(len(slices) for slices, _ in ends)
         padded = [(*[(slices or (left,))[0]] * (longest - len(slices)), *slices) for slices, left in ends]
@@ -105,12 +112,13 @@ class _Kept(NamedTuple):
 
 
 def _of(snapshot: TaskSnapshot) -> _Kept:
-    kept: _Kept = snapshot.kept.get("windows", _Kept())  # a task that had finished before the checkpoint keeps nothing
+    """Return the window content of a snapshot, which is empty if the task had finished before the checkpoint."""
+    kept: _Kept = snapshot.kept.get("windows", _Kept())
     return kept
 
 
 class OperatorWindows(TaskPart):
-    """The windows of one task.  A subclass defines when they end."""
+    """The window operator of one task.  A subclass defines when windows end."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
@@ -119,90 +127,98 @@ class OperatorWindows(TaskPart):
 
     @abstractmethod
     def timers(self) -> tuple[Timer, ...]:
-        """The timers of a snapshot taken now."""
+        """Return the timers that a snapshot taken now contains."""
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        """Timers of the future are armed with the windows that go on."""
+        """Restore the windows and their timers."""
         kept = _of(snapshot)
         self.content.restored(kept.slices)
         self.resume_timers(kept.timers)
 
     def resume_timers(self, timers: tuple[Timer, ...]) -> None:
-        """These timers were state.  Watermarks are not: where they end windows there are no timers."""
+        """Restore the timers of a snapshot.  Event-time windows have none: watermarks end them, and are not state."""
 
     def before_barrier(self, checkpoint: int) -> int:
-        """Rows that are buffered are merged into state (WindowBuffer#flush)."""
+        """Merge buffered rows into state (WindowBuffer#flush).  Return the time that this takes the task thread [ns]."""
         return self.content.flush_ns()
 
     def leaves(self) -> bool:
-        """A first stage holds nothing behind a barrier."""
+        """Release all outputs of a local aggregation (`Window.early`), which emits its records before each barrier."""
         return self.window.early and self.content.leave()
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """Operators that have finished have no timers: what their windows held is lost, and no restore brings it back (FLIP-147)."""
+        """Add timers and slices to the snapshot.
+
+        Operators that have finished have no timers: records left in their windows are lost, also after a restore (FLIP-147).
+        """
         snapshot.kept["windows"] = _Kept(() if snapshot.finished else self.timers(), tuple(self.content.slices.ends))
 
     def waiting(self) -> WaitingBytes:
         return WaitingBytes(windows=self.content.records() * self.window.record_bytes)
 
 
-# ---- Windows of processing time: what they hold leaves at their ends, fired by the task thread.
+# ---- Processing-time windows: the task thread fires them at their ends.
 #
-# Flink:  WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail
-# fires them all.  Sessions end key by key: records that came within one step wait together, and leave when all of them
-# have waited.  The records held are the plane's late outputs (rules L1-L9); which of them are due is decided here.
+# Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window have the same end, so one mail
+# fires them all.  Sessions end key by key: here the records of one step are grouped, and emitted when the session gap of
+# all of them is over.  The records in windows are the plane's late outputs (rules L1-L9); this class decides when they
+# are released.
 
 
 class ProcessingTimeWindows(OperatorWindows):
-    """A window ends at the same instant in all subtasks."""
+    """A window operator in processing time.  A window ends at the same time in all subtasks."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
-        self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
-        self._quiet = False  # no timer fires any more
+        self._due: list[Timer] = []  # timers of windows that have ended and have not fired
+        self._quiet = False  # timers do not fire any more
 
     @property
     def has_pending_outputs(self) -> bool:
-        """A first stage lets all go at the end; what other windows hold is lost with their timers."""
+        """Whether records are emitted at the end of data: only by a local aggregation.  Other windows lose them with their timers."""
         return self.window.early
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        """Operators that had finished at their snapshot are not opened again (FLIP-147): they have no timer."""
+        """Restore the windows.  Operators that had finished at their snapshot are not opened again (FLIP-147), and have no timers."""
         super().restored(snapshot)
         if snapshot.finished:
             self.quiesce()
 
     def begin(self) -> None:
-        """The task runs: what was due when it was restored fires at once."""
+        """Handle the start of the task: restored timers that are due fire now."""
         for timer in self._due:
             self._post_in_time(timer)
         self._arm()
 
     def resume_timers(self, timers: tuple[Timer, ...]) -> None:
+        """Restore timers that are due, and all timers of sessions.  The timer of an open window is created anew."""
         self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def timers(self) -> tuple[Timer, ...]:
+        """Return the timers that have not fired, and that of the open window."""
         return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
 
     def quiesce(self) -> None:
-        """Pending timers stay with what their windows hold (ProcessingTimeServiceImpl#quiesce)."""
+        """Stop all timers (ProcessingTimeServiceImpl#quiesce).  Pending timers and the records in their windows remain in state."""
         self._quiet = True
         self.slot.checks.timers_quiet(self.slot.task)
 
     def end_input(self) -> None:
-        """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); a first stage lets all go."""
+        """Finish the operator.  Records in windows are lost with their timers (FLINK-18647); a local aggregation emits them."""
         self.quiesce()
         if self.window.early:
             self.slot.thread.release_late_outputs(self.content.served())
 
     def _next_end(self) -> int:
+        """Return the end of the open window [ns]."""
         return next_end(self.window.step_ns, self.window.phase_ns, self.slot.now)
 
     def _arm(self) -> None:
+        """Schedule the end of the open window."""
         self.slot.context.env.call_in(self._next_end() - self.slot.now, self._end_window)
 
     def _end_window(self) -> None:
-        """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
+        """End the open window: it contains the records served so far, even if the task thread fires its timer later."""
         if self._quiet or self.slot.thread.stopped:
             return
         self.slot.checks.window_ended(self.slot.task)
@@ -213,6 +229,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self._arm()
 
     def _post_in_time(self, timer: Timer) -> None:
+        """Post the mail of a timer when the timer is due."""
         if timer.at_ns <= self.slot.now:
             self._post(timer)
         else:
@@ -222,6 +239,7 @@ class ProcessingTimeWindows(OperatorWindows):
         self.slot.thread.post(lambda: self._fire(timer))
 
     def _fire(self, timer: Timer) -> None:
+        """Fire a timer on the task thread: flush buffered rows, then release the outputs of its window."""
         if self._quiet:
             return
         self._due.remove(timer)
@@ -231,6 +249,7 @@ class ProcessingTimeWindows(OperatorWindows):
 
 
 def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
+    """Return the processing-time windows of a task, or None if it has none."""
     window = slot.vertex.window
     return ProcessingTimeWindows(slot, window) if window is not None and window.time != "event" else None
 
@@ -238,28 +257,28 @@ def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
 FEATURE = TaskFeature(attach, Stage.WINDOWS)
 
 
-# ---- Windows of event time: a watermark ends them, behind the records in front of it.
+# ---- Event-time windows: a watermark ends them, after the records that precede it.
 #
-# Flink: InternalTimerServiceImpl#tryAdvanceWatermark.  A window takes what each channel brought before the event time of its end
-# (`EventTimeWindow`).  Records of the next window that came before the marker leave as well: at most those of one interval of watermarks,
-# and of the lateness that a source has beyond that of others.
+# Flink: InternalTimerServiceImpl#tryAdvanceWatermark.  A window contains the records of each channel that precede the
+# watermark of its end (`EventTimeWindow`).  These may include records of the next window: at most those of one watermark
+# interval, and of the lateness that a source has in excess of the common lateness.
 
 
 class EventClock(Protocol):
-    """The event time, as windows read it."""
+    """The part of a task that generates or receives watermarks, as event-time windows use it."""
 
     @property
     def idle(self) -> bool:
-        """No watermark passes."""
+        """Whether all inputs are idle, so that no watermark is forwarded."""
 
 
 class EventTimeWindows(OperatorWindows):
-    """Windows that watermarks end.  They hold records by channel."""
+    """A window operator in event time.  It counts the records of each input channel."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
         self.channels = slot.channels
-        self.clock: EventClock | None = None  # what tells them the time
+        self.clock: EventClock | None = None  # set by the part of the task that generates or receives watermarks
         ends = slot.context.scenario.job.event_time_windows[slot.vertex.name]
         self.contents = WindowContents(ends.step_ns, ends.phase_ns, self.channels, ends.hold_ns)
 
@@ -269,23 +288,29 @@ class EventTimeWindows(OperatorWindows):
 
     @property
     def drops(self) -> bool:
-        """While a stream is idle the last watermark does not pass either (RecordWriterOutput#emitWatermark)."""
+        """Whether records in windows are never emitted: an idle input does not forward even the last watermark.
+
+        Source: RecordWriterOutput#emitWatermark.
+        """
         return self.clock is not None and self.clock.idle
 
     def timers(self) -> tuple[Timer, ...]:
-        """There are no timers: records wait for the next watermark, and watermarks are not part of a snapshot."""
+        """Return no timers: records wait for the next watermark, and watermarks are not part of a snapshot."""
         return ()
 
     def note(self, channel: int, time_ns: int) -> None:
-        """A watermark arrives."""
+        """Record a watermark of a channel, after the records that the task has read from it."""
         self.contents.note(channel, time_ns, self._read()[channel])
 
     def fall_idle(self, channel: int, time_ns: int) -> None:
-        """A channel is idle at this event time: its records wait for no watermark of it."""
+        """Record that a channel is idle at this event time: its records no longer wait for its watermarks."""
         self.contents.fall_idle(channel, time_ns, self._read()[channel])
 
     def fire(self, time_ns: int) -> bool:
-        """Let the records of windows go that have ended; True: there are some, and the plane reports when they are written."""
+        """Fire the windows that end at or before `time_ns` in event time.
+
+        Return whether outputs are released: the plane then reports when they are written.
+        """
         later = self.contents.fire(time_ns, self._read())
         position = self.slot.context.plane.position(self.slot.task)
         if later is None:
@@ -304,18 +329,19 @@ class EventTimeWindows(OperatorWindows):
         return True
 
     def end_input(self) -> None:
-        """The last watermark ends all windows."""
+        """End all windows by the last watermark, unless the input is idle."""
         if not self.drops:
             self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)
 
     def _read(self) -> dict[int, int]:
-        """Records of each channel."""
+        """Return the records read so far, by input channel."""
         return dict(
             zip(self.channels, self.slot.context.plane.position(self.slot.task).records_out.tolist(), strict=True)
         )
 
 
 def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | None:
+    """Return the event-time windows of a task, or None if it has none."""
     window = slot.vertex.window
     return EventTimeWindows(slot, window) if window is not None and window.time == "event" else None
 
@@ -323,14 +349,14 @@ def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | No
 EVENT_TIME_WINDOWS_FEATURE = TaskFeature(attach_event_time_windows, Stage.WINDOWS)
 
 
-# ---- The event time of a task that reads: the least watermark of its input goes on, behind what it ends.
+# ---- The watermarks of a task with inputs: it forwards the minimum of its channels, after the outputs of the windows that end.
 #
-# Flink: StatusWatermarkValve, MailboxWatermarkProcessor.  A watermark goes on when everything it ends is fired.
-# Only watermarks that end a window of the job are sent, each as a marker.
+# Flink: StatusWatermarkValve, MailboxWatermarkProcessor.  A watermark is forwarded when all its windows have fired.  Only
+# watermarks that end a window of the job are sent, each as a marker of the data plane.
 
 
 class EventTime(TaskPart):
-    """The event time of a task with inputs.  `windows`: those that it ends."""
+    """The watermarks of a task with inputs.  `windows` are the event-time windows of the task, or None."""
 
     def __init__(self, slot: Slot, windows: EventTimeWindows | None) -> None:
         self.slot = slot
@@ -338,17 +364,17 @@ class EventTime(TaskPart):
         if windows is not None:
             windows.clock = self
         self.valve = StatusWatermarkValve(slot.channels)
-        self._open = set(slot.channels)  # channels whose data goes on
-        self._sent_ns = 0
-        self._said_idle = False
+        self._open = set(slot.channels)  # channels whose data has not ended
+        self._sent_ns = 0  # the last watermark forwarded
+        self._said_idle = False  # whether the last status forwarded is IDLE
 
     @property
     def idle(self) -> bool:
-        """Whether all inputs are idle.  No watermark passes then, not even the last one of a source (RecordWriterOutput#emitWatermark)."""
+        """Whether all inputs are idle: not even the last watermark of a source is forwarded (RecordWriterOutput#emitWatermark)."""
         return self.valve.idle
 
     def watermark_arrived(self, channel: int, number: int) -> None:
-        """A watermark was processed on a channel, or a status of it."""
+        """Handle a watermark of a channel, in event time [ns], or the status IDLE or ACTIVE."""
         self.slot.checks.watermark_arrived(self.slot.task, channel, number)
         if number == IDLE:
             if self.windows is not None:
@@ -365,22 +391,26 @@ class EventTime(TaskPart):
             self._go_on(risen=self.valve.advance(channel, number))
 
     def channel_ended(self, channel: int) -> None:
-        """The data of a channel has ended: the channel holds no watermark back."""
+        """Handle the end of data of a channel, which is its last watermark."""
         self._open.discard(channel)
         if not self.valve.is_idle(channel):
             self.watermark_arrived(channel, LAST_WATERMARK)
 
     def _go_on(self, *, risen: bool) -> None:
-        """Windows end before the watermark leaves; the end of the last channel fires what is left when the operator finishes."""
+        """Fire windows if the minimum has advanced (`risen`), then forward the watermark.
+
+        If outputs are released, `outputs_written` forwards it later.  After the end of the last channel, windows fire when
+        the operator finishes.
+        """
         if not (risen and self._open and self.windows is not None and self.windows.fire(self.valve.time_ns)):
             self.forward()
 
     def outputs_written(self, *, at_end: bool) -> None:
-        """All that the watermark ends is written."""
+        """Forward the watermark: the outputs of the windows that it ends are written."""
         self.forward()
 
     def forward(self) -> None:
-        """The watermark goes on, and the status behind it."""
+        """Forward the watermark and the watermark status, if they have changed."""
         if self._said_idle and not self.valve.idle:
             self._send(ACTIVE)
             self._said_idle = False
@@ -397,6 +427,7 @@ class EventTime(TaskPart):
 
 
 def attach_event_time(slot: Slot, operator: TaskParts) -> EventTime | None:
+    """Return the watermarks of a task with inputs, or None for a source or a job without event-time windows."""
     if not slot.context.scenario.job.event_time_windows or slot.vertex.source is not None:
         return None
     return EventTime(slot, operator.of(EventTimeWindows))
