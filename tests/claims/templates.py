@@ -562,7 +562,7 @@ def sinks_wait(told, match):
     for run in (runs[0] for runs in told.about(match)):
         own = run.commits[run.commits["visible_latency"] >= 0].groupby("vertex")["visible_latency"].apply(list)
         if dict.fromkeys(own.index, True) != {
-            vertex: same_ms(text, median(own[vertex])) for text, vertex in waits.items()
+            vertex: abs(number(text) / median(own[vertex]) - 1) < 0.06 for text, vertex in waits.items()
         }:
             return False
     return True
