@@ -599,7 +599,9 @@ class HistoryCauses:
 
     def _quicker_siblings(self, step: PathStep) -> str:
         """Return a clause if a sibling in another TaskManager wrote a similar file far quicker: then not all storage is slow."""
-        if step.kind is PathKind.CHANNEL_STATE:  # subtasks that share the file wait for each other, so their phases do not compare
+        if (
+            step.kind is PathKind.CHANNEL_STATE
+        ):  # subtasks that share the file wait for each other, so their phases do not compare
             return ""
         places, own = self.history.task_managers, self.rows[step.at]
         here = places.get(step.at, "")

@@ -357,6 +357,7 @@ def _spent(rows: Sequence[RecordedSubtask]) -> str:
 
 def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     """Yield sentences on the checkpoint configuration."""
+
     def written(key: str) -> str:
         value = document.get(key)
         return "not set" if value is None or not is_known(value) else ms_text(value)
@@ -411,7 +412,10 @@ def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     for latest in entries[-1:]:
         trace = latest.get("stacktrace") or latest.get("exception") or latest.get("exceptionName") or "unknown"
         first, *rest = str(trace).strip().splitlines() or ["unknown"]
-        lines = [first, *[line for line in rest if line.startswith("Caused by: ")][-1:]]  # the exception, and its root cause
+        lines = [
+            first,
+            *[line for line in rest if line.startswith("Caused by: ")][-1:],
+        ]  # the exception, and its root cause
         task = latest.get("taskName") or latest.get("task")
         where = f" of {one_line(task)}" if task else ""
         yield f"The last{where}: {'; '.join(one_line(masked_text(line), 160).rstrip('. ') for line in lines)}."

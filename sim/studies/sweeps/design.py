@@ -1,4 +1,4 @@
-"""The document of a sweep file, and its axes."""
+"""Keys of a sweep file, its combinations of values, and the axes of the command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sim.model.fields import Duration, Number, Positive, choice
 from sim.model.schema.sections import OneOf, OnlyWith, Section, Texts
 from sim.model.schema.text import DocumentPath, Reading, ScenarioError
 
-# ---- The keys of a sweep file: a scenario, and its variations.  Mistakes are reported with file, line and column, as in scenarios.
+# ---- Keys of a sweep file. Errors are reported with file, line and column, as in scenario files.
 
 Values = Annotated[list[Any], Field(min_length=1)]
-"""Values as a scenario file has them."""
+"""Values of a key, as written in a scenario file."""
 
 
 class Windows(Section):
@@ -101,20 +101,24 @@ class SweepDocument(Section):
     answer: Answer | None = None
 
 
-# ---- The variations in a sweep file -> points: combinations of values, each a few overrides of the scenario.  It knows no key by name.
+# ---- Points: combinations of the values in a sweep file. Each point is a set of overrides of the scenario. This code does not
+# depend on the names of keys.
 
 Point = dict[str, Any]
-"""Key of the scenario -> value, as a scenario file has it."""
+"""Key of the scenario -> value, as written in a scenario file."""
 T = TypeVar("T")
 
 
 def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Every combination; the last key varies fastest."""
+    """Return every combination of the values; the last key varies fastest."""
     return [dict(zip(vary, values, strict=True)) for values in product(*vary.values())]
 
 
 def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Reading) -> list[Point]:
-    """The points of keys that change together: the first values of all keys, then the second, and so on."""
+    """Return the points of keys that change together: the first value of each key, then the second, and so on.
+
+    If the keys have different numbers of values, add an error at `here` to `reading`, and return no points.
+    """
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
@@ -124,28 +128,29 @@ def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Re
 
 
 def override(key: str, value: Any) -> str:
-    """``key=value`` for a scenario; YAML reads JSON."""
+    """Return the override ``key=value`` of a scenario.  The value is JSON, which is valid YAML."""
     return f"{key}={json.dumps(value, default=_plain)}"
 
 
 def text_of(value: Any) -> str:
-    """A value as a table shows it: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
+    """Return a value as shown in tables: ``{aligned-timeout: 1 s}`` -> ``aligned-timeout 1 s``."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {text_of(item)}" for key, item in value.items())
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
 
 def _plain(value: Any) -> Any:
+    """Return a value that JSON can represent."""
     return float(value) if isinstance(value, Fraction) else str(value)
 
 
-# ---- ``key.path=v1,v2`` of the command line -> a list in the scenario, which is an axis there.
+# ---- Axes of the command line: ``--axis key.path=v1,v2`` becomes a list in the scenario, which is an axis there.
 
 
 def axis_override(axis: str) -> str:
-    """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``, which YAML divides at the right commas.
+    """Return the override of an axis: ``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``.
 
-    ScenarioError: it has no ``=``.
+    The YAML parser splits the values, so that commas within a value are possible.  Raises ScenarioError if ``=`` is missing.
     """
     key, equals, text = axis.partition("=")
     if not equals or not key.strip():
@@ -155,7 +160,10 @@ def axis_override(axis: str) -> str:
 
 @contextmanager
 def naming_axes(axes: Sequence[str]) -> Iterator[None]:
-    """Mistakes in these axes cite the option that was given: to a scenario they are overrides like any other."""
+    """Change the ScenarioErrors raised in the block so that errors in these axes name the option ``--axis``.
+
+    A scenario gets axes as overrides, so its errors would name ``--set``.
+    """
     options = {f"--set {axis_override(axis)}": _option(axis) for axis in axes}
     try:
         yield

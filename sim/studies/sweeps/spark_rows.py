@@ -1,10 +1,10 @@
-"""Cells on Spark.  Rows come back to the driver as tasks end, and are kept there, as in a local sweep.
+"""Run the cells of a sweep on Spark.  The driver receives rows when tasks end, and stores them as in a local sweep.
 
-Spark spreads a list of pickled cells over tasks.  A table, by `mapInArrow`, takes 50 ms of CPU more per job: for
-planning and for Arrow.  What a job returns comes with its last task.  Rows are therefore added to an accumulator, which
-Spark merges at the end of each task.  Several jobs run at once, so that free slots at the end of a job serve the next
-one.  Short cells share a task of about a second.  A cell may run twice (lost executor, speculation): it is pure, so the
-row is the same.
+A job is a list of pickled cells, distributed with `parallelize`.  We tried `mapInArrow`; it takes 50 ms of CPU more per job,
+for planning and for Arrow.  A job returns its result only when its last task has ended, so tasks add their rows to an
+accumulator, which Spark merges at the end of each task.  Several jobs run at once, so that slots that are free at the end of
+one job run tasks of the next.  Short cells are grouped into tasks of about a second.  A cell may run twice (lost executor,
+speculative execution); both runs give the same row, because a run depends only on its cell.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 AT_ONCE = 3
-"""Jobs at once: two jobs have tasks ready when slots of the first get free."""
+"""Jobs at the same time.  Two of them have tasks ready when slots of the first become free."""
 TASK_S = 1.0
-"""Cells of less CPU share a task: Spark spends 40-60 ms on each task."""
+"""CPU time [s] per task for which short cells are grouped; Spark spends 40-60 ms on each task."""
 MAX_CELLS = 64
-"""... up to this number: a killed executor loses its tasks."""
+"""Maximum cells per task, because a killed executor loses the rows of its tasks."""
 LOOK_S = 5.0
-"""Time between two checks whether the cluster still exists."""
+"""Seconds between checks for executors."""
 TICK_S = 0.5
-"""The longest time that a row waits on the driver."""
+"""Maximum seconds for which a row that has arrived waits on the driver."""
 PATIENCE_S = 300.0
-"""The longest wait for an executor: queues of clusters take time."""
+"""Maximum seconds without an executor; requests to a cluster may queue for minutes."""
 
 QUICK_JAVA = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-"""Java compiles quickly and not well: cells run in Python, and a good compiler costs more than it gains."""
+"""Java options for a quick start: cells run in Python, so Java's optimizing compiler costs more time than it saves."""
 
 _KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
-"""Spark's messages about killed executors."""
+"""Parts of Spark's messages that an executor or its Python worker was killed."""
 _RAISED = re.compile(
     r"api\.python\.PythonException: Traceback .*?^(?:\w+\.)*\w+(?:Error|Exception): ([^\n]*)", re.DOTALL | re.MULTILINE
 )
-"""An exception of Python in a message of Java: Spark 4.0 to 4.2 do not translate all of them."""
+"""A Python exception in the message of a Java exception; Spark 4.0 to 4.2 do not convert all of them to PythonException."""
 
 
 class ClusterError(RuntimeError):
-    """The cluster is gone or cannot run anything; finished rows are kept.  One line."""
+    """Raised if the cluster has stopped or cannot run anything.  Finished rows are stored.  The message is one line."""
 
     exit_code = 4
 
@@ -74,7 +74,10 @@ def rows_on(
     watch: Watch,
     check: bool = True,
 ) -> Iterator[Row]:
-    """Rows as they come.  A cell that kills every worker gets an error as its row."""
+    """Yield the row of each cell, in the order of arrival.  A cell that kills its worker gets a row with an error.
+
+    Raises ClusterError or MissingDependencyError if the cluster cannot run cells.  All jobs are then cancelled.
+    """
     kernel = compiled_kernel() if engine == "compiled" else None
     arrived = spark.accumulator([], spark_task.LinesAccumulatorParam())
     jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
@@ -102,7 +105,7 @@ def rows_on(
 
 
 class _Jobs:
-    """The Spark jobs of a sweep, the number of cells that fit into a task, and the rows that have arrived."""
+    """The Spark jobs of a sweep, and the rows that have arrived.  `run` is called by several threads at once, one per job."""
 
     def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None, arrived: Any = None) -> None:
         from pyspark import cloudpickle
@@ -111,33 +114,34 @@ class _Jobs:
         self._spark, self._engine, self._check, self._kernel = spark, engine, check, kernel
         self._lines = arrived
         self._lock = threading.Lock()
-        self._open: dict[str, Cell] = {}  # cells that have begun and have no row yet
-        self._rows: list[Row] = []  # that have arrived, and were not asked for
+        self._open: dict[str, Cell] = {}  # id -> submitted cell without a row
+        self._rows: list[Row] = []  # rows that have arrived since the last call of `arrived`
         self._compilers: set[str] = set()
-        """Hosts that compiled the kernel although it was sent."""
+        """Hosts that compiled the kernel although the driver had sent it."""
         self._cpu_s, self.finished, self.simulated_ns, self._begun = 0.0, 0, 0, 0
-        self._met = self._looked = time.monotonic()  # last time with an executor, and last look
+        self._met = self._looked = time.monotonic()  # last time with an executor, and time of the last check
         self.stopped = False
 
     def next_batch(self, coming: Iterator[Cell]) -> list[Cell]:
+        """Return the cells of the next job, enough for one task per slot; empty if none are left."""
         return list(islice(coming, self._slots() * self._cells_per_task()))
 
     def arrived(self) -> list[Row]:
-        """The rows that have come since the last call."""
+        """Return the rows that have arrived since the last call."""
         self._sort_in()
         with self._lock:
             rows, self._rows = self._rows, []
         return rows
 
     def check_executors(self) -> None:
-        """ClusterError: there has been no executor for too long.  Spark itself would wait silently for ever."""
+        """Raise ClusterError if there has been no executor for PATIENCE_S.  Spark itself waits without a limit."""
         if time.monotonic() - self._looked < LOOK_S:
             return
         self._looked = time.monotonic()
         java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
-        if java is None or java.sc().isStopped():  # the jobs will report it
+        if java is None or java.sc().isStopped():  # the jobs fail, which reports it
             return
-        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is counted, too
+        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is one entry
             self._met = time.monotonic()
         elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
             raise ClusterError(
@@ -146,7 +150,11 @@ class _Jobs:
             )
 
     def run(self, batch: Sequence[Cell]) -> None:
-        """Run a batch.  If the job fails for good, halves of what has no row are tried separately, down to the guilty cell."""
+        """Run a batch of cells as a job.
+
+        If executors were killed so often that the job fails, the cells without a row are split into halves, which run as
+        separate jobs.  This is repeated until the cell that kills its executor is alone; it gets a row with an error.
+        """
         with self._lock:
             self._open |= {cell.id: cell for cell in batch}
         try:
@@ -165,15 +173,17 @@ class _Jobs:
                 self.run(part)
 
     def _run(self, batch: Sequence[Cell]) -> None:
+        """Submit a batch as a job, and wait until it has ended."""
         count = min(len(batch), max(self._slots(), -(-len(batch) // MAX_CELLS)))
-        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
+        # neighbours in a plan take about the same time, so each task gets every `count`-th cell
+        tasks = [pickle.dumps(batch[i::count]) for i in range(count)]
         self._begun += len(batch)
-        self._spark.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
+        self._spark.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # applies to jobs of this thread
         run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel, self._lines)
         self._spark.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
 
     def _sort_in(self) -> None:
-        """Take what tasks have sent.  Spark merges at the end of the list meanwhile."""
+        """Take the lines that tasks have sent.  Spark may append further lines at the same time, which are left for the next call."""
         sent: list[str] = self._lines.value
         with self._lock:
             count = len(sent)
@@ -183,17 +193,18 @@ class _Jobs:
         self._add([line for line in lines if spark_task.COMPILED_ON not in line])
 
     def _add(self, rows: Sequence[Row]) -> None:
+        """Record rows as arrived; second rows of a cell are ignored."""
         with self._lock:
             for row in rows:
-                if (cell := self._open.pop(row["cell"], None)) is not None:  # else it ran twice
+                if (cell := self._open.pop(row["cell"], None)) is not None:  # otherwise the cell ran twice
                     self._rows.append(row)
-                    # CPU, not wall time: on a busy machine tasks would shrink, and cost more
+                    # CPU time, not wall time: otherwise tasks would get fewer cells on a busy machine, and cost more
                     self._cpu_s += row.get("cpu_s", 0.0)
                     self.finished += 1
                     self.simulated_ns += cell.scenario.run.duration_ns
 
     def _note_compilers(self, hosts: set[str]) -> None:
-        """Say once that executors spend their time on compiling."""
+        """Warn, once, that an executor compiles the kernel itself, because it cannot use the one that was sent."""
         if hosts and not self._compilers:
             warnings.warn(
                 f"{min(hosts)} compiled the kernel itself: its processor or llvmlite is not the same as here, "
@@ -204,7 +215,7 @@ class _Jobs:
         self._compilers |= hosts
 
     def _raise_unless_killed(self, error: Exception) -> None:
-        """Return if a killed executor caused the failure; raise any other error, which is not the cells' fault."""
+        """Return if the job failed because executors were killed; otherwise raise ClusterError or MissingDependencyError."""
         if self._spark._jsc is None or self._spark._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
             raise ClusterError(
                 "the Spark cluster is gone; run the same command to resume from the rows that are kept"
@@ -212,7 +223,9 @@ class _Jobs:
         from pyspark.errors import PythonException
 
         missing, raised = re.search(r"Cannot run program .*", str(error)), _RAISED.search(str(error))
-        if isinstance(error, PythonException) or missing or raised:  # raised outside of any cell
+        if (
+            isinstance(error, PythonException) or missing or raised
+        ):  # exceptions of cells are rows, so it is not from a cell
             why = missing[0] if missing else raised[1] if raised else reason(str(error))
             raise MissingDependencyError(f"the executors cannot run cells: {why}") from None
         if not any(word in str(error) for word in _KILLED):
@@ -220,10 +233,11 @@ class _Jobs:
             raise ClusterError(f"Spark cannot run cells: {latest[1] if latest else reason(str(error))}") from None
 
     def _slots(self) -> int:
-        """The present number: executors come and go."""
+        """Return the current number of slots, which changes as executors join and leave; at least 1."""
         return max(1, int(self._spark.defaultParallelism))
 
     def _cells_per_task(self) -> int:
+        """Return the number of cells that take about TASK_S of CPU time; 1 before any cell has finished."""
         if not self.finished:
             return 1
         return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MAX_CELLS)

@@ -1,35 +1,36 @@
-"""The rows of a sweep, stored in its folder as they come."""
+"""Storage of the rows of a sweep.  Finished rows are written to the sweep's folder while it runs, so that it can be resumed."""
 
-# A sweep in its folder.  The name of a file is the checksum of its bytes, so a file never changes; it is only
-# joined with others or set aside.
+# The folder of a sweep.  The name of a file is the checksum of its bytes, so a file never changes.  It may only be
+# joined with others, or moved to `set-aside`.
 #
 #   folder/
-#     .ckptsim.lock                    names the command that adds rows
+#     .ckptsim.lock                    held by the command that adds rows
 #     cells/
 #       3f9c...e1.parquet              a batch: rows of cells, in row groups of 20,000
 #       a07b...42.parquet
 #     set-aside/
-#       77d0...90.parquet              checksum or columns were wrong; its cells run again
+#       77d0...90.parquet              its checksum or its columns are wrong; its cells run again
 #
 #   finished row --> WaitingRows --> Store.put --> one file per batch --> Store.join: 64 files of this command
-#                    at most 1 s                                           become one; 50,000 rows are enough
+#                    at most 1 s                                           become one; a file with 50,000 rows
+#                                                                          is not joined again
 #
-# KeptRows is the index in memory.  A row has a place, and per place a file, a row number, a cell and a
-# status:
+# KeptRows is the index of all rows, in memory.  Its columns give the file, the row number in that file, the cell and
+# the status of each row:
 #
-#   place             0      1      2      3       cell "c" has places 1 and 3.  `_first` points to 3: a
-#   _file             0      0      0      1       successful row comes first.  The other columns are read
-#   _row              0      1      2      0       from row 0 of file 1 when they are asked for.
+#   position          0      1      2      3       Cell "c" has the rows 1 and 3.  `_first` points to 3, because
+#   _file             0      0      0      1       successful rows are preferred.  The other columns of this row
+#   _row              0      1      2      0       are read from row 0 of file 1 on demand.
 #   _code (cell)      b      c      a      c
 #   _ok               yes    no     yes    yes
 #
-# Cells that have no row, or only an error, run again: a killed sweep loses at most the rows that waited.  One
-# command at a time adds rows.  A cell may have several, of files that were joined or copied from another folder:
-# they are the same, as a run is a function of its cell.
+# Cells without a row, or with an error only, run again when the sweep is resumed.  A killed sweep loses at most the
+# waiting rows.  One command at a time adds rows.  A cell may have several rows if files were being joined when a command
+# was killed, or if files were copied from another folder.  These rows are equal, because a run depends only on its cell.
 #
-# One file per cell was the first form; it is one too many for a hundred thousand cells (commit 0298e2d8).
-# Rows as dicts took 15 kB each, and 200,000 cells took 3.3 GB; 1,100,000 cells now take 930 MB (commit
-# 8f92d542, docs/performance.md).
+# We first wrote one file per cell, which is too many files for 100,000 cells (commit 0298e2d8).  We first kept rows as
+# dicts of 15 kB each, so that 200,000 cells took 3.3 GB; 1,100,000 cells now take 930 MB (commit 8f92d542,
+# docs/performance.md).
 
 from __future__ import annotations
 
@@ -53,18 +54,18 @@ from sim.model.text import one_line
 from sim.studies.cells import OUTCOME, PROVENANCE, Row, table
 from sim.studies.plan import Cell, CellPlan, distinct, planned_of
 
-# ---- Files of rows. The name of a file is the checksum of its bytes, which is verified before the file is parsed: a damaged file
-# may make a parser allocate any amount of memory. Files of other versions, with other columns, are rejected.
+# ---- Files of rows. The checksum in a file's name is verified before the file is parsed, because a damaged file may make the
+# parser allocate any amount of memory. Files with the columns of another version are rejected.
 
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
-# 20: of versions before the checksum
+# 20 digits: names of versions before names were checksums; such files are moved to `set-aside`
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
 GROUP = 20_000
 """Rows per row group, which are read together."""
 KEY = ("cell", "status")
-"""Columns that tell which cells have a row; a sweep keeps only these in memory."""
+"""Columns that identify a row's cell and its status.  A sweep keeps only these columns in memory."""
 
 
 class BatchError(ValueError):
@@ -72,16 +73,17 @@ class BatchError(ValueError):
 
 
 def is_batch_name(name: str) -> bool:
+    """Return True for the name of a file of rows, of this or an earlier version."""
     return _NAME.fullmatch(name) is not None
 
 
 def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
-    """(file name, content)."""
+    """Return the (name, content) of a file with these rows."""
     return packed_table(table(rows, OUTCOME | PROVENANCE))
 
 
 def packed_table(rows: pa.Table) -> tuple[str, bytes]:
-    """(file name, content)."""
+    """Return the (name, content) of a file with the rows of a table."""
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=GROUP)
     content = sink.getvalue().to_pybytes()
@@ -89,7 +91,10 @@ def packed_table(rows: pa.Table) -> tuple[str, bytes]:
 
 
 def checked(path: Path) -> pa.Table:
-    """Verify a file, and return its columns KEY.  BatchError: it is damaged.  OSError: it cannot be read."""
+    """Verify a file, and return its columns KEY.
+
+    Raises BatchError if it is damaged or has the columns of another version, and OSError if it cannot be read.
+    """
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
         raise BatchError("its content does not match the checksum in its name")
@@ -109,7 +114,7 @@ def checked(path: Path) -> pa.Table:
 
 
 def _columns_of(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Return columns (None: all) of a verified file."""
+    """Return columns of a verified file; all of them if `columns` is None."""
     return pq.read_table(path, columns=columns, partitioning=None)
 
 
@@ -120,11 +125,14 @@ def _digest(content: bytes) -> str:
 # ---- The index of rows: cell, file and row number in columns. Rows are read from their files on demand.
 
 GROUPS_OPEN = 4
-"""Row groups that are cached.  Rows of a plan are either in its order, or scattered over all files."""
+"""Maximum row groups in the cache.  A few suffice: rows are read in the order of the files, or scattered over all of them."""
 
 
 class KeptRows:
-    """Index of the rows in files.  If a cell has several rows, the first successful one is used."""
+    """Index of the rows in files, at most one per cell: its first successful row or, without one, its first row.
+
+    `keys`: file -> its columns KEY.
+    """
 
     def __init__(self, keys: Mapping[Path, pa.Table]) -> None:
         self.files = list(keys)
@@ -148,28 +156,28 @@ class KeptRows:
 
     @property
     def cells(self) -> pa.Array:
-        """Return the ids of all cells that have a row."""
+        """Return the ids of all cells that have a row.  Their positions in this array identify cells in the other methods."""
         return self._encoded.dictionary
 
     def find(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
-        """Return the index of each cell in `cells`, or -1 if it has no row."""
+        """Return the index in `cells` of each id, or -1 if the cell has no row."""
         found = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
         numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         pa.default_memory_pool().release_unused()
         return numbers
 
     def is_ok(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return, for each index in `cells`, whether the cell has a result; False for -1."""
+        """Return, for each index in `self.cells`, whether the cell has a successful row; False for -1."""
         if not len(self):
             return np.zeros(len(cells), dtype=bool)
         return np.asarray((cells >= 0) & self._ok[self._first[cells]], dtype=bool)
 
     def table(self, cells: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of these indices in `cells`, in this order."""
+        """Return the rows of the cells with these indices in `self.cells`, in this order; all columns if `columns` is None."""
         return self._rows(self._first[cells], columns)
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """Return a numeric column for all `cells`; NaN: no value."""
+        """Return the values of a numeric column for all of `cells`; NaN for missing values."""
         found = np.full(len(self._ok), np.nan)
         at = 0
         for file in self.files:
@@ -179,6 +187,7 @@ class KeptRows:
         return found[self._first]
 
     def _rows(self, places: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
+        """Return the rows at these positions of the index.  Each row group that has some of them is read once."""
         file_of = self._file[places]
         parts, order = [], []
         for number in np.unique(file_of).tolist():
@@ -199,7 +208,7 @@ class KeptRows:
 
 @lru_cache(maxsize=GROUPS_OPEN)
 def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
-    """Return the rows of a row group.  Cached: a file, whose name is its checksum, never changes."""
+    """Return the rows of a row group.  They can be cached, because a file never changes."""
     with pq.ParquetFile(file) as opened:
         return opened.read_row_group(group, columns=columns and list(columns))
 
@@ -223,16 +232,16 @@ def _numbers(count: int) -> NDArray[np.int32]:
     return np.arange(count, dtype=np.int32)
 
 
-# ---- The store: a file per batch of rows, written atomically, and used only if its checksum is right.
+# ---- The store: one file per batch of rows, written atomically, and used only if its checksum is right.
 
 PATIENCE_S = 1.0
-"""Maximum time for which a finished row waits to be written with others."""
+"""Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `put_if_due` is called."""
 ASIDE = "set-aside"
 """Subfolder for files whose rows are not used."""
 MAX_LISTED_FILES = 5
 """Maximum files named in a message."""
 JOINED = 64
-"""Number of files written by a command after which they are joined."""
+"""Number of files written by this command at which they are joined."""
 MAX_ROWS_TO_JOIN = 50_000
 """Files with at least this many rows are not joined again."""
 
@@ -249,19 +258,22 @@ class Store:
         self._keys: dict[Path, pa.Table] = {}  # file -> its columns KEY; files never change
         self._kept: KeptRows | None = None  # index of the files in `_keys`
         self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
-        self._own: dict[Path, int] = {}  # files of this command that may be joined -> number of rows
+        self._own: dict[Path, int] = {}  # file of this command that may be joined -> number of its rows
         self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
         self._moved: dict[str, str] = {}  # file that was set aside and not yet reported -> reason
         self._reported: set[str] = set()
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Write a batch of rows.  NotKeptError: the folder cannot be written."""
+        """Write a batch of rows.  Raises NotKeptError if the folder cannot be written."""
         self._put(*packed(rows), len(rows))
         if len(self._own) >= JOINED:
             self.join()
 
     def join(self) -> None:
-        """Join the files that this command has written.  If it is killed during that, rows are duplicated, which is harmless."""
+        """Replace the files that this command has written by a single one.
+
+        If the command is killed before it has removed the old files, rows are duplicated, which is harmless.
+        """
         few, self._own = self._own, {}
         if len(few) < 2:
             self._own = few
@@ -276,7 +288,7 @@ class Store:
 
     @contextmanager
     def keeping(self) -> Iterator[WaitingRows]:
-        """Context that yields a buffer of rows, and writes the remaining rows when the block ends in any way."""
+        """Yield a buffer of rows.  The rows in it are written when the block ends, also by an exception."""
         waiting = WaitingRows(self)
         try:
             yield waiting
@@ -284,7 +296,7 @@ class Store:
             waiting.put()
 
     def kept(self) -> KeptRows:
-        """Return the index of all rows.  Files that cannot be trusted count as missing, and their cells run again."""
+        """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `findings`."""
         if self._look() or self._kept is None:
             self._kept, self._rows = KeptRows(self._keys), None
         return self._kept
@@ -294,7 +306,7 @@ class Store:
         self._kept = self._rows = None
 
     def rows(self) -> dict[str, Row]:
-        """Return {cell: row} for all cells, in memory; for at most a few thousand cells."""
+        """Return {id of a cell: its row} for all cells.  Loads all rows into memory; for at most a few thousand cells."""
         kept = self.kept()
         if self._rows is None:
             rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
@@ -302,12 +314,12 @@ class Store:
         return dict(self._rows)
 
     def missing(self, planned: Sequence[Cell]) -> CellPlan:
-        """Return the distinct cells that have no row, or only an error."""
+        """Return the planned cells without a successful row, each id once."""
         plan, kept = distinct(planned_of(planned)), self.kept()
         return plan.take(np.flatnonzero(~kept.is_ok(kept.find(plan.ids))))
 
     def findings(self) -> list[str]:
-        """Return messages about unused files; each file is reported once."""
+        """Return messages about files whose rows are not used.  Each file is reported once."""
         lines = []
         if self._moved:
             lines.append(
@@ -352,6 +364,7 @@ class Store:
             self._skipped[path.name] = error.strerror or "unreadable"
 
     def _set_aside(self, path: Path, why: str) -> None:
+        """Move an invalid file to the folder ASIDE, or skip it if the folder is read-only."""
         try:
             (self.folder / ASIDE).mkdir(exist_ok=True)
             path.replace(self.folder / ASIDE / path.name)
@@ -361,7 +374,7 @@ class Store:
 
 
 class WaitingRows:
-    """Buffer of finished rows, which are written after PATIENCE_S at the latest."""
+    """Buffer of finished rows, which are written together at intervals of at least PATIENCE_S."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
