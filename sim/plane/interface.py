@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Counted(NamedTuple):
-    """Records of all attempts of a task.  Channels are in the order of its `Position`."""
+    """The number of records of all attempts of a task, in total and by channel.  Channels are in the order of its `Position`."""
 
     served: int
     read: np.ndarray  # by input channel
@@ -159,7 +159,9 @@ class DataPlane(Protocol):
         Returns one row of `served()` per time reached, and the notice."""
 
     def in_flight(self) -> np.ndarray:
-        """Return int64 by task: records written to its input channels minus records that it has read."""
+        """Return int64 by task: records written to its output channels minus records that it has read.
+
+        The sum over tasks that are connected to each other only is the number of records in flight between them."""
 
     def sums(self) -> np.ndarray:
         """Return a flat int64 array: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""

@@ -1,7 +1,7 @@
-"""The kernel's machine code: compiled once with LLVM from the kernel's source, cached on disk, loaded.
+"""Compile the kernel's source with LLVM, cache the machine code on disk, and load it.
 
-It is one function over integers and memory that does not use Python, so any process with the same source and processor
-can execute it.
+The code is one function that works on integers and memory and does not use Python.  So every process with the same
+source, compiler and processor can execute it.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ from sim.plane.rows import PlaneState
 from sim.plane.text.loop import dispatch_operation
 
 ENTRY = "kernel_door"
-"""The only exported symbol."""
+"""Name of the only exported symbol."""
 CACHE_DIR = "CKPTSIM_CACHE_DIR"
-"""Environment variable that names the only cache directory."""
-_CHECKSUM = 16  # bytes that a file begins with
+"""Name of an environment variable.  If it is set, only the directory it names is used as cache."""
+_CHECKSUM = 16  # bytes at the start of each cached file
 _loaded: list[Any] = []
-"""Keeps execution engines alive."""
+"""Execution engines of loaded code, which must stay alive."""
 _codes: dict[str, bytes] = {}
-"""Machine code by name: what this process runs, and what another process sent."""
+"""Machine code by file name, compiled or read by this process or received with `import_code`."""
 _compiled_here: list[str] = []
-"""The names of what this process compiled itself."""
+"""File names of the code that this process has compiled."""
 
 
 @cache
 def load_compiled_entry_point() -> Callable[..., int] | None:
-    """Return the entry point, which takes the address of a table of addresses.  Without a compiler, return None and warn once."""
+    """Return the entry point of the compiled kernel, or None with a warning if llvmlite cannot be imported.
+
+    The first argument of the entry point is the address of the array that `addresses` returns.  The result is cached.
+    """
     entry_point, why = _load_or_compile()
     if why:
         warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
@@ -52,13 +55,16 @@ def load_compiled_entry_point() -> Callable[..., int] | None:
 
 
 def export_code() -> tuple[str, bytes] | None:
-    """Return name and bytes of the machine code for `import_code` in another process, or None if there is none."""
+    """Return (file name, machine code) for `import_code` in another process, or None without a compiler."""
     entry_point, _ = _load_or_compile()
     return next(iter(_codes.items()), None) if entry_point else None
 
 
 def import_code(name: str, code: bytes) -> None:
-    """Accept machine code of another process.  It is used if this source, processor and compiler give it the same name."""
+    """Accept machine code of another process.
+
+    It is used only if this process has the same source, compiler and processor, so that the names are equal.
+    """
     _codes.setdefault(name, code)
 
 
@@ -68,7 +74,7 @@ def compiled_here() -> bool:
 
 
 def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return where each array of the state begins, for the entry point.  The arrays must stay alive during the call."""
+    """Return the address of each array of the state, for the entry point.  The arrays must stay alive during the call."""
     return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
 
 
@@ -83,7 +89,7 @@ def texts() -> list[ModuleType]:
 
 @cache
 def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
-    """Return the entry point, or the reason why there is none."""
+    """Return (entry point, ""), or (None, reason) if there is none."""
     try:
         from llvmlite import binding
 
@@ -102,9 +108,11 @@ def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
 
 
 def places() -> Iterator[Path]:
-    """Yield the folders in which machine code is looked for, and stored if they are writable.
+    """Yield the folders in which machine code is searched and, if they are writable, stored.
 
-    If CACHE_DIR is set, it is the only one.  Otherwise: next to the source, the user's cache, the system's temporary folder."""
+    If the environment variable CACHE_DIR is set, its folder is the only one.  Otherwise they are a folder next to the
+    source, one in the user's cache, and the user's own one in the system's temporary directory.
+    """
     if chosen := os.environ.get(CACHE_DIR):
         yield Path(chosen)
         return
@@ -124,14 +132,14 @@ def _temporary() -> Path | None:
 
 
 def _key(binding: Any) -> str:
-    """Return a digest of source, compiler and processor: code can be used only if all of them are the same."""
+    """Return a digest of source, compiler and processor.  Code can be used only if all three are the same."""
     compiler = f"{version('llvmlite')} {binding.get_process_triple()}"
     processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
     return hashlib.blake2b(f"{_fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
 
 
 def _fingerprint() -> str:
-    """Return a digest of everything that is compiled, and of the compiler."""
+    """Return a digest of the source of the kernel, of the modules it imports, and of the code that lowers it to LLVM."""
     digest = hashlib.blake2b(digest_size=6)
     compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
     for path in (*(str(module.__file__) for module in (*texts(), interface, spec, rows)), *compiler):
@@ -140,7 +148,7 @@ def _fingerprint() -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return machine code if it exists, is complete, and no other user could have written it."""
+    """Return the machine code in a file, or None if it is missing, incomplete, or could have been written by another user."""
     try:
         if not _is_private(path.parent):
             return None
@@ -152,7 +160,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _keep(code: bytes, name: str) -> None:
-    """Store the code in the first writable folder.  If there is none, every process compiles."""
+    """Store the code in the first writable folder.  If there is none, every process compiles the kernel itself."""
     for place in places():
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True, mode=0o700 if place == _temporary() else 0o777)
@@ -163,7 +171,7 @@ def _keep(code: bytes, name: str) -> None:
 
 
 def _is_private(place: Path) -> bool:
-    """Return whether no other user can write to the folder, which only matters in the shared temporary directory."""
+    """Return whether no other user can write to the folder.  Only folders in the shared temporary directory are checked."""
     if place != _temporary():
         return True
     found = place.lstat()
@@ -175,7 +183,7 @@ def _checksum(code: bytes) -> bytes:
 
 
 def _machine(binding: Any) -> Any:
-    """Return this processor as a target for code that is loaded into this process."""
+    """Return LLVM's target machine for this processor, for code that is loaded into this process."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_triple(binding.get_process_triple())
@@ -189,7 +197,7 @@ def _machine(binding: Any) -> Any:
 
 
 def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
-    """Compile all source modules as one LLVM module."""
+    """Compile all source modules as one LLVM module, and return the object file."""
     from sim.plane.lowering import lowered
 
     machine = _machine(binding)
@@ -202,10 +210,12 @@ def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
 
 
 def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
+    """Load an object file into this process, and return its entry point."""
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(binding))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _loaded.append(engine)
+    # the result and all arguments are int64; the state is passed as an address
     return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(
         engine.get_function_address(ENTRY)
     )

@@ -240,7 +240,7 @@ class UsualBacklog:
         self.context = context
         self.is_up = is_up
         self.catching_up = 0  # number of restarts whose tasks are still catching up
-        # (time [ns], records served by each task, records in flight to each task)
+        # (time [ns], `plane.served()`, `plane.in_flight()`)
         self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
@@ -262,7 +262,10 @@ class UsualBacklog:
         return sum(found) / len(found) if found else None
 
     def flying(self, tasks: Sequence[int]) -> float | None:
-        """Return the mean number of records in flight to these tasks, which restart together, or None if there are no samples."""
+        """Return the mean number of records in flight between these tasks, or None if there are no samples.
+
+        The tasks must restart together: no channel connects them to other tasks.
+        """
         found = [int(flying[tasks].sum()) for _, _, flying in self._looks]
         return sum(found) / len(found) if found else None
 
@@ -369,7 +372,7 @@ class CatchUp:
         return behind + max(0, waiting - self.waiting) + max(0, flying)
 
     def _in_flight(self) -> int:
-        """Return the number of records written to the restarted tasks and not read yet."""
+        """Return the number of records in flight between the restarted tasks: written and not read yet."""
         return int(self.context.plane.in_flight()[self.tasks].sum())
 
 

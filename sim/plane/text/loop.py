@@ -1,4 +1,4 @@
-"""Timers, the loop, and the door, the only way in."""
+"""Timers, the event loop, and `dispatch_operation`, the kernel's only entry point."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
@@ -81,6 +81,10 @@ from sim.plane.text.verbs import (
 
 
 def flush_event(w: PlaneState) -> None:
+    """Flush the outputs of the next task of the timer (F1, O6), and schedule the task after it.
+
+    The timer's list has entries (offset in the period, task) by offset, starting at `words[flush_from]`.
+    """
     g = w.g
     t = w.words[g.flush_from + 2 * g.flush_at + 1]
     g.flush_at += 1
@@ -94,6 +98,10 @@ def flush_event(w: PlaneState) -> None:
 
 
 def debloat_event(w: PlaneState) -> None:
+    """Set the buffer size of the next gate of the timer (D1), and schedule the gate after it.
+
+    The timer's list has entries (offset in the period, gate) by offset, starting at `words[debloat_from]`.
+    """
     g = w.g
     i = w.words[g.debloat_from + 2 * g.debloat_at + 1]
     g.debloat_at += 1
@@ -106,7 +114,10 @@ def debloat_event(w: PlaneState) -> None:
 
 
 def debloat(w: PlaneState, i: int) -> None:
-    """Set the buffer size of a gate to what it drains within the target time (D2-D4)."""
+    """Set the buffer size of a gate so that its buffers are drained within the target time (D2-D4).
+
+    Sizes are in units of 2**-32 bytes.  The new size is an exponential moving average (Flink: BufferSizeEMA).
+    """
     g = w.g
     gate = w.gates[i]
     measure(w, i)
@@ -126,7 +137,7 @@ def debloat(w: PlaneState, i: int) -> None:
 
 
 def measure(w: PlaneState, i: int) -> None:
-    """Measure bytes and active time since the last run.  Without active time the rate stays the same."""
+    """Measure bytes polled and active time since the last measurement.  If the gate was not active, keep the old rate."""
     gate = w.gates[i]
     if gate.active == 1:
         gate.active_ns += w.g.now - gate.active_since
@@ -139,7 +150,7 @@ def measure(w: PlaneState, i: int) -> None:
 
 
 def buffers_in_use(w: PlaneState, i: int) -> int:
-    """Return the number of buffers in use, at least 1 (D3)."""
+    """Return the number of buffers in use in the channels of a gate, at least 1 (D3)."""
     gate = w.gates[i]
     total = 0
     for k in range(gate.first_channel, gate.last_channel):
@@ -156,7 +167,7 @@ def buffers_in_use(w: PlaneState, i: int) -> int:
 
 
 def rounded(size: int) -> int:
-    """Return 2**-32 bytes as bytes, rounded half to even."""
+    """Convert a size in units of 2**-32 bytes to bytes, rounding half to even."""
     integer = size >> 32
     part = size - (integer << 32)
     half = 1 << 31
@@ -166,7 +177,7 @@ def rounded(size: int) -> int:
 
 
 def announce(w: PlaneState, i: int, size: int) -> None:
-    """Announce a buffer size to the senders if it has changed enough (D4)."""
+    """Announce a buffer size [bytes] to the senders of a gate if it has changed enough or reaches a limit (D4)."""
     g = w.g
     gate = w.gates[i]
     old = gate.announced_bytes
@@ -185,7 +196,10 @@ def announce(w: PlaneState, i: int, size: int) -> None:
 
 
 def advance(w: PlaneState, until: int) -> int:
-    """Process work items and data events before `until`, up to the first step that leaves notices pending (E3).  Return their number."""
+    """Process work items and data events before the time `until`; stop after the first step that produces notices (E3).
+
+    Return the number of pending notices.
+    """
     g = w.g
     while g.now < until and g.noted == 0:
         if g.work_n > 0:
@@ -202,7 +216,10 @@ def advance(w: PlaneState, until: int) -> int:
 
 
 def look(w: PlaneState, first: int, every: int, times: int) -> int:
-    """Advance to `first` and further, up to `times` looks or a notice, and copy the records served at each look.  Return the number of looks."""
+    """Copy the number of records served by each task at the times `first`, `first + every`, ..., at most `times` of them.
+
+    Stop early at a notice.  Return the number of times reached; their rows start at `words[looks]`.
+    """
     g = w.g
     for n in range(times):
         if advance(w, first + n * every) > 0:
@@ -219,7 +236,7 @@ def next_event(w: PlaneState, until: int) -> int:
 
     Return the task whose turn follows immediately; -1 if it was appended to the list of work or there is none.
 
-    The leaf of a task is left as it is for a moment: most often its next service overwrites it.
+    The task's leaf in the event tree is cleared only by the next call, because its next service usually overwrites it.
     """
     g = w.g
     if g.stale >= 0:
@@ -260,9 +277,10 @@ def next_event(w: PlaneState, until: int) -> int:
 
 
 def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
-    """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0.
+    """Execute operation `op` (`basics`) for task `t`.  The meaning of the arguments `a` to `d` depends on the operation.
 
-    The notices of the operation before have been read.
+    Return its result, which is 0 for most operations.  Notices of the previous operation are discarded: the caller must
+    have read them.
     """
     w.g.noted = 0
     if op == ADVANCE:
@@ -327,7 +345,10 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
 
 
 def interrupt(w: PlaneState, t: int, behind: int) -> None:
-    """Report when the thread is between records, or behind its next element (E4)."""
+    """Report when the thread of a task is between two records (E4).
+
+    With `behind` = 1, let it take its next element first, if there is one.
+    """
     task = w.tasks[t]
     task.interrupted = 1
     if behind == 1 and task.source != LOCK:
@@ -336,13 +357,13 @@ def interrupt(w: PlaneState, t: int, behind: int) -> None:
 
 
 def scale(w: PlaneState, t: int, num: int, den: int) -> None:
-    """Let services that begin later take num / den of their time (E4)."""
+    """Multiply the duration of services that start from now on by num / den (E4)."""
     w.tasks[t].slow_num = num
     w.tasks[t].slow_den = den
 
 
 def polled(w: PlaneState, t: int) -> int:
-    """Return the bytes taken from all gates so far."""
+    """Return the bytes that a task has taken from all its gates in all attempts."""
     task = w.tasks[t]
     total = task.earlier_in
     for i in range(task.first_gate, task.last_gate):
@@ -353,7 +374,7 @@ def polled(w: PlaneState, t: int) -> int:
 
 
 def start(w: PlaneState) -> None:
-    """Compute the end of each channel's first record, append the first turn of every task, and set the timers."""
+    """Start the plane: compute the end of each channel's first record, append a turn of every task, and set the timers."""
     g = w.g
     for c in range(g.channels):
         ch = w.channels[c]
@@ -368,7 +389,10 @@ def start(w: PlaneState) -> None:
 
 
 def hold(w: PlaneState, t: int) -> int:
-    """Hold the thread for the control plane (E4).  Return 0 if it is in service, inside a record or halted."""
+    """Reserve the thread for the control plane (E4).
+
+    Return 1 if it is reserved, 0 if it cannot be: it is in service, inside a record, or halted.
+    """
     task = w.tasks[t]
     if task.serving > 0 or task.emitting == 1 or task.in_hand > 0 or task.state == HALTED:
         return 0
@@ -379,7 +403,7 @@ def hold(w: PlaneState, t: int) -> int:
 
 
 def release(w: PlaneState, t: int) -> int:
-    """Release the thread, whose state counts as held until its turn.  Return 0 if it was not held."""
+    """Release a reserved thread.  Its state stays HELD until its next turn.  Return 1, or 0 if it was not reserved."""
     task = w.tasks[t]
     if task.held == 0 or task.state == HALTED:
         return 0
