@@ -1,4 +1,4 @@
-"""Load windows that represent a trace, and the size of growing state at the horizon."""
+"""What short trials must represent of a long-running job: windows of its load, and the size of its growing state."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ if TYPE_CHECKING:
     from sim.model.state import State
 
 
-# ---- Load from a trace: its busiest and its median window are two worlds.
-#
-# Trials last minutes, traces last days. Limits must hold in the busiest window; costs are the mean of both.
+# ---- Load from a trace. A trace lasts days, a trial minutes, so each setting is tried in two windows of the trace, the busiest
+# and the median one ("worlds"). Limits must hold in both; costs are the mean of both.
 
 WINDOW_NS = 600 * 10**9
 """Length of a window, about as long as a trial runs before its failure."""
 WINDOWS = 1000
-"""Number of windows of a trace that are compared."""
+"""Maximum number of windows of a trace that are compared, about."""
 BUSIEST, USUAL = "busiest", "usual"
 
 
 def arriving(
     file: Path, plain: Mapping[str, Any], scenario: Scenario, load_files: Sequence[str]
 ) -> tuple[Point, dict[str, Point]]:
-    """(changes of the sources' rates, worlds).  `plain` is the document of the scenario; `load_files` are ``source=file.csv:column``.
+    """Return (changes of the sources' rates, {name of a world: its change}).
 
-    ScenarioError: no such source, file or column.
+    `plain`: the scenario document.  `load_files`: values of ``--load``, e.g. ``source=file.csv:column``; source and column
+    may be omitted if they are unambiguous.
+
+    Raises ScenarioError if a source, a file or a column does not exist.
     """
     try:
         driven = dict(_driven(plain, scenario, text) for text in load_files)
@@ -54,7 +56,7 @@ def arriving(
 
 
 def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
-    """Return (key of the source's rate, its new value)."""
+    """Return (key of the source's rate, the trace as its new value) for a value of ``--load``.  Raises TraceError."""
     sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
     name, equals, rest = text.partition("=")
     if not equals:
@@ -80,11 +82,12 @@ def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[st
 
 
 def _key(plain: Mapping[str, Any], name: str) -> str:
+    """Return the key by which the scenario sets the rate of a source."""
     return "rate-per-subtask" if "rate-per-subtask" in plain["job"][name]["source"] else "rate"
 
 
 def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the traces that the scenario names."""
+    """Return {key of a source's rate: trace} of the traces that the scenario itself contains."""
     sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
     found = {
         f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()
@@ -93,7 +96,11 @@ def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
-    """Return the busiest and the median window as worlds; a short trace is a single world."""
+    """Return the busiest and the median window of the traces as worlds.
+
+    There is a single world without changes if there is no trace, a trace is shorter than two windows, or the scenario
+    already says where a trace begins.
+    """
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
     lengths = [length_ns(rate, folder) for rate in given.values()]
     if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
@@ -114,9 +121,9 @@ def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
 
 # ---- The size of growing state at the horizon, which all trials use.
 #
-# A trial lasts minutes to hours, and advice must hold until the horizon. So during a trial, state has its size at the
-# horizon, and records rewrite as many bytes as they add and rewrite in the job. Short and long trials then have the same
-# checkpoints and can be compared. `sim.advice.optimizer` examines other times than the horizon.
+# A trial lasts minutes to hours, but the advised setting must keep the limits until the horizon. So state has its size at
+# the horizon during the whole trial, and a record rewrites as many bytes as it adds and rewrites in the job. Short and long
+# trials then have the same checkpoints and can be compared. `sim.advice.optimizer` examines other times than the horizon.
 
 AHEAD_NS = 7200 * SECOND
 """Default horizon."""
@@ -126,25 +133,34 @@ OBSERVED_NS = 60 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class GrowingState:
-    """State of one vertex that grows or expires."""
+    """The state of one vertex that grows or expires, all subtasks together.
+
+    Times count from now: from the end of the history, or from the start of a scenario without one.
+    """
 
     vertex: str
-    now_bytes: int  # current size: at the end of the history, or at the start of a scenario without one
+    now_bytes: int  # size at time 0
     per_second: float  # bytes of new keys per second
-    ttl_s: float = inf  # time to live of its keys
+    ttl_s: float = inf  # time to live of its keys; inf: they never expire
     rewritten_per_second: float = 0.0  # rewritten entries per second
     entry_bytes: int = 1000
-    checked_per_second: float = inf  # bytes checked by the heap's cleanup; inf: snapshots have no expired entries
-    written_per_record: Fraction = Fraction(0)  # bytes: new keys and rewritten ones
-    limit_bytes: float = inf  # size if all keys exist
+    checked_per_second: float = inf  # bytes checked by the heap's cleanup; inf: snapshots contain no expired entries
+    written_per_record: Fraction = Fraction(0)  # mean bytes that a record writes, as new keys and rewritten ones
+    limit_bytes: float = inf  # size when all keys exist; inf: new keys never run out
 
     def after(self, seconds: float) -> int:
-        """Return the bytes of a snapshot in so many seconds.  The ages of present keys are uniform up to their time to live."""
+        """Return the size of a snapshot [bytes] in this many seconds from now.
+
+        The ages of the keys that exist now are taken as uniform up to their time to live.
+        """
         live = self._live_after(seconds)
         return live + self._left_behind(live, seconds)
 
     def change(self, seconds: float) -> Point:
-        """Return the change of a scenario that fixes the state at that size, with the same bytes written per record."""
+        """Return the change of a scenario that fixes the state at its size in this many seconds.
+
+        State then neither grows nor expires, but a record writes as many bytes as before.
+        """
         entry_bytes = max(
             self.entry_bytes, -(-self.written_per_record.numerator // self.written_per_record.denominator)
         )
@@ -158,6 +174,7 @@ class GrowingState:
         return {key_of(("job", self.vertex, "state", name)): value for name, value in state.items()}
 
     def _live_after(self, seconds: float) -> int:
+        """Return the bytes of keys that have not expired in this many seconds."""
         if self.limit_bytes < inf:  # keys never expire, and new ones become rarer
             left = max(self.limit_bytes - self.now_bytes, 0)
             return round(self.now_bytes + left * (1 - exp(-self.per_second * seconds / self.limit_bytes)))
@@ -171,7 +188,7 @@ class GrowingState:
         ).live_bytes
 
     def _left_behind(self, live: int, seconds: float) -> int:
-        """Return the bytes of expired entries not yet removed, on average those of half a cleanup round (`sim.storage.state_files`)."""
+        """Return the mean bytes of expired entries that the heap's cleanup has not removed yet (`sim.storage.state_files`)."""
         expires = live / self.ttl_s
         if not expires or self.checked_per_second == inf:
             return 0
@@ -181,19 +198,22 @@ class GrowingState:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The time for which advice must hold, and the state that grows until then."""
+    """The time for which the advised setting must keep the limits, and the state that grows until then."""
 
     ahead_ns: int = AHEAD_NS
     states: tuple[GrowingState, ...] = ()
 
     def change(self, seconds: float | None = None) -> Point:
-        """Return the change of a scenario that fixes its state at the size at the horizon, or in `ahead_s` seconds."""
+        """Return the change of a scenario that fixes growing state at its size in this many seconds; None: at the horizon."""
         ahead_s = self.ahead_ns / SECOND if seconds is None else seconds
         return {key: value for state in self.states for key, value in state.change(ahead_s).items()}
 
 
 def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: int) -> Horizon:
-    """Return the horizon with the job's growing state.  `scenarios`: the job in all worlds, whose rates are averaged."""
+    """Return the horizon with the growing state of a job, measured by a short simulation in each world.
+
+    `scenarios`: the job in all worlds; growth is computed from the mean of the rates.  `ahead_ns`: time until the horizon.
+    """
     turning = [
         (vertex.name, vertex.state)
         for vertex in scenarios[0].job.vertices
@@ -208,9 +228,10 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
 
 
 def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingState:
+    """Return the growing state of a vertex that serves this many records/s, from the start of the scenario."""
     ttl = state.ttl
     waits = ttl is not None and not state.kind.keeps_files and not ttl.filters_snapshots
-    met = 1 if state.limit_bytes is None else 1 - state.new_share  # share of the records whose key is there
+    met = 1 if state.limit_bytes is None else 1 - state.new_share  # share of the records whose key exists already
     return GrowingState(
         name,
         state.bytes,
@@ -225,9 +246,9 @@ def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingSta
 
 
 def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
-    """From the beginning of an imported scenario to the last checkpoint of its history.
+    """Return the time from the start of an imported scenario to the last checkpoint of its history [s]; 0 without history.
 
-    It begins an interval before the first checkpoint, which a backtest leaves out.
+    The scenario starts one interval before the first checkpoint, and a backtest does not count the first checkpoint.
     """
     if backtest is None or scenario.checkpoint.interval_ns is None:
         return 0.0
@@ -235,7 +256,7 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
 
 
 def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
-    """Return the records/s that each vertex serves, and each source emits, without checkpoints and faults."""
+    """Return {vertex: records/s that it serves, or emits if it is a source}, simulated without checkpoints and faults."""
     from sim.runtime.simulate import simulate
 
     bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))

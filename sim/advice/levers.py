@@ -1,4 +1,7 @@
-"""Levers: changes of a job other than barriers and intervals that may shorten checkpoints or recovery."""
+"""Levers: kinds of changes of a job that may shorten checkpoints or recovery, from barrier modes to more cores.
+
+The functions are the `proposes` of their `Lever`: each gets a `Situation` and yields the changes that apply to it, if any.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,7 @@ LONGER = 6
 
 
 def _barriers(situation: Situation) -> Iterator[Change]:
+    """Propose every other barrier mode that the sinks allow."""
     yield from (
         Change(BARRIERS, "", protocol=other)
         for other in allowed(situation.scenario)
@@ -88,6 +92,7 @@ def _no_pause(situation: Situation) -> Iterator[Change]:
 
 
 def _tolerance(situation: Situation) -> Iterator[Change]:
+    """Propose to tolerate more failed checkpoints if checkpoints expire."""
     if situation.shares.get(EXPIRY) and situation.scenario.checkpoint.tolerable_failed < TOLERABLE_FAILURES:
         yield Change(
             TOLERANCE,
@@ -97,18 +102,21 @@ def _tolerance(situation: Situation) -> Iterator[Change]:
 
 
 def _timeout(situation: Situation) -> Iterator[Change]:
+    """Propose a longer checkpoint timeout if checkpoints expire."""
     longer = format_duration(max(situation.scenario.checkpoint.timeout_ns, TIMEOUT_NS) * LONGER)
     if situation.shares.get(EXPIRY):
         yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
 
 
 def _segments(situation: Situation) -> Iterator[Change]:
+    """Propose smaller network buffers, unless debloating sizes them."""
     network = situation.scenario.cluster.network
     if network.debloat is None and network.segment_bytes > SMALL_SEGMENT:
         yield Change(SEGMENTS, "segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
 
 
 def _floating(situation: Situation) -> Iterator[Change]:
+    """Propose fewer floating buffers, unless debloating sizes buffers or Flink ignores the option."""
     cluster = situation.scenario.cluster
     if (
         cluster.network.debloat is None
@@ -163,9 +171,9 @@ _STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
 ACCESS_NS = 10_000
 """Additional time per record in RocksDB compared with the heap.
 
-Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#27 and #48, where the heap does 2,400 and
-3,024.  An append alone takes 3 us, a read from a disk 100 us.  Flink's documentation says: on average an order of magnitude
-slower than memory.
+Assumed: one read and one append.  In flink-benchmarks#27 and #48, RocksDB does 145 reads and 315 appends per ms, the heap
+2,400 and 3,024.  So an append alone takes 3 us; a read from a disk takes 100 us.  Flink's documentation says that RocksDB is
+on average an order of magnitude slower than memory.
 """
 MORE_THREADS = 16
 CLAIM = "execution.state-recovery.claim-mode"
@@ -177,10 +185,12 @@ def _states(situation: Situation) -> dict[str, State]:
 
 
 def _keeps_files(situation: Situation) -> bool:
+    """Return True if a vertex has its state in files, i.e. in RocksDB."""
     return any(state.kind.keeps_files for state in _states(situation).values())
 
 
 def _rocksdb(situation: Situation) -> Iterator[Change]:
+    """Propose RocksDB with incremental checkpoints for all state on the heap, with longer service times for its accesses."""
     on_heap = [name for name, state in _states(situation).items() if not state.kind.keeps_files]
     if not on_heap:
         return
@@ -198,12 +208,12 @@ def _rocksdb(situation: Situation) -> Iterator[Change]:
 
 
 def _document(situation: Situation, vertex: str, section: str) -> Mapping[str, Any]:
-    """Return a section of a vertex as the scenario document has it."""
+    """Return a section of a vertex as it is written in the scenario, or an empty mapping without it."""
     return situation.plain["job"].get(vertex, {}).get(section) or {}
 
 
 def _with_access(law: Distribution) -> Any:
-    """Return a service time with an access to RocksDB, as a scenario writes it."""
+    """Return a service time that includes an access to RocksDB, as it is written in a scenario."""
     mean = f"{law.mean + ACCESS_NS} ns"
     if law.kind == "constant":
         return mean
@@ -287,7 +297,7 @@ TRANSFER_THREADS = Lever(
 )
 
 
-# ---- Levers on the time until a lost TaskManager is replaced: heartbeats, and the restart strategy.
+# ---- Levers on the outage after the loss of a TaskManager: heartbeats detect the loss, the restart strategy delays the restart.
 
 _CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
 SOON_NS = 2 * SECOND
@@ -295,7 +305,10 @@ SOON_NS = 2 * SECOND
 WITHOUT_END = 2**31 - 1
 """Number of restart attempts that is practically unlimited: Flink's largest integer."""
 MAX_FAILURES_PER_INTERVAL = 100
-"""Failures per interval that are allowed: more than the deployments that fail before a lost TaskManager is detected."""
+"""Failures per interval that the restart strategy tolerates.
+
+Deployments to a lost TaskManager fail until its loss is detected, and there are fewer of these.
+"""
 _PATIENT = {
     "attempts": ("restarts without end", WITHOUT_END),
     "rate": (f"{MAX_FAILURES_PER_INTERVAL} failures tolerated", MAX_FAILURES_PER_INTERVAL),
@@ -303,6 +316,7 @@ _PATIENT = {
 
 
 def _heartbeats(situation: Situation) -> Iterator[Change]:
+    """Propose more frequent heartbeats, and failed heartbeats as a sign of a lost TaskManager (FLINK-23209)."""
     restart, point, names = situation.scenario.restart, Point(), []
     if restart.heartbeat_interval_ns > SOON_NS:
         point["restart.heartbeat-interval"] = format_duration(SOON_NS)
@@ -315,7 +329,7 @@ def _heartbeats(situation: Situation) -> Iterator[Change]:
 
 
 def _restarts(situation: Situation) -> Iterator[Change]:
-    """Propose options of the current restart strategy with which it neither gives up before there are slots nor waits long after."""
+    """Propose a restart strategy that does not give up before there are slots; or shorter delays, if it does not give up."""
     scenario, restart = situation.scenario, situation.scenario.restart
     kind = KINDS[restart.strategy]
     if slots_ms(scenario) is None:
@@ -326,7 +340,7 @@ def _restarts(situation: Situation) -> Iterator[Change]:
         return
     long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > SOON_NS]
     shorter: dict[str, Any] = {f"{name}_ns": SOON_NS for name in long}
-    # the strategy must not give up before there are slots
+    # with shorter delays, the strategy may use up its attempts before there are slots
     if long and slots_ms(replace(scenario, restart=replace(restart, **shorter))) is not None:
         soon = format_duration(SOON_NS)
         name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
@@ -351,7 +365,8 @@ RESTARTS = Lever(
 )
 
 
-# ---- Levers that need machines, storage or code: a spare TaskManager, parallelism of a full vertex, its requests, cores, prefixes.
+# ---- Levers that need more than configuration: a spare TaskManager, parallelism of a fully busy vertex, capacity of asynchronous
+# I/O, cores, file merging, prefixes of an object store.
 
 MANY_FILES = 100
 """Minimum files per checkpoint for which merging is proposed."""
@@ -359,11 +374,13 @@ MORE_PREFIXES = 8
 
 
 def _spare(situation: Situation) -> Iterator[Change]:
+    """Propose a spare TaskManager, unless a lost one is replaced at once already."""
     if situation.scenario.restart.replacement != Restart().replacement:
         yield Change(SPARE, "a spare TaskManager", {"restart.replacement": "0 s"})
 
 
 def _async_capacity(situation: Situation) -> Iterator[Change]:
+    """Propose twice the capacity of asynchronous I/O, if the fully busy vertex uses it."""
     vertex = situation.scenario.job.vertex(situation.full) if situation.full else None
     if vertex is not None and vertex.async_io is not None:
         capacity = 2 * vertex.async_io.capacity
@@ -372,15 +389,17 @@ def _async_capacity(situation: Situation) -> Iterator[Change]:
 
 
 def _parallelism(situation: Situation) -> Iterator[Change]:
+    """Propose twice the parallelism of the fully busy vertex."""
     name = situation.full
     if name and (point := more_subtasks(situation, name, 2)):
         yield Change(PARALLELISM, f"2 x parallelism of {name}", point)
 
 
 def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
-    """The change that gives a vertex `factor` times as many subtasks; empty: it cannot have more.
+    """Return the change that gives a vertex `factor` times as many subtasks, or {} if it cannot have as many.
 
-    Vertices that it is forwarded to, or from, follow it.  Weights that were counted live on key groups.
+    Vertices connected to it by forward edges get the same parallelism.  A list of weights per subtask is
+    marked as counted at the current parallelism, so that the weights are redistributed with the key groups.
     """
     job = situation.scenario.job
     point: Point = {}
@@ -409,12 +428,14 @@ def _forwarded(job: Job, name: str) -> list[str]:
 
 
 def _cores(situation: Situation) -> Iterator[Change]:
+    """Propose twice the cores, if the scenario limits them."""
     cores = situation.scenario.cluster.cores
     if cores is not None:
         yield Change(CORES, f"{2 * cores} cores", {"cluster.cores": 2 * cores})
 
 
 def _file_merging(situation: Situation) -> Iterator[Change]:
+    """Propose file merging, if checkpoints have many subtasks, and so many files."""
     subtasks = sum(vertex.parallelism for vertex in situation.scenario.job.vertices)
     if (
         situation.scenario.storage.merging is None
@@ -425,6 +446,7 @@ def _file_merging(situation: Situation) -> Iterator[Change]:
 
 
 def _prefixes(situation: Situation) -> Iterator[Change]:
+    """Propose more prefixes of an object store, if it limits requests per prefix."""
     store = situation.scenario.storage.object_store
     if store is not None and store.requests_per_second is not None:
         prefixes = store.prefixes * MORE_PREFIXES
@@ -513,11 +535,14 @@ LEVERS: tuple[Lever, ...] = (
 MIN_SAVED_SHARE = 0.05
 """Minimum share of the exceeding time that a lever must be able to shorten to be tried."""
 _SHARE_STEPS = 4
-"""Shares are rounded to quarters, so that the order of the list decides among levers that help about equally."""
+"""Shares are rounded to quarters, so that levers that help about equally are tried in the order of LEVERS."""
 
 
 def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
-    """Return the proposed changes, the most helpful first; configuration before changes that need machines."""
+    """Yield (lever, its proposed changes): configuration first; among equals, the lever that may shorten most.
+
+    Levers that do not apply or cannot shorten the exceeding time notably are left out.
+    """
     order = sorted(
         LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _SHARE_STEPS))
     )

@@ -1,18 +1,17 @@
-"""The order of the search: which settings run next, how often, and for how long the choice holds if state grows."""
+"""The stages of the search: which settings run next, how often, and for how long the choice holds if state grows."""
 
-# Who calls whom.  `report.py` builds a CandidateSearch and calls `run_until_sure`; everything that runs goes down
-# to TrialRunner.
+# Call graph.  `report.py` creates a CandidateSearch and calls `run_until_sure`; every run goes through TrialRunner.
 #
 #   report.py --> optimizer.run_until_sure          which settings, in which order (this module)
 #                   |            |
 #                   |            +--> search            keys other than interval and barrier mode
 #                   v                        |
-#                 candidates.CandidateSearch <+     what is known of each setting; `chosen`, `choice`
+#                 candidates.CandidateSearch <+     results of each setting; `chosen`, `choice`
 #                   |            \
 #                   |             +--> judgement    rows -> Setting: cost, limits, which one is best
 #                   v
 #                 trials.Bench                      setting -> scenarios: undisturbed, with a failure
-#                 trials.TrialRunner                bounds (`affords`), then sweeps.run -> Store -> rows
+#                 trials.TrialRunner                limits (`affords`), then sweeps.run -> Store -> rows
 #
 # The stages of `run_until_sure`, and the share of the budget up to which each may plan runs (trials.py):
 #
@@ -28,13 +27,13 @@
 #   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
 #   fail_tasks               a failing task instead of a lost task manager           RACE       85 %
 #
-# There is another round only if this one made a long run and no setting keeps the limits with room: a long
-# run may break a limit that short runs kept.  Every row is stored, so the same command resumes and runs
-# nothing twice.
+# Another round follows only if this one tried a new setting or made a long run after `search.pull`, and no setting keeps
+# the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command
+# resumes and runs nothing twice.
 #
-# The budget counts work, a function of what is simulated.  Processor time would buy fewer runs on a busy
-# machine and change the answer (trials.py).  A frozen copy of the race for the texts was rejected: it would
-# give each answer a second name (docs/decisions/13-what-stays-although-it-is-long.md).
+# The budget counts work, a function of what is simulated.  A budget of CPU time would allow fewer runs on a busy
+# machine, and so change the answer (trials.py).  We considered a frozen copy of the CandidateSearch for the texts and
+# rejected it: every result would have two names (docs/decisions/13-what-stays-although-it-is-long.md).
 
 from __future__ import annotations
 
@@ -66,19 +65,22 @@ from sim.results.formats import bytes_text, ms_text
 
 # ---- Intervals: a grid that includes the current one, the theoretical optimum, and the neighbours of the best one.
 #
-# Intervals are tried in ascending order, as long as longer ones may still keep the limits and save time. Long intervals are
-# the most expensive to simulate.
+# Intervals are tried in ascending order, because long ones are the most expensive to simulate. The search stops at the first
+# interval from which on no setting can keep the limits or save time.
 
 CLEARLY = 1.15
 """Longer intervals are skipped once a limit is exceeded by this factor."""
 COST_SHARE_TO_SKIP = 0.8
-"""A longer interval is skipped if this share of its expected cost is already too much."""
+"""Longer intervals are skipped if already this share of the expected cost of failures exceeds the time lost by the best setting."""
 MAX_REFINEMENTS = 3
 """Maximum number of times that the neighbours of the best interval are tried."""
 
 
 def try_intervals(race: CandidateSearch) -> None:
-    """Try every barrier mode at every interval of the grid that may keep the limits."""
+    """Run every barrier mode at every interval of the grid that may keep the limits, in ascending order.
+
+    Raises NothingRanError if every run fails.
+    """
     ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
     tried = _protocols(race)
     if race.today is not None:
@@ -104,7 +106,10 @@ def try_intervals(race: CandidateSearch) -> None:
 
 
 def try_optimum(race: CandidateSearch) -> None:
-    """Try the theoretical optimum (`sim.results.estimates.renewal`), if the cost of checkpoints is above the noise."""
+    """Run the chosen setting at the interval next to the theoretical optimum (`sim.results.estimates.renewal`).
+
+    Do nothing if the cost of checkpoints is too small to be measured, because the optimum depends on it.
+    """
     chosen, cost_s = race.chosen, race.cost_s
     if chosen is None or not cost_s:
         return
@@ -114,7 +119,7 @@ def try_optimum(race: CandidateSearch) -> None:
 
 
 def try_neighbours(race: CandidateSearch) -> None:
-    """Try the next shorter and longer interval of the best setting so far, until it stays the best."""
+    """Run the best setting so far at the next shorter and the next longer interval, until it stays the best."""
     for _ in range(MAX_REFINEMENTS):
         if not race.settings:
             return
@@ -126,7 +131,10 @@ def try_neighbours(race: CandidateSearch) -> None:
 
 
 def try_shorter(race: CandidateSearch) -> None:
-    """Try ever shorter intervals while limits are not kept: they lose less work, and write smaller increments."""
+    """Run ever shorter intervals while no setting keeps the limits with room.
+
+    With shorter intervals a failure loses less work, and incremental checkpoints are smaller.
+    """
     for interval_ns in reversed([other for other in NICE_NS if other < _shortest_ns(race)]):
         best = race.candidate_of((race.chosen or race.nearest).name)
         if race.has_room or best.interval_ns > _shortest_ns(race):
@@ -136,9 +144,9 @@ def try_shorter(race: CandidateSearch) -> None:
 
 
 def try_between(race: CandidateSearch) -> bool:
-    """Bisect between the chosen interval and the next longer one that does not keep the limits.  Return True if any ran.
+    """Bisect between the chosen interval and the next longer one that does not keep the limits with room.
 
-    A shorter interval than needed costs checkpoints, bytes and commits.
+    An interval shorter than needed costs more checkpoints, bytes and commits.  Return True if any setting ran.
     """
     before = len(race.runs)
     while race.has_room and (chosen := race.chosen) is not None:
@@ -167,11 +175,12 @@ def try_between(race: CandidateSearch) -> bool:
 
 
 def _shortest_ns(race: CandidateSearch) -> int:
+    """Return the shortest interval that has run [ns], or 0 if nothing has run."""
     return min((parse_duration(setting.interval) for setting in race.settings), default=0)
 
 
 def _neighbours(race: CandidateSearch, own: Candidate) -> list[Candidate]:
-    """Return the settings one interval shorter and longer that have not run, and may keep the limits."""
+    """Return the candidate at the next shorter and the next longer interval, without those that have run or are not worth it."""
     shorter = [other for other in NICE_NS if other < own.interval_ns]
     longer = [other for other in NICE_NS if other > own.interval_ns]
     worth = [*shorter[-1:], *(other for other in longer[:1] if not _not_worth(race, other))]
@@ -179,21 +188,25 @@ def _neighbours(race: CandidateSearch, own: Candidate) -> list[Candidate]:
 
 
 def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
-    """Run the settings once.  Return False if there are none, or budget or time limit do not cover them."""
+    """Run the settings once.  Return False if there are none, or if budget or time limit do not cover them."""
     return bool(settings) and race.replicate_if_affordable(settings, CERTAINTY)
 
 
 def _protocols(race: CandidateSearch) -> list[Protocol]:
-    """Return the protocols to try: those that sinks allow, the current one, and the one with files written after the barrier."""
+    """Return the barrier modes to try: those that sinks allow, and today's unless sinks forbid it.
+
+    If operators write files before the barrier, today's mode with files written after it is added (FLINK-37375).
+    """
     advised, behind = allowed(race.scenario), behind_the_barrier(race.scenario, race.now)
     own = [race.now] if race.now not in advised and not race.is_forbidden else []
     return [*advised, *own, *([behind] if behind else [])]
 
 
 def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
-    """Return the reason to skip this interval and all longer ones, or "".
+    """Return the reason to skip this interval and all longer ones, or "" if it is worth a run.
 
-    Recovery and the delay of visible output grow with the interval.
+    Recovery, and the time until output is visible, grow with the interval.  So if they clearly exceed a limit at the
+    longest interval so far, or if recovery costs more than the best setting loses in all, longer intervals are not worth it.
     """
     done = [
         setting
@@ -217,28 +230,31 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
     return ""
 
 
-# ---- Growing state: the time for which a setting keeps its limits, and the limit that breaks first.
+# ---- Growing state: how long a setting keeps the limits, and which limit breaks first.
 #
-# The setting is tried with the state of ever later times until it breaks a limit, or of ever earlier times until it keeps
-# all; then the interval between is bisected.
+# A setting that keeps the limits at the horizon is tried with the state of ever later times until it breaks one. A setting
+# that does not keep them is tried with the state of ever earlier times until it keeps all. Then the time between is bisected.
 
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
-"""Tried times, as multiples of the horizon."""
+"""Times that are tried, as multiples of the horizon."""
 BISECTION_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """The time for which a setting keeps its limits while state grows."""
+    """The time for which a setting keeps the limits while state grows.  Times count from now."""
 
     setting: SettingName
-    kept_s: float | None  # latest tried time at which it keeps all limits; None: at no tried time
-    broken_s: float | None  # earliest tried time at which it breaks a limit; None: at no tried time
-    broken: Setting | None = None  # the judged setting at that time
+    kept_s: float | None  # latest tried time at which it keeps all limits; None if it never does
+    broken_s: float | None  # earliest tried time at which it breaks a limit; None if it never does
+    broken: Setting | None = None  # the judged setting at `broken_s`
 
 
 def lasting(race: CandidateSearch) -> Lasting | None:
-    """Return how long the chosen or nearest setting lasts; None if no state grows or there are no limits."""
+    """Return how long the chosen setting, or else the nearest one, keeps the limits.
+
+    None if no state grows, there are no limits, or nothing has run.
+    """
     ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.bounds
     if not race.bench.horizon.states or not limits or not race.settings:
         return None
@@ -260,20 +276,22 @@ def lasting(race: CandidateSearch) -> Lasting | None:
 
 
 def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting) -> Lasting:
+    """Return `found`, updated by a trial with the state in this many seconds, or unchanged if that does not count."""
     own = race.under_change(candidate, {}, ahead_s=seconds)
     if own is None:
         return found
     if not own.completed and any(
         writes_changes(race.bench.with_setting(candidate), state.vertex) for state in race.bench.horizon.states
     ):
-        return found  # the trial ended within the first upload, which a job that grows into its state does not have
+        # the trial ended during its first upload, of the full state; a job whose state grew has uploaded most of it before
+        return found
     if not own.keeps_limits:
         return Lasting(candidate.name, found.kept_s, seconds, own)
     return Lasting(candidate.name, seconds, found.broken_s, found.broken)
 
 
 def horizon_sentence(horizon: Horizon) -> str:
-    """Return ``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``, or "" if it does not change."""
+    """Return ``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``, or "" if no size changes."""
     ahead_s = horizon.ahead_ns / 1e9
     moved = [state for state in horizon.states if state.after(ahead_s) != state.now_bytes]
     if not moved:
@@ -287,11 +305,11 @@ def horizon_sentence(horizon: Horizon) -> str:
 
 
 def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
-    """Return a sentence on when a limit breaks and at which size of state, or "" if that is unknown."""
+    """Return a sentence on when a limit breaks and at which size of state, or "" if there is nothing to say."""
     if found is None:
         return ""
     name = name_of(found.setting)
-    if found.kept_s is None:  # or it is not tried with the state of today
+    if found.kept_s is None:  # broken_s is 0 only if the setting was tried with the state of today
         return "" if found.broken_s else f"{name} breaks them with the state of today already."
     if found.broken_s is None or found.broken is None:
         return f"{name} keeps them for the next {ms_text(1e3 * found.kept_s)} as well."
@@ -304,7 +322,7 @@ def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
 
 
 def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
-    """Return JSON data: `growing`, sizes now and at the horizon, and `lasting`, how long a setting keeps its limits."""
+    """Return JSON data: `horizon_s`, `growing` (sizes now and at the horizon), `lasting` (how long a setting keeps the limits)."""
     ahead_s = horizon.ahead_ns / 1e9
     growing = {
         state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states
@@ -320,11 +338,11 @@ def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
 # ---- The stages of the search.
 
 AGAIN = 3
-"""Maximum number of rounds.  A new round is needed if a long run breaks a limit that short runs kept."""
+"""Maximum number of rounds.  Another round is needed if a long run breaks a limit that short runs kept."""
 
 
 def run_until_sure(race: CandidateSearch) -> None:
-    """Run all stages, or as much as budget and time limit allow.  NothingRanError: not a single setting has run."""
+    """Run all stages, or as much of them as budget and time limit allow.  Raises NothingRanError if no setting has run."""
     try:
         try_intervals(race)
         try_optimum(race)

@@ -1,6 +1,6 @@
-"""Trials: simulations of a setting without and with a failure, and the limits on their cost."""
+"""Trials: the simulations by which a setting is judged, one without and one with a failure, and the limits on their cost."""
 
-# One setting, its trials, and the rows they become:
+# The trials of one setting, and the rows of results that they become:
 #
 #   candidate                 Bench                                          TrialRunner
 #   ---------                 -----                                          -----------
@@ -13,10 +13,10 @@
 #                               long          up to 100 intervals       -->  limit on the tail of checkpoints
 #                               failing-task  a task fails, keeps slot  -->  shown next to the main failure
 #
-#   point = common | world | extra | grown state | candidate | length        later entries win
+#   point = common | world | extra | grown state | candidate | length        later entries override earlier ones
 #
-# A trial with a failure ends when the job has caught up.  Before that change such trials were half of the CPU
-# time of an advice (docs/performance.md).
+# A trial with a failure ends when the job has caught up.  When these trials had a fixed length, they took half of
+# the CPU time of a search (docs/performance.md).
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ if TYPE_CHECKING:
     from sim.studies.cells import Row
 
 
-# ---- The budget (work of all runs) and the time limit. When one is reached, the answer is based on the finished runs.
+# ---- The budget (for the work of all runs) and the time limit. When one is reached, the answer is based on the finished runs.
 
 GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
-"""Shares of the budget up to which each stage may plan runs.
+"""Shares of the budget up to which the stages may plan runs (`sim.advice.optimizer`).
 
-The grid of intervals leaves room for levers, both leave room for more runs of the best settings, and these for long runs.
-The rest is for the smallest change that would be enough if no setting keeps the limits, and for unknown values.
+The grid of intervals leaves some budget for levers, both leave some for repeated runs of the best settings, and all of
+these leave some for long runs.  The rest is for the changes that would be enough if no setting keeps the limits, and for
+unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
 OUT_OF_TIME = "time was up"
 
 
 class BudgetUsedError(Exception):
-    """Raised if budget or time limit do not cover runs."""
+    """Raised if the budget or the time limit do not cover the next runs."""
 
 
 class TimeUpError(BudgetUsedError):
@@ -86,8 +87,8 @@ class NothingRanError(PrintableError, RuntimeError):
     exit_code = 4
 
 
-# ---- The work of a run, computed from what it simulated, so that it is the same on any machine. With measured CPU time, a
-# busy machine would run fewer trials and give another answer.
+# ---- The work of a run, estimated from what it simulated, so that it is the same on any machine. If measured CPU time counted
+# instead, a busy machine would run fewer trials and give another answer.
 
 CELL_S = 0.06
 PER_TASK_AND_SECOND_S = 4e-5
@@ -97,7 +98,7 @@ PER_RECORD_AND_VERTEX_S = 1e-8
 
 
 def work_s(row: Row, scenario: Scenario) -> float:
-    """Return the CPU time [s] of such a run on an idle machine."""
+    """Return the estimated CPU time [s] of a run on an idle machine.  `row`: its results."""
     vertices = scenario.job.vertices
     tasks, seconds = (
         sum(vertex.parallelism for vertex in vertices),
@@ -109,29 +110,29 @@ def work_s(row: Row, scenario: Scenario) -> float:
 
 
 def _number(value: object) -> float:
-    """Return a number, or 0 for a missing value."""
+    """Return a number, or 0 if the value is missing or not finite."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 # ---- The runner of trials. It stores every row, and enforces two limits.
 #
-# The budget counts work, which does not depend on the machine, and determines what is run. The time limit only interrupts:
-# when it is reached, unfinished runs are abandoned. So an answer that was not interrupted is the same on any machine.
+# The budget counts work, which does not depend on the machine, and determines which trials run. The time limit abandons
+# unfinished runs when it is reached. So a search that was not interrupted gives the same answer on any machine.
 
 SPARE = 1.25
 """Safety factor of the time limit that is suggested after an interruption."""
 
 
 class _TimeUp(BaseException):
-    """Raised in runs when the time limit is reached.  Not an Exception, because cells handle these as errors of the run."""
+    """Raised in runs when the time limit is reached.  It is not an Exception, because cells record these as errors of the run."""
 
 
 class TrialRunner:
-    """Runs and stores the trials of an advice.
+    """Runs and stores the trials of a search, and decides whether budget and time limit cover more of them.
 
-    `budget_s`: limit on the work of all stored rows.  `within_s`: time limit, on `clock`, from the creation of the runner.
-    `watch` is called with (finished runs, work [ns], estimated for unfinished runs).  With Spark, call `run` inside the
-    block of `workers`.
+    `budget_s`: limit on the work of all stored rows [s].  `within_s`: limit on the time since the creation of the runner [s],
+    measured by `clock`.  `watch` is called with (finished runs, work [ns]); the work of unfinished runs is estimated.  With
+    Spark, call `run` inside the block of `workers`.
     """
 
     def __init__(
@@ -152,17 +153,18 @@ class TrialRunner:
         self._engine: Engine = engine
         self._budget_s, self._within_s = budget_s, within_s
         self._planned: dict[str, Cell] = {}
-        self._scenarios: dict[str, Scenario] = {}  # by the name of their row
+        self._scenarios: dict[str, Scenario] = {}  # id of the cell, which is the name of its row -> scenario
         self._clock, self._left = clock, TimeLeft(clock)
         self._begun_s = clock()
-        self._kept_s = self._spent_now_s = 0.0  # work by earlier calls of the command, and by this one
-        self._lack = OVER_BUDGET
-        self._cut = ""
+        self._kept_s = self._spent_now_s = 0.0  # work [s] by earlier calls of the command, and by this one
+        self._lack = OVER_BUDGET  # see `lack`
+        self._cut = ""  # result of `_out_of_time`, which must not change later; "": time is left
 
     def run(self, scenarios: Sequence[Scenario]) -> pd.DataFrame:
-        """Run the missing cells.  Return the rows of these trials, and of the baselines of undisturbed ones.
+        """Run the cells of these scenarios that have no stored row.
 
-        TimeUpError: the time limit was reached before all runs finished.
+        Returns the rows of the scenarios and of the baselines of undisturbed trials.  Raises TimeUpError if the time limit
+        is reached before all runs have finished.
         """
         planned = _cells(scenarios)
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
@@ -183,15 +185,18 @@ class TrialRunner:
             raise self._time_up(planned) from None
 
     def spent_s(self) -> float:
-        """Return the work of all stored rows of these trials [s]."""
+        """Return the work of all stored rows of the search [s]."""
         return sum(work_s(row, self._scenarios[name]) for name, row in self._own_rows().items())
 
     def cpu_s(self) -> float:
-        """Return the measured CPU time of these rows [s]."""
+        """Return the measured CPU time of all stored rows of the search [s]."""
         return sum(row["cpu_s"] or 0.0 for row in self._own_rows().values())
 
     def affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
-        """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and there is time left."""
+        """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and the time limit is not reached.
+
+        Scenarios that are stored already cost nothing.
+        """
         missing = self.store.missing(_cells(scenarios))
         if not missing:
             return True
@@ -203,11 +208,11 @@ class TrialRunner:
         return self.spent_s() + self._rate() * simulated_ns / 1e9 <= share * self._budget_s
 
     def lack(self) -> str:
-        """Return why the last runs were not covered."""
+        """Return the limit, budget or time, because of which `affords` was last False or `run` was interrupted."""
         return self._lack
 
     def progress(self) -> str:
-        """Return ``34 of 90 s of work, at most 56 s left``; without the second part before the first run has finished."""
+        """Return e.g. ``34 of 90 s of work, at most 56 s left``; the second part is missing until a run has finished."""
         spent_s, passed_s = self._kept_s + self._spent_now_s, self._passed_s()
         spent = f"{spent_s:.0f} of {self._budget_s:.0f} s of work"
         if not self._spent_now_s:
@@ -217,7 +222,7 @@ class TrialRunner:
         return f"{spent}, {self._left.text(left_s, lambda: f'a second of work takes {takes_s:.1f} s now')}"
 
     def collected(self) -> pd.DataFrame:
-        """Return all rows, and write them to the result files."""
+        """Write all rows of the search to the result files, and return them."""
         return collect(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
@@ -225,7 +230,7 @@ class TrialRunner:
         return TimeUpError(collect(self.store, planned))
 
     def _out_of_time(self) -> str:
-        """Return the reason, with a time limit that would be enough for the whole budget at the current pace."""
+        """Return ``time was up``, with a value of ``--within`` that would be enough for the whole budget at the current pace."""
         if self._cut:
             return self._cut
         done = min(max((self._kept_s + self._spent_now_s) / self._budget_s, 0.01), 1.0) if self._budget_s < inf else 1.0
@@ -240,7 +245,7 @@ class TrialRunner:
         return {name: row for name, row in self.store.rows().items() if name in self._scenarios}
 
     def _rate(self) -> float:
-        """Return work per simulated time over all rows so far, or 0 without rows."""
+        """Return the work [s] per simulated second over all rows so far, or 0 without rows."""
         simulated_ns = sum(self._scenarios[name].run.duration_ns for name in self._own_rows())
         return 1e9 * self.spent_s() / simulated_ns if simulated_ns else 0.0
 
@@ -257,8 +262,8 @@ def _cells(scenarios: Sequence[Scenario]) -> list[Cell]:
     return [*with_baselines(cells(steady)), *cells(others)]
 
 
-# ---- The time until tasks of a lost TaskManager have slots again. It is a range, because the phase of heartbeats is random; a
-# few trials do not show its width, so it is computed from the distribution of outages.
+# ---- The time until tasks of a lost TaskManager have slots again. It is a range, because the phase of heartbeats is random.
+# A few trials do not show the width of the range, so it is computed from the distribution of outages.
 
 
 def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
@@ -276,18 +281,18 @@ def _slots_ms(restart: Restart, fail_ns: int, restart_ns: int) -> tuple[float, f
 # ---- The trials of a setting: an undisturbed run for its cost, and a run with a failure.
 #
 # The failure is late in an interval, when most work is lost, and after the job has settled. A TaskManager is lost, or a task
-# fails if the user asks for it. The run lasts until the job has caught up, or long enough to show that it does not recover
-# within the limit. Both runs are ordinary changes of the scenario, so that a sweep file can repeat them. All trials have
-# the state of the horizon, so that compared rows are about the same job.
+# fails if the user chooses that. The run lasts until the job has caught up, or long enough to show that it does not recover
+# within the limit. Trials are ordinary changes of the scenario, so that a sweep file can repeat them. In all trials, growing
+# state has its size at the horizon, so that compared rows are about the same job.
 
 SETTLED_NS = 60 * SECOND
-"""Time after which queues have filled and checkpoints are regular."""
+"""Time from the start after which queues have filled and checkpoints are regular."""
 PERIODS, OBSERVED_NS = 2, 60 * SECOND
 """Minimum intervals, and minimum time, for which an undisturbed run is observed."""
 FAILURE_PHASE = (9, 10)
 """Fraction of the interval that has passed at the failure, as (numerator, denominator)."""
 PATIENCE_NS = 180 * SECOND
-"""Minimum time for which a trial waits for the recovery."""
+"""Minimum time after the outage for which a trial waits for the recovery."""
 
 LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 """Number of checkpoints in a long run, enough for a p99, and its maximum length."""
@@ -301,7 +306,10 @@ TASK_MANAGER, TASK = FAILURES = get_args(Failure)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run of a setting in one world.  `point`: the complete change of the scenario."""
+    """A simulation of a setting in one world.  `point`: the complete change of the scenario.
+
+    A world is a variant of the load, e.g. the busiest window of a trace.  `kind`: UNDISTURBED, FAILURE, LONG or FAILING_TASK.
+    """
 
     world: str
     candidate: Candidate
@@ -320,19 +328,22 @@ class Trial:
 
 @dataclass
 class Bench:
-    """The job under trial: a scenario file, and the changes common to all trials."""
+    """The job under trial: a scenario file, the changes common to all trials, and everything known about the job.
+
+    It turns a candidate into trials, and trials into scenarios.
+    """
 
     file: Path
     common: Point
     patience_ns: int = 0  # minimum time for which a trial waits for the recovery
     worlds: Mapping[str, Point] = field(default_factory=lambda: {"": {}})  # e.g. windows of the load's trace
-    backtest: Backtest | None = None  # comparison of the simulation with the history of the job
+    backtest: Backtest | None = None  # comparison of the simulation with the history of the job; None without history
     failure: Failure = TASK_MANAGER  # the failure after which recovery is measured
     horizon: Horizon = field(default_factory=Horizon)  # size of growing state
     warnings: Sequence[Problem] = ()  # about the scenario file
     conf: FlinkFile | None = None  # the deployed Flink configuration, for which patches are made
     prices: Prices = S3_STANDARD  # of an object store
-    # keys of states for which the file does not give `update`, the share of records that rewrite entries
+    # missing `update` keys: the file does not say which share of records rewrites entries of these states
     unasked_updates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -340,10 +351,10 @@ class Bench:
         self._loaded: dict[str, Scenario] = {}
         self._states: dict[str, Point] = {}
         self.durations_ns: dict[SettingName, float] = {}
-        """Setting -> checkpoint duration, if checkpoints take so long that they start later than the interval."""
+        """Setting -> checkpoint duration [ns], for settings whose checkpoints take so long that they extend the interval."""
 
     def with_setting(self, candidate: Candidate) -> Scenario:
-        """Return the job with another setting."""
+        """Return the scenario of the job with another setting, without the changes of a trial."""
         return self.load({**self.common, **candidate.point})
 
     def period_ns(self, candidate: Candidate) -> int:
@@ -352,7 +363,7 @@ class Bench:
         return round(checkpoint_period_ns(options, self.durations_ns.get(candidate.name, 0.0)))
 
     def observed_ns(self, candidate: Candidate) -> int:
-        """Return how long an undisturbed run of a candidate is observed after it has settled."""
+        """Return the time for which an undisturbed run of a candidate is observed after it has settled [ns]."""
         return max(PERIODS * self.period_ns(candidate), OBSERVED_NS)
 
     def trials(
@@ -363,10 +374,10 @@ class Bench:
         extra: Point | None = None,
         ahead_s: float | None = None,
     ) -> Iterator[Trial]:
-        """Yield trials of these kinds in all worlds.
+        """Yield the trials of these kinds in all worlds.
 
-        `extra`: changes that override those of the world.  `ahead_s`: use the state in so many seconds instead of at the
-        horizon.
+        `extra`: changes of the job, which override those of the world.  `ahead_s`: give growing state its size in this many
+        seconds from now, instead of that at the horizon.
         """
         extra = extra or {}
         aged = self._state(extra, ahead_s)
@@ -377,7 +388,10 @@ class Bench:
                 yield Trial(name, candidate, kind, point)
 
     def _state(self, extra: Point, ahead_s: float | None) -> Point:
-        """Return the change that fixes the size of growing state; computed again if `extra` changes the job."""
+        """Return the change that fixes the size of growing state.
+
+        If `extra` changes the job, growth is computed again, because it depends on how many records vertices serve.
+        """
         if not self.horizon.states:
             return {}
         if not any(key.startswith("job.") for key in extra):
@@ -389,12 +403,13 @@ class Bench:
         return self._states[key]
 
     def scenario(self, trial: Trial, replications: int | None = None) -> Scenario:
-        """Return the scenario of a trial.  ScenarioError: the change makes the scenario invalid."""
+        """Return the scenario of a trial.  Raises ScenarioError if the change makes the scenario invalid."""
         scenario = self.load(trial.point)
         run = scenario.run if replications is None else replace(scenario.run, replications=replications)
         return replace(scenario, axes=trial.axes, run=run)
 
     def load(self, point: Point) -> Scenario:
+        """Return the scenario of the file with a change.  Raises ScenarioError if it is invalid."""
         from sim.model.schema.study import load
 
         key = _text(point)
@@ -403,9 +418,9 @@ class Bench:
         return self._loaded[key]
 
     def _length(self, kind: str, candidate: Candidate) -> Point:
-        """Return the changes that set duration and failure of a trial.
+        """Return the changes that set the duration and the failure of a trial.
 
-        A failure is late in an interval; intervals count from the end of the first min-pause.
+        A failure is late in an interval.  The first interval starts after the min-pause.
         """
         period_ns, observed_ns = self.period_ns(candidate), self.observed_ns(candidate)
         if kind in (UNDISTURBED, LONG):
@@ -430,11 +445,11 @@ class Bench:
 
     @cached_property
     def _slots_ns(self) -> int:
-        """Return the maximum time without slots after a lost TaskManager in the current job, in whole seconds [ns]."""
+        """Return the maximum time without slots after a lost TaskManager in the current job [ns], rounded up to seconds."""
         slots = slots_ms(self.load(self.common)) if self.failure == TASK_MANAGER else None
         return 0 if slots is None else ceil(slots[1] / 1e3) * SECOND
 
 
 def _text(point: Point) -> str:
-    """Return the changes as lines of overrides."""
+    """Return the changes as overrides, ``key=value``, one a line."""
     return "\n".join(override(key, value) for key, value in point.items())
