@@ -1,4 +1,7 @@
-"""Keyed state of a subtask: backend, changelog, local copies."""
+"""The keyed state of a subtask in simulated time: state backend, changelog, local recovery, restore.
+
+`sim.storage` decides which files a snapshot has.  This module writes and reads them as processes.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +29,32 @@ from sim.storage.requests import Work, in_parallel
 from sim.storage.state_backends import backend
 from sim.storage.state_files import Backend, File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
-# ---- How much keyed state a subtask holds as records are served: always the same, more with each record, or keys that come and go.
+# ---- How the size of keyed state changes as records are served: not at all, by added keys, or by keys that also expire.
 
 
 class Turnover:
-    """The size of state that neither grows nor expires."""
+    """The size of state that neither grows nor expires, and the interface of its subclasses."""
 
     @property
     def ages(self) -> Ages:
-        """The last writes of the keys that expire."""
+        """The keys by the time of their last write, if they expire; otherwise empty."""
         return ()
 
     def stand(self, ages: Ages, now_ns: int) -> None:
-        """Take over the keys of a snapshot."""
+        """Restore the keys of a snapshot."""
 
     def resize(self, backend: Backend, served: int, records: int, rewritten: int, now_ns: int) -> None:
-        """Tell the backend what it holds after `served` records in all, the last `records` since it was told."""
+        """Set the size of the backend after `served` records, `records` of them since the last call.
+
+        `rewritten` is the number of entries rewritten since the last call.
+        """
 
 
 class Growing(Turnover):
-    """The size of state to which records add keys that stay."""
+    """The size of state to which records add keys that never expire.
+
+    `begun_bytes` is the size at the start of the job; `share` is the share of the key groups in this subtask.
+    """
 
     def __init__(self, state: State, begun_bytes: int, share: Fraction) -> None:
         self.state = state
@@ -57,7 +66,7 @@ class Growing(Turnover):
 
 
 class Expiring(Turnover):
-    """The size of state whose keys expire by the clock."""
+    """The size of state with a time to live."""
 
     def __init__(self, state: State, expiry: Expiry) -> None:
         self.state = state
@@ -76,21 +85,22 @@ class Expiring(Turnover):
 
 
 def turnover(state: State, begun_bytes: int, share: Fraction) -> Turnover:
-    """The turnover of a subtask that holds `share` of the key groups and begins with so many bytes."""
+    """Create the model of the state size for a subtask with `share` of the key groups and initially `begun_bytes`."""
     if state.ttl is not None:
         return Expiring(state, Expiry(state.ttl.after_ns, begun_bytes, state.value_bytes))
     return Growing(state, begun_bytes, share) if state.turns_over else Turnover()
 
 
-# ---- The owner of state: a subtask, its task manager, and its files in storage.
+# ---- The owner of state: a subtask, its TaskManager, and access to its files in storage.
 
 
 @dataclass(frozen=True, slots=True)
 class StateOwner:
-    """The subtask that owns state.  `host`: its task manager.
+    """The subtask that owns state.  `host` is the number of its TaskManager.
 
-    `slow` is called with the factor by which its asynchronous work slows its thread down.
-    `work_on_core`: a process for work and the processor time beside it.  `compaction`: the thread that compacts for the host.
+    `slow` is called with the factor by which asynchronous work slows the task thread down; 1 ends it.  `work_on_core`
+    creates a process that does I/O and needs processor time in parallel.  `compaction` is the compaction thread of the
+    TaskManager, or None.
     """
 
     vertex: Vertex
@@ -104,13 +114,13 @@ class StateOwner:
 
     @property
     def share(self) -> Fraction:
-        """The share of the subtask in the key groups."""
+        """The share of the key groups that the subtask owns."""
         groups = self.vertex.max_parallelism
         return Fraction(len(key_groups(self.index, self.vertex.parallelism, groups)), groups)
 
     @property
     def keyed_bytes(self) -> int:
-        """The share of the subtask in the keyed state that the job begins with [bytes]."""
+        """The initial keyed state of the subtask [bytes]."""
         return 0 if self.vertex.state is None else int(self.vertex.state.bytes * self.share)
 
     def write(
@@ -121,7 +131,10 @@ class StateOwner:
         name: tuple[str | int, ...],
         merge: int | None,
     ) -> Work[None]:
-        """Process: one file; small ones travel in the acknowledgement, in no time.  Raises StorageFailed."""
+        """Process: write a file and append its handle.  A small file is sent in the acknowledgement, which takes no time.
+
+        `merge` is the checkpoint whose physical files it may share, or None.  Raises StorageFailed.
+        """
         written = None
         if not storage.is_inlined(file.size_bytes):
             owner = f"{self.vertex.name}/{self.index}" if file.scope == "shared" else ""
@@ -129,97 +142,107 @@ class StateOwner:
         handles.append(Handle(file.name, file.size_bytes, file.scope, written))
 
     def read(self, storage: CheckpointStorage, handle: Handle, size_bytes: int) -> Work[None]:
-        """Process: part of a file; what travelled in an acknowledgement is in the metadata.  Raises StorageFailed."""
+        """Process: read `size_bytes` of a file.  A file that was sent in an acknowledgement is in the metadata already.
+
+        Raises StorageFailed.
+        """
         if handle.file is not None and size_bytes:
             yield from storage.read(size_bytes, *storage.files[FileId(handle.file)].name, host=self.host)
 
 
 def merge_of(type_: SnapshotType, checkpoint: int) -> int | None:
-    """The checkpoint whose physical files a snapshot may share.  None: a savepoint shares none."""
+    """Return the checkpoint whose physical files a snapshot may share (file merging), or None for a savepoint."""
     return None if type_ in ("canonical", "native") else checkpoint
 
 
-# ---- The keyed state of one subtask as processes: what its backend freezes is written, copied to the local disk, and read again.
-#
-# Which files a snapshot has is `sim.storage`'s business.
+# ---- The keyed state of one subtask: files of a snapshot are written, copied to the local disk, and read by a restore.
 
 Part = tuple[StateSnapshot, Fraction]
-"""The state of a subtask in a checkpoint, and the share of its key groups that comes here."""
+"""The state of a former subtask in a checkpoint, and the share of its key groups that this subtask restores."""
 _EMPTY_STATE = FrozenState()
 
 
 class NoLog:
-    """The uploads of the changelog of a subtask that keeps none."""
+    """The uploads of a subtask without a changelog, and the interface of changelog uploads."""
 
     def start(self) -> None:
-        """The task has its state."""
+        """Start uploads and materialisations: the task has its state."""
 
     def stop(self) -> None:
-        """The task is gone."""
+        """Stop uploads and materialisations: the task has stopped."""
 
     def claim(self, files: Iterable[File]) -> None:
-        """A snapshot needs these files until it calls `forget`."""
+        """Upload these files for a snapshot, and keep their handles until `forget`."""
 
     def forget(self, files: Iterable[File]) -> None:
-        """A snapshot that needed these is over."""
+        """Release the files of a snapshot that has ended."""
 
     def wait(self, file: File) -> Work[Handle]:
-        """Process: until a file that was claimed is durable.  Raises StorageFailed."""
+        """Process: wait until a claimed file is durable.  Raises StorageFailed."""
         raise LookupError(f"{file.name} is of no changelog")
 
 
 class NoKeyedState:
-    """A subtask without keyed state, and the interface of keyed state."""
+    """The keyed state of a subtask that has none, and the interface of keyed state."""
 
-    counts_records = False  # whether it makes a difference how many records were served
-    listens = False  # whether the notice of a completed checkpoint makes a difference
-    ages: Ages = ()  # of keys that expire
+    counts_records = False  # whether the state depends on the number of records served
+    listens = False  # whether it needs notifications of completed checkpoints
+    ages: Ages = ()  # the keys by the time of their last write, if they expire
 
     def __init__(self) -> None:
-        self.restored_record_count = 0  # records served, as far as it was told
-        self.restored_parts: list[RestoredState] = []  # what it was restored from
+        self.restored_record_count = 0  # records served at the restore, or at the latest count after it
+        self.restored_parts: list[RestoredState] = []  # what it was restored from, for the invariant monitors
 
     def start(self) -> None:
-        """The task runs."""
+        """Handle the start of the task."""
 
     def stop(self) -> None:
-        """The task is gone, and what works for it in the background."""
+        """Handle that the task has stopped: end all background work."""
 
     def served(self, slot: Slot) -> int:
-        """Records that the task has served by now; 0 if they make no difference."""
+        """Return the records that the task has served so far, or 0 if the state does not depend on them."""
         return slot.context.plane.position(slot.task).served if self.counts_records else 0
 
     def count(self, served: int, now_ns: int) -> None:
-        """The task has served so many records in all."""
+        """Update the state to `served` records, counted since the job started."""
 
     def take(self, checkpoint: int, type_: SnapshotType, may_reuse: Callable[[FileId], bool]) -> FrozenState:
-        """Freeze the state as it was counted last.  Raises CannotFreeze."""
+        """Freeze the state as of the latest `count`, in the synchronous part of a snapshot.  Raises CannotFreeze.
+
+        `may_reuse` returns whether an incremental snapshot may refer to a file.
+        """
         return _EMPTY_STATE
 
     def held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
-        """The part of a wait for the disk that falls into the synchronous part."""
+        """Return the delay by a busy disk in the synchronous part of a snapshot [ns]."""
         return 0
 
     def files(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
-        """Processes that write the files of a snapshot.  They raise StorageFailed."""
+        """Return the processes that write the files of a snapshot.  They raise StorageFailed."""
         return []
 
     def copies(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> list[Work[None]]:
-        """Processes that keep a copy on the disk of the task manager."""
+        """Return the processes that write a copy to the disk of the TaskManager (local recovery)."""
         return []
 
     def durable(self, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
-        """Process: its files are written; wait for what is written beside the snapshot.  Raises StorageFailed."""
+        """Process, after the files are written: wait for files of the changelog, which are uploaded independently.
+
+        Raises StorageFailed.
+        """
         yield from ()
 
     def forget(self, snapshot: StateSnapshot) -> None:
-        """The snapshot is over, complete or not."""
+        """Handle that a snapshot has ended, successfully or not."""
 
     def notify_complete(self, checkpoint: int) -> None:
-        """The notice of a completed checkpoint, on the task thread."""
+        """Handle the notification of a completed checkpoint on the task thread."""
 
     def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], served: int) -> Work[int]:
-        """Process: bring the state back from these parts; returns how many bytes were read.  Raises StorageFailed."""
+        """Process: restore the state from these parts, as of `served` records of this task.
+
+        Returns the number of bytes downloaded.  Raises StorageFailed.
+        """
         self.restored_record_count = served
         yield from ()
         return 0
@@ -239,8 +262,8 @@ class KeyedState(NoKeyedState):
         self.counts_records = (tells_updates and state.update_share > 0) or state.turns_over
         incremental = subtask.options.incremental and state.kind.keeps_files
         self.listens = subtask.options.local_recovery or incremental or state.changelog is not None
-        self._updates = 0  # entries rewritten so far
-        self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
+        self._updates = 0  # entries rewritten up to the latest count
+        self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> copy on the local disk
 
     @property
     def ages(self) -> Ages:  # type: ignore[override]
@@ -266,7 +289,7 @@ class KeyedState(NoKeyedState):
         return keyed
 
     def held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
-        """The part of a wait for the disk that falls into the synchronous part, drawn uniformly."""
+        """Return the delay by a busy disk in the synchronous part [ns], drawn uniformly from 0 to the whole delay."""
         if not keyed.held_ns:
             return 0
         return keyed.held_ns * draw(stream(self.subtask.seed, "disk-wait", *self.name), checkpoint) >> 32
@@ -287,7 +310,7 @@ class KeyedState(NoKeyedState):
         self.log.forget(snapshot.keyed.awaited)
 
     def notify_complete(self, checkpoint: int) -> None:
-        """Older local copies go (TaskLocalStateStore)."""
+        """Handle the notification of a completed checkpoint, and delete older local copies (TaskLocalStateStore)."""
         self.backend.notify_complete(checkpoint)
         for older in [number for number in self._copies if number < checkpoint]:
             disk, copy = self._copies.pop(older)
@@ -316,6 +339,7 @@ class KeyedState(NoKeyedState):
         return (yield from self._download(storage, restoring))
 
     def _download(self, storage: CheckpointStorage, restoring: Restoring) -> Work[int]:
+        """Process: download the files of a restore and load them.  Returns the number of bytes read."""
         reads = [self.subtask.read(storage, handle, size_bytes) for handle, size_bytes in restoring.reads]
         yield from on_own_core(storage.env, in_parallel(storage.env, reads, restoring.threads), restoring.work_ns)
         if restoring.after_ns:
@@ -325,7 +349,10 @@ class KeyedState(NoKeyedState):
     def _from_local_copy(
         self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], work_ns: int
     ) -> Work[bool]:
-        """Process: the copy on the own disk, if it is there: hard links, or a file that is read like the other."""
+        """Process: restore from the local copy, and return whether there is one on the disk of this TaskManager.
+
+        The copy of RocksDB consists of hard links and takes no time; that of the heap is a file, which is read.
+        """
         host, ((snapshot, share), *others) = self.subtask.host, parts
         if others or share != 1 or snapshot.local is None or not storage.files.exists(snapshot.local):
             return False
@@ -348,6 +375,7 @@ class KeyedState(NoKeyedState):
         return self.subtask.vertex.name, self.subtask.index
 
     def _write(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
+        """Process: write the files of a snapshot in the asynchronous part."""
         name, steps = ("keyed", *self.name, checkpoint), snapshot.keyed.steps
         if rest_ns := snapshot.keyed.held_ns - self.held_ns(snapshot.keyed, checkpoint):
             yield storage.env.timeout(rest_ns)
@@ -358,7 +386,10 @@ class KeyedState(NoKeyedState):
             )
 
     def _copy(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
-        """A second stream to the local disk; RocksDB keeps the links it has.  A full disk costs the copy, not the checkpoint."""
+        """Process: write a copy to the local disk.  RocksDB has hard links already, which need no space.
+
+        If the disk is full there is no copy, but the checkpoint does not fail.
+        """
         host = self.subtask.host
         disk = storage.disk(host)
         try:
@@ -378,7 +409,10 @@ class KeyedState(NoKeyedState):
         *,
         alone: bool = False,
     ) -> Work[None]:
-        """Process: the files of one step, `alone` under the name itself; `handles` grows as they are written.  Raises StorageFailed."""
+        """Process: write the files of one step and append their handles.  Raises StorageFailed.
+
+        `alone` means that the step has the only file of the snapshot, which gets `name` without a suffix.
+        """
         works = [
             self.subtask.write(storage, handles, file, name if alone else (*name, file.name), merge)
             for file in step.files
@@ -390,7 +424,7 @@ class KeyedState(NoKeyedState):
             writing = in_parallel(storage.env, works, step.threads)
             yield from (self.subtask.work_on_core(storage.env, writing, step.work_ns) if step.work_ns else writing)
         except GeneratorExit:
-            raise  # the run is over, and so is its plane
+            raise  # the run is over: the speed of the task must not change any more
         except BaseException:
             if slowed:
                 self.subtask.slow(Fraction(1))
@@ -399,34 +433,34 @@ class KeyedState(NoKeyedState):
             self.subtask.slow(Fraction(1))
 
     def _rewritten(self, served: int) -> int:
-        """Entries rewritten since the last call, the records served being these."""
+        """Return the number of entries rewritten since the last call, after `served` records."""
         before, self.restored_record_count = self._updates, served
         self._updates = self.state.rewrites(self.subtask.keyed_bytes, served, self.subtask.share)
         return self._updates - before
 
 
 def restored_state(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Iterable[Handle]) -> RestoredState:
+    """Return the description of restored state that the invariant monitors check."""
     return RestoredState(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
 def keyed_state(subtask: StateOwner) -> NoKeyedState:
-    """The keyed state of a subtask, by the options of its vertex.  The share of a subtask may be less than a byte."""
+    """Create the keyed state of a subtask from the options of its vertex.  It may be smaller than one byte."""
     state = subtask.vertex.state
     return KeyedState(subtask, state) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()
 
 
-# ---- The changelog of one subtask as processes: its log is uploaded while the job runs, the backend below materialised now and then.
+# ---- The changelog of one subtask: the log is uploaded continuously, the wrapped backend is materialised periodically.
 #
-# Flink:  FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which file, and which snapshot refers to
-# it, is
-# `sim.storage.changelog`'s business; how files get into storage, several subtasks' as one, is `log_uploads`'.
+# Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  `sim.storage.changelog` decides which file contains
+# what, and which files a snapshot refers to.  `TaskManager.log_uploads` batches the files of several subtasks.
 
-_MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
-_PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
+_MIN_LOOK_NS, _MAX_LOOK_NS = 1_000_000, 100_000_000  # limits of the time between two checks of the size of the log
+_PACE_NS = 10_000_000_000  # the growth rate of the log is measured over one to two times this period
 
 
 class LogWriter(NoLog):
-    """The changelog of one subtask, and its uploads."""
+    """Uploads the changelog of one subtask, and materialises the wrapped backend."""
 
     def __init__(self, slot: Slot, state: KeyedState, backend: ChangelogBackend) -> None:
         self.slot = slot
@@ -435,14 +469,15 @@ class LogWriter(NoLog):
         self.storage = slot.context.storage
         self.backend = backend
         self._running: list[simpy.Process] = []
-        self._closed = False  # a mail that is still to come freezes nothing
-        self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
-        self._claims = Counter[str]()  # name of a file -> snapshots that need it and are not over
+        self._closed = False  # the task has stopped: a mail that is still queued must not freeze the state
+        # name of a file -> event that fires with its handle, or with None if the upload failed
+        self._uploads: dict[str, simpy.Event] = {}
+        self._claims = Counter[str]()  # name of a file -> snapshots in progress that need it
         self._materialisations = 0
-        self._loaded_bytes = 0  # not written yet: the state a run begins with, which no log was kept of
+        self._loaded_bytes = 0  # initial state of the run that is in the log and not uploaded yet
 
     def start(self) -> None:
-        """The task has its state."""
+        """Start uploads and materialisations: the task has its state."""
         self._loaded_bytes = self.backend.pending_bytes
         self._running = [self.env.process(self._materialise())]
         if not self.backend.options.in_memory:
@@ -455,7 +490,10 @@ class LogWriter(NoLog):
                 process.interrupt()
 
     def upload(self, files: Iterable[File]) -> None:
-        """See that these files of the log are written; those under way already are left alone."""
+        """Upload files of the log, except those whose upload has started.
+
+        The file with the initial state of the run is written on its own (`_write`), because it is not a log of changes.
+        """
         for file in files:
             if file.name not in self._uploads:
                 self._uploads[file.name] = self.env.event()
@@ -466,26 +504,26 @@ class LogWriter(NoLog):
                     self._hand_in(file, self._uploads[file.name])
 
     def claim(self, files: Iterable[File]) -> None:
-        """A snapshot needs these files until it calls `forget`."""
+        """Upload these files for a snapshot, and keep their handles until `forget`."""
         files = tuple(files)
         self._claims.update(file.name for file in files)
         self.upload(files)
 
     def wait(self, file: File) -> Work[Handle]:
-        """Process: until a file that was claimed is durable.  Raises StorageFailed."""
+        """Process: wait until a claimed file is durable.  Raises StorageFailed."""
         handle = yield self._uploads[file.name]
         if handle is None:
             raise StorageFailed(f"{file.name} of the changelog could not be written")
         return handle  # type: ignore[no-any-return]
 
     def forget(self, files: Iterable[File]) -> None:
-        """A snapshot that needed these is over."""
+        """Release the files of a snapshot that has ended."""
         for file in files:
             self._claims[file.name] -= 1
             self._forget_ended(file)
 
     def _forget_ended(self, file: File) -> None:
-        """The outcomes of these uploads are no longer needed.  While one is, a durable file is not written again."""
+        """Forget the outcome of an upload if no snapshot needs the file.  Until then a durable file is not uploaded again."""
         if self._claims[file.name] > 0:
             return
         del self._claims[file.name]
@@ -493,7 +531,7 @@ class LogWriter(NoLog):
             del self._uploads[file.name]
 
     def _hand_in(self, file: File, done: simpy.Event) -> None:
-        """Hand a file to the uploads of the task manager.  Uploads outlive snapshots and their failures."""
+        """Pass a file to the uploads of the TaskManager.  An upload continues when the snapshot that needs it fails."""
         options = self.backend.options
         uploads = self.slot.manager.log_uploads(options.upload_threads)
         uploads.hand_in(
@@ -501,7 +539,7 @@ class LogWriter(NoLog):
         )
 
     def _write(self, file: File, done: simpy.Event) -> Work[None]:
-        """Process: write the log that the run begins with, in one stream and without a timeout."""
+        """Process: write the initial state of the run, in one stream and without the timeout of uploads."""
         if self.backend.options.batch_delay_ns:
             yield self.env.timeout(self.backend.options.batch_delay_ns)
         try:
@@ -512,7 +550,7 @@ class LogWriter(NoLog):
             self._written(file, done, stored)
 
     def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
-        """An upload has ended: the file is durable, or the upload was given up."""
+        """Handle the end of an upload: the file is durable, or `stored` is None because the upload failed for good."""
         handle = None if stored is None else Handle(file.name, file.size_bytes, file.scope, stored)
         if handle is None:
             self.backend.given_up(file)
@@ -522,10 +560,14 @@ class LogWriter(NoLog):
         self._forget_ended(file)
 
     def _name(self, file: File) -> Name:
+        """Return the name of a file of the log in storage."""
         return "changelog", *self.state.name, file.name
 
     def _upload_early(self) -> Work[None]:
-        """Process: upload the log when enough is new.  The time of the next look follows from the pace of the log."""
+        """Process: upload the log when it has grown by `preemptive_bytes` (preemptive-persist-threshold).
+
+        The time of the next check is estimated from the growth rate of the log.
+        """
         enough = self.backend.options.preemptive_bytes
         earlier = latest = self._look()
         try:
@@ -542,20 +584,20 @@ class LogWriter(NoLog):
             return
 
     def _count(self) -> None:
-        """Pass the number of records served so far to the state."""
+        """Update the state to the records served so far."""
         self.state.count(self.state.served(self.slot), self.env.now)
 
     def _look(self) -> tuple[int, int]:
-        """(now, where the log ends)."""
+        """Return the time [ns] and the end position of the log [bytes] after an update."""
         self._count()
         return int(self.env.now), self.backend.end_bytes
 
     def _materialise(self) -> Work[None]:
-        """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""
+        """Process: materialise the wrapped backend once per interval, with a random phase per subtask."""
         interval_ns, state = self.backend.options.materialize_ns, self.state
         key = stream(state.subtask.seed, "materialize", *state.name)
         try:
-            if self.backend.options.in_memory:  # else acknowledgements would carry what the run begins with
+            if self.backend.options.in_memory:  # otherwise acknowledgements would contain the initial state of the run
                 yield from self._materialise_once()
             yield self.env.timeout(draw(key, 0) * interval_ns >> 32)
             while True:
@@ -565,6 +607,10 @@ class LogWriter(NoLog):
             return
 
     def _materialise_once(self) -> Work[None]:
+        """Process: freeze the wrapped backend on the task thread, and write its files.
+
+        Do nothing if the previous materialisation is not in a completed checkpoint yet.
+        """
         if not self.backend.may_materialise:
             return
         self._materialisations += 1
@@ -593,11 +639,11 @@ class LogWriter(NoLog):
             return  # the next materialisation tries again
         handles = [*frozen_state.reused, *handles]
         self.backend.materialised(number, frozen_state, handles)
-        self._loaded_bytes = 0  # it holds them, if no log does
+        self._loaded_bytes = 0  # the materialisation contains the initial state
         self.slot.checks.materialised(self.slot.task, number, handles)
 
 
 def attach(slot: Slot, state: NoKeyedState) -> None:
-    """Give state its changelog, if its backend keeps one."""
+    """Start to upload the changelog of a state, if its backend has one."""
     if isinstance(state, KeyedState) and isinstance(state.backend, ChangelogBackend):
         state.log = LogWriter(slot, state, state.backend)

@@ -1,6 +1,6 @@
-"""One subtask's state as processes: what is frozen in the synchronous part of a snapshot is written in the asynchronous one.
+"""The state of one subtask: a snapshot freezes it in the synchronous part and writes it in the asynchronous part.
 
-Keyed state and operator state of a subtask go one after the other through the task's one asynchronous thread
+Keyed state and operator state are written one after the other by the only asynchronous thread of the task
 (OperatorSnapshotFinalizer), so two files cost two latencies.
 """
 
@@ -24,25 +24,28 @@ from sim.storage.state_files import File, Handle
 
 
 class SubtaskState:
-    """The state of one subtask: keyed state, list state of operators, and records in windows, each in files of its own."""
+    """The state of one subtask: keyed state, operator list state, and records in windows, each in separate files."""
 
     def __init__(self, subtask: StateOwner) -> None:
         self.subtask = subtask
         self.keyed = keyed_state(subtask)
-        self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
-        self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
-        self._types: dict[int, SnapshotType] = {}
+        self.snapshots: dict[int, StateSnapshot] = {}  # taken, and neither acknowledged nor cancelled
+        self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # called with each snapshot that is taken
+        self._types: dict[int, SnapshotType] = {}  # snapshot that is not taken yet -> its type
         self._work_streams: dict[str, Stream] = {}  # by phase
-        self._list_state: list[RestoredState] = []  # restored beside keyed state
+        self._list_state: list[RestoredState] = []  # list state and windows that were restored
         self._union_bytes = self._own.operator_state_bytes if subtask.vertex.union_state else 0
 
     @property
     def restored_parts(self) -> list[RestoredState]:
-        """What it was restored from."""
+        """The state that the subtask was restored from, for the invariant monitors."""
         return [*self.keyed.restored_parts, *self._list_state]
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
-        """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
+        """Return the time that the operator's own work takes in a phase of this snapshot [ns].
+
+        The work occurs with a probability, which is drawn per phase, subtask and snapshot; otherwise it is 0.
+        """
         own = self._own
         cost = own.pre_barrier_ns if phase == "pre_barrier" else own.sync_ns if phase == "sync" else own.async_ns
         if not cost:
@@ -56,7 +59,7 @@ class SubtaskState:
     # ------------------------------------------------------------------------------------------ snapshots
 
     def begin(self, checkpoint: int, type_: SnapshotType) -> None:
-        """The barrier is on its way; `type_` is what it asks for."""
+        """Record the type of a snapshot, when its barrier has been forwarded."""
         self._types[checkpoint] = type_
 
     def take(
@@ -67,11 +70,9 @@ class SubtaskState:
         may_reuse: Callable[[FileId], bool] = lambda _: True,
         waiting: WaitingBytes = WaitingBytes(),  # noqa: B008  # frozen
     ) -> int:
-        """The synchronous part: freeze the state after `served` records; returns what it costs the thread [ns].
+        """Freeze the state after `served` records, in the synchronous part.  Return the time that it takes the thread [ns].
 
-        `waiting`: state of the operator beside that of its backend.
-
-        Raises CannotFreeze.
+        `waiting`: size of the records in windows and of asynchronous requests, which are state too.  Raises CannotFreeze.
         """
         type_ = self._types.pop(checkpoint)
         self.keyed.count(served, now_ns)
@@ -84,7 +85,7 @@ class SubtaskState:
         return keyed.sync_ns + self.keyed.held_ns(keyed, checkpoint)
 
     def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
-        """Process: one part of the asynchronous phase.  Raises StorageFailed."""
+        """Process: write the keyed state (with windows) or the operator state of a snapshot.  Raises StorageFailed."""
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
             for work in (
@@ -103,14 +104,14 @@ class SubtaskState:
         yield from self.keyed.durable(snapshot, checkpoint)
 
     def close(self, checkpoint: int) -> StateSnapshot:
-        """All files are written: returns the content of the snapshot."""
+        """Return the content of a snapshot whose files are all written, and forget the snapshot."""
         snapshot = self.snapshots.pop(checkpoint)
         snapshot.handles[:] = *snapshot.keyed.reused, *snapshot.handles, *snapshot.logged
         self.keyed.forget(snapshot)
         return snapshot
 
     def cancel(self, checkpoint: int) -> list[Handle]:
-        """The snapshot is cancelled.  Its files have no owner any more."""
+        """Cancel a snapshot.  Return the files that it has written, which the caller may delete."""
         self._types.pop(checkpoint, None)
         snapshot = self.snapshots.pop(checkpoint, None)
         if snapshot is None:
@@ -119,7 +120,7 @@ class SubtaskState:
         return snapshot.all_handles
 
     def leave_closed_operators(self) -> None:
-        """The operators had finished, and are not opened again: their backend holds nothing (TaskStateSnapshot.FINISHED_ON_RESTORE)."""
+        """Drop the keyed state: the operators had finished, and are not opened again (TaskStateSnapshot.FINISHED_ON_RESTORE)."""
         self.keyed = NoKeyedState()
 
     def restore(
@@ -130,9 +131,9 @@ class SubtaskState:
         served: int,
         union: Iterable[StateSnapshot] = (),
     ) -> Work[int]:
-        """Process: bring back the state that is in these parts of a checkpoint, and the union list state of all subtasks.
+        """Process: restore the state from these parts of a checkpoint, and the union list state of all subtasks.
 
-        The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises
+        `served` is the number of records of this task that the state contains.  Returns the number of bytes read.  Raises
         StorageFailed.
         """
         parts = list(parts)
@@ -148,7 +149,7 @@ class SubtaskState:
             if handles:
                 self._list_state.append(restored_state(kind, snapshot, share, handles))
             for handle in handles:
-                size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
+                size_bytes = int(handle.size_bytes * share)  # list state is redistributed after rescaling
                 yield from self.subtask.read(storage, handle, size_bytes)
                 read_bytes += size_bytes
         return read_bytes
@@ -161,7 +162,7 @@ class SubtaskState:
         snapshot: StateSnapshot,
         checkpoint: int,
     ) -> list[Work[None]]:
-        """A file beside those of keyed state, of so many bytes if there are any."""
+        """Return the process that writes a file of list state or windows, as a list; empty if there are 0 bytes."""
         kind, size_bytes = what
         if not size_bytes:
             return []
