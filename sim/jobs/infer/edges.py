@@ -1,4 +1,8 @@
-"""Infer the edges of a job: names, record rates, record sizes, and shares of subtasks."""
+"""Infer the edges of a job: names, record rates, record sizes, and the shares of downstream subtasks.
+
+Flink counts the records and bytes of a task, not of an edge.  Where a task has several inputs or outputs, the rates of
+its edges are computed from the counters on both sides, or bounded by them.  The rest becomes a question to the user.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,14 @@ from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex
 from sim.model.job import SHIPPING, Shipping
 from sim.model.units import format_number, format_size
 
-# ---- Names of a vertex's inputs in a scenario.  Several edges from the same vertex need different names.
+# ---- Names of the inputs of a vertex in a scenario.  Several edges from the same upstream vertex need different names.
 
 
 def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str]:
-    """Return a name for each input: the upstream vertex for the first edge from it, `upstream-2` and so on for others."""
+    """Return a name for each input: that of the upstream vertex, or `upstream-2`, `upstream-3` for further edges from it.
+
+    `vertices` are the names that are taken.
+    """
     names: list[str] = []
     for upstream in upstreams:
         name, number = upstream, 1
@@ -30,19 +37,19 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
     return names
 
 
-# ---- Bounds of amounts of which only sums are known, by interval propagation.
+# ---- Bounds on rates when only their sums are measured, by interval propagation.
 #
-#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total)
-#   bounds      least <= a <= most (`propagate_bounds`)
+#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total, if `is_least`)
+#   bounds      least <= a <= most                 (`propagate_bounds`)
 
 K = TypeVar("K", bound=Hashable)
 TOLERANCE = 0.05
-"""Counters that differ by less agree: two vertices are not measured at exactly the same times."""
+"""Relative difference up to which two counters count as equal, because they are not sampled at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class AmountRange:
-    """The bounds of an amount."""
+    """The range in which an amount (a rate of records or bytes) can be.  It is not negative, and may be unlimited."""
 
     least: float = 0.0
     most: float = math.inf
@@ -53,20 +60,23 @@ class AmountRange:
 
     @property
     def middle(self) -> float:
-        """The middle of the bounds; of two amounts with one sum the middles add up to it."""
+        """The middle of the bounds, or the lower bound if there is no upper one.
+
+        The middles of two amounts of which only the sum is known add up to that sum.
+        """
         return self.least if self.most == math.inf else (self.least + self.most) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Sum(Generic[K]):
-    """An equation: the sum of amounts, each multiplied by its factor, equals the total."""
+    """An equation: the sum of the amounts, each multiplied by its factor, equals the total."""
 
     factors: Mapping[K, float]
     total: float
-    is_least: bool = False  # the sum may be larger than the total
+    is_least: bool = False  # whether the total is only a lower bound of the sum
 
     def without(self, amounts: Mapping[K, AmountRange], key: K) -> AmountRange:
-        """Return the bounds of one amount that follow from the bounds of the other amounts."""
+        """Return the range of the amount `key` that this equation implies, given the ranges of its other amounts."""
         others = [(factor, amounts[other]) for other, factor in self.factors.items() if other != key]
         least = math.fsum(factor * amount.least for factor, amount in others)
         most = math.fsum(factor * amount.most for factor, amount in others)
@@ -75,9 +85,10 @@ class Sum(Generic[K]):
 
 
 def propagate_bounds(amounts: Mapping[K, AmountRange], sums: Iterable[Sum[K]]) -> dict[K, AmountRange]:
-    """Return the bounds of amounts if all sums hold, by interval propagation.  Sums with an unknown total are ignored.
+    """Return `amounts`, narrowed by all equations.  Equations with an unknown total (NaN) are ignored.
 
-    Exact amounts are not changed, even if a sum contradicts them.
+    Exact amounts are not changed, even if an equation contradicts them.  Contradictions are reported separately, by
+    `find_unbalanced`.
     """
     found = dict(amounts)
     equations = sorted((each for each in sums if not math.isnan(each.total)), key=lambda each: len(each.factors))
@@ -93,7 +104,11 @@ def propagate_bounds(amounts: Mapping[K, AmountRange], sums: Iterable[Sum[K]]) -
 
 
 def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
-    """Return the intersection of two ranges, as an exact value if its ends differ by less than `TOLERANCE`; an exact one wins."""
+    """Narrow the range `before` by an implied range.
+
+    An exact implied value replaces `before`, even if they contradict each other.  An intersection that is narrower than
+    `TOLERANCE`, or empty, becomes an exact value: the middle of its ends.
+    """
     if implied.is_exact:
         return implied
     least, most = max(before.least, implied.least), min(before.most, implied.most)
@@ -102,15 +117,15 @@ def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
     return AmountRange(least, most)
 
 
-# ---- Records and bytes on each edge.  Flink counts the outputs of a task in one counter, and its inputs in another.
+# ---- Records and bytes on each edge.  Flink has one counter for all outputs of a task, and one for all its inputs.
 #
-# `numRecordsOut` is incremented once per record, regardless of the number of outputs that the record is sent to;
-# `numRecordsIn` counts the records of all inputs.  Bytes are counted once per subtask that they are sent to.  These
-# counters are sums over edges.  They determine the records and bytes of some edges exactly, and bound the others.
+# `numRecordsOut` is incremented once per record, regardless of the number of outputs that the record is sent to.
+# `numRecordsIn` counts the records of all inputs.  Bytes are counted once per downstream subtask that they are sent to.
+# So the counters are sums over edges.  They determine the records and bytes of some edges exactly, and bound the others.
 
-MAX_COUNT_DEVIATIONS = 3  # standard deviations by which counts may differ by chance
+MAX_COUNT_DEVIATIONS = 3  # number of standard deviations by which counts may differ by chance
 
-EdgeId = tuple[str, int]  # reader, index of its input
+EdgeId = tuple[str, int]  # (downstream vertex, index of its input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +133,14 @@ class Edge:
     """The records and bytes per second over an edge."""
 
     upstream: str
-    copies: int  # of each record on the wire: the parallelism of the reader for a broadcast, otherwise 1
-    records: AmountRange  # without copies
-    bytes: AmountRange  # with all copies
-    source: str  # of the record count, as text
+    copies: int  # copies of each record on the wire: the parallelism of the reader for a broadcast, otherwise 1
+    records: AmountRange  # a record that is broadcast counts once
+    bytes: AmountRange  # of all copies
+    source: str  # origin of the record rate, as text
 
     @property
     def size(self) -> AmountRange:
-        """Bounds of the bytes per record."""
+        """The range of the bytes per record."""
         least, most = self.records.least * self.copies, self.records.most * self.copies
         return AmountRange(
             self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf
@@ -140,10 +155,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Unbalanced:
-    """Counters of vertices that contradict each other."""
+    """A contradiction between the record counters of neighbouring vertices."""
 
-    phrase: str
-    edges: tuple[EdgeId, ...]  # whose records are uncertain for this reason
+    phrase: str  # for example "'map' writes 100 records/s and its readers read 50/s together"
+    edges: tuple[EdgeId, ...]  # edges whose record rate is uncertain because of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +167,20 @@ class EdgeFlows:
 
     job: RestJob
     vertices: Mapping[str, Flows]
-    edges: Mapping[EdgeId, Edge]  # whose readers count records
+    edges: Mapping[EdgeId, Edge]  # only edges whose reader has a record counter
     unbalanced: Sequence[Unbalanced]
 
     @property
     def contradicted(self) -> set[EdgeId]:
-        """The edges whose two ends have contradicting counters."""
+        """The edges whose upstream and downstream counters contradict each other."""
         return {edge for found in self.unbalanced for edge in found.edges}
 
     def edge_size(self, place: EdgeId) -> Size | None:
-        """Return the size of the records on one edge, or None if it is unknown."""
+        """Return the size of the records on an edge, or None if it is unknown.
+
+        It is measured if the edge is the only input of its reader or, without a broadcast, the only output of its writer.
+        Otherwise it is estimated from the rates of records and bytes.
+        """
         reader, edge = place[0], self.edges.get(place)
         if len(self.job.vertex(reader).inputs) == 1:
             return size_counted(self.vertices[reader], "in")
@@ -176,9 +195,9 @@ class EdgeFlows:
         )
 
     def emitted_size(self, writer: str) -> Size | None:
-        """Return the size on the edge from `writer` that carries most records, or None if no edge with a known size exists.
+        """Return the record size on the output of `writer` with the highest rate, or None if no output has a known size.
 
-        Measured sizes are preferred to estimates.
+        A measured size is preferred to an estimate.
         """
         found = [
             (size, self.edges[edge].records.middle)
@@ -189,7 +208,7 @@ class EdgeFlows:
 
 
 def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> EdgeFlows:
-    """Return the flows over all edges, from the counters of the vertices."""
+    """Return the flows over all edges, computed from the counters of the vertices (`flowed`, by vertex)."""
     records, sizes, record_sums, byte_sums = dict[EdgeId, AmountRange](), dict[EdgeId, AmountRange](), [], []
     for vertex in job.vertices:
         into = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
@@ -215,7 +234,7 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> EdgeFlows:
 
 
 def find_unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """Yield contradictions between the records that vertices read and the records that others write."""
+    """Yield contradictions between the records that vertices write and the records that downstream vertices read."""
     for vertex in job.vertices:
         yield from _unbalanced_outputs(job, vertex, flowed)
         if len(set(_upstreams(vertex))) > 1:
@@ -223,7 +242,7 @@ def find_unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbal
 
 
 def _unbalanced_outputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """Yield a contradiction if one reader reads more than a vertex writes, or all its readers together read less."""
+    """Yield a contradiction if one reader reads more than the vertex writes, or all readers together read less."""
     written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
     read = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
     if not out or math.isnan(written) or any(map(math.isnan, read)):
@@ -238,7 +257,10 @@ def _unbalanced_outputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, F
 
 
 def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """Yield a contradiction if a vertex reads more than all its upstreams write, or less than those without other readers."""
+    """Yield a contradiction between the records that a vertex reads and those that its upstream vertices write.
+
+    It may read more than all of them write, or less than those write that feed no other vertex.
+    """
     read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
     written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
     if math.isnan(read) or any(map(math.isnan, written)):
@@ -257,7 +279,7 @@ def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Fl
 
 
 def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
-    """Return the edges that lead from a vertex."""
+    """Return the outputs of a vertex."""
     return [
         (reader.name, i)
         for reader in job.readers(writer)
@@ -267,13 +289,16 @@ def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
 
 
 def _per_edge(reader: RestVertex, i: int, flowed: Mapping[str, Flows]) -> float:
-    """Return the records that an edge carries if all edges from the same upstream carry the same number."""
+    """Return the records per second on input `i` of `reader`.
+
+    All inputs of the reader are assumed to come from the same upstream vertex, and to carry the same rate.
+    """
     same = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
     return flowed[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in same)
 
 
 def _slack(flow: Flows, per_second: float) -> float:
-    """Return the records per second by which the counters of two vertices may differ by chance."""
+    """Return the difference [records/s] that two counters may have by chance: sampling times, and random arrivals."""
     elapsed_s = flow.total("elapsed_ms") / max(len(flow.subtasks), 1) / 1000
     return TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
         elapsed_s, 1.0
@@ -281,11 +306,12 @@ def _slack(flow: Flows, per_second: float) -> float:
 
 
 def _upstreams(vertex: RestVertex) -> list[str]:
+    """Return the upstream vertex of each input."""
     return [edge.upstream for edge in vertex.inputs]
 
 
 def _copies(vertex: RestVertex, i: int) -> int:
-    """Return how often each record of an edge is read."""
+    """Return how many subtasks of `vertex` receive each record of its input `i`: all for a broadcast, otherwise 1."""
     return vertex.parallelism if vertex.inputs[i].ship == "BROADCAST" else 1
 
 
@@ -296,13 +322,13 @@ def _copies(vertex: RestVertex, i: int) -> int:
 class Size:
     """The size of a record on the wire [bytes], including the timestamp of a source."""
 
-    likely: int
+    likely: int  # measured or estimated size
     range: AmountRange  # exact if it was measured
-    source: str
+    source: str  # origin, as text
 
 
 def size_counted(flow: Flows, direction: str) -> Size | None:
-    """Return the mean size of the records of a vertex, `direction` "in" or "out", or None if it was not measured."""
+    """Return the mean size of the records that a vertex reads ("in") or writes ("out"), or None if it was not measured."""
     size, records = flow.total(f"bytes_{direction}"), flow.total(f"records_{direction}")
     if not (records > 0 and size > 0):
         return None
@@ -314,29 +340,30 @@ def size_counted(flow: Flows, direction: str) -> Size | None:
 
 # ---- Share of a keyed edge's records that each subtask of its reader receives.
 #
-# A subtask counts the records of all its inputs in one counter.  Those of a broadcast come to each in full, those of a
-# rebalance in equal parts; the rest is keyed.  Two keyed inputs are taken to have the same skew.
+# A subtask has one counter for the records of all its inputs.  Each subtask receives all records of a broadcast, and an
+# even share of a rebalance.  The remaining records are keyed.  Two keyed inputs are assumed to have the same skew.
 
 MIN_SKEW = 1.1
-"""If no subtask reads more than this factor times the mean, the skew of two keyed inputs is not asked for."""
+"""Minimum records of the most loaded subtask / mean of all subtasks to ask a question about the skew of two keyed inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The shares of a reader's subtasks in the records of one input."""
+    """The share of each subtask of a vertex in the records of one input."""
 
-    per_mille: tuple[int, ...]
-    source: str
-    doubt: tuple[str, str] | tuple[()] = ()  # open question and assumption
+    per_mille: tuple[int, ...]  # by subtask
+    source: str  # origin, as text
+    doubt: tuple[str, str] | tuple[()] = ()  # (open question, assumption)
 
 
 def keyed_shares(
     vertex: RestVertex, shippings: Sequence[Shipping], flow: Flows, edges: Mapping[EdgeId, Edge]
 ) -> dict[int, Shares]:
-    """Return the shares by input, without inputs whose subtasks do not differ significantly.
+    """Return the shares of the subtasks of `vertex`, by index of its keyed inputs.
 
-    `shippings` has the ship strategy of each input.  A difference of a few per cent matters: under back-pressure the
-    channels to subtasks with a smaller share run empty, and contain no in-flight data.
+    The result is empty if the shares do not differ significantly, or if they cannot be computed.  `shippings` has the ship
+    strategy of each input.  A difference of a few per cent matters: under back-pressure, the channels to subtasks with a
+    smaller share run empty, and contain no in-flight data.
     """
     keyed = [i for i, shipping in enumerate(shippings) if shipping.keyed]
     read = [_per_second(own.records_in, own.elapsed_ms) for own in flow.subtasks]
@@ -364,13 +391,13 @@ def keyed_shares(
 
 
 def _differ_significantly(counts: Sequence[float]) -> bool:
-    """Return whether counts differ by more than `MAX_COUNT_DEVIATIONS` standard deviations."""
+    """Return whether a count differs from the mean by more than `MAX_COUNT_DEVIATIONS` standard deviations (Poisson)."""
     mean = math.fsum(counts) / len(counts)
     return mean > 0 and any(abs(count - mean) > MAX_COUNT_DEVIATIONS * math.sqrt(mean) for count in counts)
 
 
 def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) -> float:
-    """Return the records per second that each subtask reads from an input without keys, or NaN if they may differ."""
+    """Return the records per second that each subtask reads from an unkeyed input, or NaN if subtasks may read different rates."""
     if edge is None or shipping.to_one or shipping.one_to_one:
         return math.nan
     return edge.records.middle / (1 if shipping.copies else readers)
@@ -379,7 +406,10 @@ def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) ->
 def _question_about_unkeyed_rates(
     vertex: RestVertex, others: Sequence[int], edges: Mapping[EdgeId, Edge], keyed: float
 ) -> tuple[str, str] | tuple[()]:
-    """Return a question and an assumption if the uncertainty of the other inputs is large compared to the `keyed` rate."""
+    """Return (question, assumption) if the rates of the unkeyed inputs (`others`) are too uncertain, otherwise ().
+
+    Their uncertainty is compared with `keyed`, the rate of the keyed inputs [records/s].
+    """
     uncertainty = math.fsum(
         (edge.records.most - edge.records.least) * edge.copies for i in others if (edge := edges.get((vertex.name, i)))
     )
@@ -389,19 +419,20 @@ def _question_about_unkeyed_rates(
 
 
 def _per_second(count: float, elapsed_ms: float) -> float:
+    """Return a rate per second, or NaN if no time has elapsed."""
     return count / elapsed_ms * 1000 if elapsed_ms > 0 else math.nan
 
 
-# ---- The `input:` section of a vertex: names, ship strategies, and fan-out and record size of single edges.
+# ---- The `input:` section of a vertex: name, ship strategy, key skew, fan-out and record size of each edge.
 
 NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a custom partitioner")}
-"""Ship strategies that a scenario lacks -> (the nearest one, a description)."""
-# Fan-out and record size of an edge are set only if they differ by more than this share from those of its writer.
+"""Ship strategies of Flink that scenarios do not have -> (the most similar one, a description of the difference)."""
 MAX_SHARE_DIFFERENCE = 0.03
+"""Relative difference between an edge and its upstream vertex up to which fan-out and record size are not set."""
 
 
 def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    """Set `input` and `combine`."""
+    """Set the `input:` section of a vertex, and `combine` if it has several inputs."""
     section, job = draft.vertex(vertex.name), flowed.job
     names = input_names(_upstreams(vertex), [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
@@ -424,7 +455,7 @@ def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
 
 
 def _nearest_shipping(in_plan: str) -> tuple[str, str]:
-    """Return the nearest ship strategy of a scenario to that of Flink's plan, and a description if it is not the same."""
+    """Return the ship strategy of a scenario for that of Flink's plan, and a description of the difference ("" if it is the same)."""
     if in_plan.lower() in SHIPPING:
         return in_plan.lower(), ""
     unknown = f"sent by the unknown ship strategy '{in_plan}'" if in_plan else "sent by an unknown ship strategy"
@@ -432,7 +463,7 @@ def _nearest_shipping(in_plan: str) -> tuple[str, str]:
 
 
 def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
-    """Return a ship strategy of a scenario, and its origin."""
+    """Return the ship strategy of an edge in a scenario, and its origin.  Notes in the draft what is not modelled."""
     if not edge.is_pipelined:
         draft.not_modelled.append(
             f"'{vertex.name}' reads '{edge.upstream}' only after that has finished (a blocking exchange)"
@@ -447,7 +478,7 @@ def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[
 
 
 def _infer_amounts(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
-    """Set fan-out and record size of an edge if they differ from those of all records that its writer emits."""
+    """Set fan-out and record size of an edge if they differ from those of its upstream vertex, or if counters contradict."""
     edge = flowed.edges.get(place)
     if edge is None:
         return
@@ -459,6 +490,13 @@ def _infer_amounts(section: Section, place: EdgeId, path: str, flowed: EdgeFlows
 
 
 def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+    """Set the fan-out of an edge: records on the edge / records that its upstream vertex reads (or emits, if a source).
+
+    * If the counters contradict each other because the upstream vertex also writes to an external system, the reader's
+      counter is used.
+    * If they contradict each other for another reason, or determine only a range, the user is asked.
+    * Otherwise the fan-out is set if it differs from that of the upstream vertex.
+    """
     edge, reader, writer = flowed.edges[place], place[0], flowed.job.vertex(flowed.edges[place].upstream)
     flow, has_inputs = flowed.vertices[writer.name], bool(writer.inputs)
     base, written = flow.per_second("records_in" if has_inputs else "records_out"), flow.per_second("records_out")
@@ -470,7 +508,8 @@ def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows
     contradicted = place in flowed.contradicted
     writes_outside = any("writer" in name.lower() for name in writer.chain)
     if contradicted and writes_outside and len(flowed.job.vertex(reader).inputs) == 1 and 0 < read < written:
-        # A reader with one input counts exactly this edge.  A sink writer also counts records written to the external system (FLIP-33).
+        # The reader has one input, so its counter is that of this edge.  The upstream counter also has the records that a
+        # sink writer writes to the external system (FLIP-33).
         value = read
         origin = (
             f"{read:,.4g}/s into '{reader}', which reads nothing else / {per_second}, whose {written:,.4g}/s out include "
@@ -497,7 +536,7 @@ def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows
 
 
 def _infer_size(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
-    """Set the size of an edge's records if it differs from the size of all records that its writer emits."""
+    """Set the record size of an edge if it differs from that of its upstream vertex.  If it is an estimate, ask the user."""
     found, emitted = flowed.edge_size(place), flowed.emitted_size(flowed.edges[place].upstream)
     if found is None or emitted is None:
         return
@@ -512,11 +551,16 @@ def _infer_size(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -
 
 
 def _between(bounds: AmountRange, base: float) -> str:
+    """Return the range of a fan-out as text: `bounds` are rates on the edge, `base` is the rate that they are divided by."""
     return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
 
 
 def _infer_combine(section: Section, job: RestJob, vertex: RestVertex) -> None:
-    """Set `combine` to join or union, which look the same in the plan.  Some Flink versions have a watermark metric per join input."""
+    """Set `combine` to join or union, which look the same in Flink's plan.
+
+    A join is recognized by its watermark metric per input, which some Flink versions have, or by the name of the operator.
+    Otherwise the user is asked.
+    """
     question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
     watermarks = ".currentInput2Watermark" in series(job, vertex)
     if watermarks or re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""Infer the state of vertices: backend, size, growth, and updates."""
+"""Infer the state of each vertex from the checkpoint history: backend, size, growth, and updates."""
 
 from __future__ import annotations
 
@@ -41,17 +41,19 @@ from sim.model.units import (
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line through sizes, by least squares."""
+    """A line fitted to state sizes by least squares."""
 
     slope: float
-    begin: float
-    squares: float
+    begin: float  # size at place 0
+    squares: float  # residual sum of squares
 
     def at(self, second: float) -> float:
+        """Return the size on the line."""
         return self.begin + self.slope * second
 
 
 def _fit_line(places: Sequence[float], sizes: Sequence[float]) -> _Line:
+    """Fit a line to sizes at `places` (times, or a function of them).  It is constant if all places are equal."""
     if len(set(places)) < 2:
         return _Line(0.0, fmean(sizes), 0.0)
     slope, begin = linear_regression(places, sizes)
@@ -59,21 +61,23 @@ def _fit_line(places: Sequence[float], sizes: Sequence[float]) -> _Line:
     return _Line(slope, begin, squares)
 
 
-# ---- Saturating growth: keys are drawn from a bounded set, so fewer and fewer of them are new.
+# ---- Saturating growth: the set of keys is bounded, so the share of records with a new key decreases.
 #
-# If all keys are equally likely, the number of unseen keys decreases exponentially with the number of records.
+# If all keys are equally likely, the number of keys not seen yet decreases exponentially with the number of records.
 
 _MIN_SIZES_FOR_CURVE = 8
+"""Minimum number of sizes to fit a curve."""
 _MAX_RESIDUAL_OF_CURVE = 0.2
-"""Maximum residual sum of squares of the curve / that of a straight line."""
+"""Maximum residual sum of squares of the curve / that of a straight line, to prefer the curve."""
 _MIN_SHARE_OF_LIMIT = 0.6
 """Minimum largest size / fitted limit.  With less, the limit is too uncertain."""
 _RATES_TRIED = 60
+"""Rates of the exponential that are tried, from 0.5 to 10 per length of the history."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaturatingGrowth:
-    """State size over time: ``limit - left * exp(-rate * (t - begun))``."""
+    """A state size that approaches a limit: ``limit - left * exp(-rate * (t - begun))``."""
 
     limit_bytes: float
     left_bytes: float  # limit - size at `begun_s`
@@ -82,7 +86,7 @@ class SaturatingGrowth:
 
     @property
     def per_second(self) -> float:
-        """Growth while all keys are new [bytes/s]."""
+        """The growth while all keys are new [bytes/s]."""
         return self.limit_bytes * self.rate
 
     def at(self, second: float) -> float:
@@ -91,7 +95,10 @@ class SaturatingGrowth:
 
 
 def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> SaturatingGrowth | None:
-    """Fit a curve to sizes.  Returns None if a straight line fits as well, or the limit is too uncertain."""
+    """Fit saturating growth to sizes [bytes] at times [s].
+
+    Returns None if there are too few sizes, if a straight line fits nearly as well, or if the limit is too uncertain.
+    """
     span = seconds[-1] - seconds[0] if len(seconds) >= _MIN_SIZES_FOR_CURVE else 0.0
     if span <= 0:
         return None
@@ -105,32 +112,35 @@ def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> S
     return best
 
 
-# ---- Growth that ends: sizes rise linearly and then stay constant, because keys expire at the rate at which new keys
-# arrive, or because there are no new keys.
+# ---- Growth that ends: the size rises linearly and then stays constant, because keys expire as fast as new keys arrive,
+# or because there are no new keys.
 #
-# The break is chosen so that a line before it and a constant after it have the least sum of squares.
+# The break is where a line before it and a constant after it have the smallest sum of squares.
 
 _MIN_SIZES_FOR_LEVEL = 5
 """Minimum number of sizes before and after the break."""
 _MAX_SLOPE_OF_LEVEL = 0.1
-"""Maximum slope after the break / slope before it."""
+"""Maximum absolute slope after the break / slope before it."""
 _MAX_RESIDUAL_OF_LEVEL = 0.5
-"""Maximum sum of squares with the break / that of one line through all sizes."""
+"""Maximum sum of squares with the break / that of one line through all sizes, to accept the break."""
 _MAX_GAP_AT_LEVEL = 0.1
-"""Maximum distance between line and constant at the break / constant."""
+"""Maximum distance between line and constant at the break / the constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A constant size after linear growth."""
+    """The constant size that a state has reached after linear growth."""
 
     first: int  # index of the first size at the level
     size_bytes: float
-    per_second: float  # growth before [bytes/s]
+    per_second: float  # growth before the level was reached [bytes/s]
 
 
 def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
-    """Fit linear growth followed by a constant size.  Returns None if sizes do not rise, or rise until the end."""
+    """Fit linear growth followed by a constant size, to sizes [bytes] at times [s].
+
+    Returns None if the sizes do not rise, rise until the end, or are better described by one line.
+    """
     straight = _fit_line(seconds, sizes)
     best, least = None, _MAX_RESIDUAL_OF_LEVEL * straight.squares
     for first in range(_MIN_SIZES_FOR_LEVEL, len(sizes) - _MIN_SIZES_FOR_LEVEL + 1):
@@ -145,18 +155,18 @@ def fit_level(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
     return best
 
 
-# ---- Changelogs in memory: which vertices have one, and the cost of copying a change, from the checkpoint history.
+# ---- Changelogs in memory (`state.changelog.storage: memory`): detect them, and the cost of copying a change.
 #
-# The option `state.changelog.storage` of a job is not conclusive, because TaskManagers read their own configuration.
-# Sizes are: with a changelog in memory each checkpoint writes the whole log again, so referenced - written bytes is
-# constant between two materializations.  With files it is the full size of the checkpoint before.
+# The option of the job is not conclusive, because TaskManagers read their own configuration.  The sizes of checkpoints are
+# conclusive: with a changelog in memory, each checkpoint writes the whole log again, so full size - checkpointed size is
+# constant between two materializations.  With a changelog in files, it is the full size of the checkpoint before.
 
 _MIN_CHANGES = 1000
-"""Fewer changes are copied in a few milliseconds at most, which is the resolution of Flink's durations."""
+"""Minimum changes in a snapshot.  Fewer are copied within few milliseconds, the resolution of Flink's durations."""
 
 
 def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool:
-    """Return whether most checkpoints of a vertex with a changelog wrote the whole log again."""
+    """Return whether a vertex keeps its changelog in memory: most of its checkpoints wrote the whole log again."""
     rewritten = [
         is_whole
         for pairs in acknowledged(points, vertex).values()
@@ -166,14 +176,14 @@ def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool:
 
 
 def _rewrites_log(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
-    """Yield for each checkpoint with more state than the one before whether it wrote the whole log again."""
+    """Yield, for each checkpoint of a subtask with more state than the one before, whether it wrote the whole log again."""
     for before, after in pairwise(own):
         if own_bytes(after) > own_bytes(before):
             yield own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
 
 
 def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
-    """Set the cost of one change on the task thread: synchronous phase / number of changes written."""
+    """Set the time to copy one change on the task thread: synchronous duration / number of changes written."""
     value_bytes = parse_size(section.values["state"].get("value", "1 kB"))
     found = [
         subtask.checkpoint.sync * 10**6 * value_bytes / written_bytes(subtask)
@@ -186,26 +196,31 @@ def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex
         section.put("state.changelog.change-copy", format_duration(max(round(median(found)), 1)), origin)
 
 
-# ---- Updates: the share of records that rewrite an entry of the state.
+# ---- Updates: the share of records that overwrite an existing entry of the state.
 #
-# With RocksDB or a changelog, the bytes written between checkpoints show the product of updates and entry size.
-# Snapshots of the heap are always full and show neither.  Then the user is asked for both, with the effect of the answers.
+# With RocksDB or a changelog, the bytes written per checkpoint show the product of number of updates and entry size.
+# Snapshots of the heap are always full, and show neither.  Then the user is asked for both, and told how they matter.
 
 _EXAMPLE_SHARES = (1.0, 0.1)
-"""Answers whose effect the question names, in addition to 0."""
+"""Shares of updates whose effect the question describes, in addition to 0."""
 _MIN_RECORD_BYTES, _ASSUMED_ENTRY_BYTES = 5, 1000
-"""The smallest possible record on the wire, and the entry size assumed if records are not counted."""
+"""Size of the smallest possible record on the wire, and the entry size that is assumed if record sizes are unknown."""
 _MIN_UPDATE_SHARE = Fraction(1, 10)
-"""Assumed if nearly every record adds a key."""
+"""The share of updates that is assumed at least, even if nearly every record adds a key."""
 _VALUE_QUESTION = "How large is an entry of its state (state size / number of keys)?"
 
 
 def infer_rewritten(
     section: Section, points: Sequence[RecordedCheckpoint], flow: Flows, rewritten: float, why: str
 ) -> None:
-    """Set `state.update` and `state.value`, of which the history shows only the product: `rewritten` bytes per checkpoint.
+    """Set `state.update` and `state.value`, of which the history shows only the product.
 
-    `why` is the origin of `rewritten`.
+    Args:
+        section: The vertex in the draft.
+        points: Its checkpoints.
+        flow: The counters of the vertex.
+        rewritten: Bytes that updates write per checkpoint; 0 if unknown.
+        why: Origin of `rewritten`, as text.
     """
     per_second, between = flow.per_second("records_in"), seconds_between(points)
     read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
@@ -213,7 +228,7 @@ def infer_rewritten(
         section.ask("state.update", "10 %", "Which share of the records updates an entry?", "one in ten.")
         return
     records = per_second * between
-    value = max(read, math.ceil(rewritten / records))  # at most every record rewrites an entry
+    value = max(read, math.ceil(rewritten / records))  # a record updates at most one entry
     share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
     origin = f"{why} / ({records:,.0f} records between two checkpoints x {value} bytes)"
     section.put("state.update", format_share(share), origin)
@@ -223,13 +238,13 @@ def infer_rewritten(
 
 
 def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Ask for the updates of state on the heap.  They matter only if `advise` tries RocksDB or a changelog."""
+    """Ask for the updates of each state on the heap.  They matter only when `advise` tries RocksDB or a changelog."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
         section, flow = draft.vertex(vertex.name), flowed[vertex.name]
         state = section.values.get("state", {})
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
-            # The size in the scenario may be 0, if the state grows from there.
+            # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
             totals = [sum(map(own_bytes, acknowledged_by(point, vertex.name))) for point in points]
             ask_for_update(
                 section, flow, flow.per_second("records_in") * seconds_between(points), max(totals, default=0)
@@ -237,7 +252,7 @@ def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
 
 
 def ask_for_update(section: Section, flow: Flows | None, records: float, size: int) -> None:
-    """Ask for the updates of a vertex's state of at most `size` bytes, which reads `records` between two checkpoints."""
+    """Ask for the updates of a state of at most `size` bytes, in a vertex that reads `records` between two checkpoints."""
     state = section.values["state"]
     value = round(entry_bytes(state, flow))
     effect = f" {_checkpoint_sizes_text(size, value, records)}" if records > 0 else ""
@@ -255,16 +270,16 @@ def ask_for_update(section: Section, flow: Flows | None, records: float, size: i
 
 
 def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
-    """Return the size of an entry of a state: `value` if set, else the mean record size if measured, else an assumption."""
+    """Return the entry size of a state [bytes]: `value` if it is set, else the mean record size, else `_ASSUMED_ENTRY_BYTES`."""
     if "value" in state:
         return max(parse_size(state["value"]), 1)
-    counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD_BYTES  # NaN is not
+    counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD_BYTES  # False for NaN
     read = flow.bytes_per_record if flow is not None and counted else _ASSUMED_ENTRY_BYTES
     return min(read, parse_size(state["size"]) or read)
 
 
 def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
-    """Describe the sizes of checkpoints with other backends, for the possible answers."""
+    """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates."""
     tables = [size_text(increment_bytes(size, value, share * records)) for share in _EXAMPLE_SHARES]
     logs = [size_text(value * share * records) for share in _EXAMPLE_SHARES]
     return (
@@ -275,22 +290,23 @@ def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
 
 # ---- State of each vertex: backend and size from its latest checkpoint, growth and updates from the history.
 #
-# The size is `state_size` less in-flight data.  The history does not separate keyed state from operator state, so the
-# state of a vertex with a keyed input is taken as keyed state, and that of other vertices as operator state.
+# The size is `state_size` minus in-flight data.  The history does not separate keyed state from operator state.  So the
+# state of a vertex with a keyed input is assumed to be keyed state, and that of other vertices operator state.
 
 TTL = "table.exec.state.ttl"
 
 _MIN_POINTS_OF_LINE = 5
-"""Minimum checkpoints from which linear growth is inferred."""
+"""Minimum number of checkpoints from which growth is inferred."""
 _MIN_GROWTH_FACTOR = 1.1
-"""Minimum last size / first size."""
+"""Minimum last size / first size of a state that grows."""
 _MIN_CORRELATION = 0.95
 """Minimum correlation of sizes with time for linear growth."""
 _LATEST_FALLS = 4
+"""Number of compactions or materializations that a line through state in files is fitted to."""
 
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
+    """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`.  `flowed` has the counters by vertex."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
         section, flow = draft.vertex(vertex.name), flowed[vertex.name]
@@ -325,13 +341,16 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
 
 
 _Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
-"""State of each subtask of a vertex [bytes], by checkpoint."""
+"""Pairs of a checkpoint and the state of each subtask of a vertex in it [bytes]."""
 
 
 def _put_size(
     section: Section, path: str, sizes: _Sizes, chosen: RecordedCheckpoint, own: list[int], which: str
 ) -> None:
-    """Set the size of the state in the `chosen` checkpoint: of all subtasks or, of operator state, of each."""
+    """Set a size from the `chosen` checkpoint: the sum over subtasks for keyed state, their median for operator state.
+
+    `own` has the size of each subtask, and `which` says in words which checkpoint was chosen.
+    """
     (first, before), total = sizes[0], sum(own)
     origin = f"state of checkpoint {chosen.id}, {which} known, in {len(own)} subtasks, {min(own):,} to {max(own):,} bytes each"
     if first is not chosen and sum(before) > 0 and abs(total / sum(before) - 1) > 0.1:
@@ -340,11 +359,11 @@ def _put_size(
 
 
 def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool) -> None:
-    """Set size, backend and changelog of state that is not only on the heap."""
+    """Set size, backend and changelog of a vertex with RocksDB or a changelog."""
     backend, config = backend_of(job), job.checkpoint_config
     if backend == "hashmap":
         _put_size(section, "state.size", sizes, *sizes[-1], "the last")
-    else:  # files also contain overwritten values; the smallest are nearest to the state
+    else:  # files also contain overwritten values, so the smallest size is closest to that of the state
         _put_size(section, "state.size", sizes, *min(sizes, key=lambda pair: sum(pair[1])), "the smallest")
         named = (config.state_backend if config else None) or "state.backend.type"
         section.put("state.backend", "rocksdb" if backend == "other" else backend, f"{named} in the configuration")
@@ -371,16 +390,25 @@ def infer_growth(
     sizes: Sequence[tuple[RecordedCheckpoint, int]],
     per_second: float,
 ) -> None:
-    """Set the growth per record if the sizes of the history rise.  The scenario then begins with the size at its start.
+    """Set size and growth per record of a state if its sizes rise over the history.
 
-    `options` of the cluster, `sizes` of the vertex's state, oldest first, and the records/s that it reads.
+    The growth is the first of these that fits: a level after a rise, a curve towards a limit, a line.  The scenario starts
+    with the size at the level, otherwise with the size at the start of the history.
+
+    Args:
+        section: The vertex in the draft.
+        options: Configuration of the cluster.
+        sizes: Pairs of a checkpoint and the state of the vertex [bytes], oldest first.
+        per_second: Records per second that the vertex reads; NaN if unknown.
     """
     points, size_bytes = [point for point, _ in sizes], [size for _, size in sizes]
     seconds = [point.trigger_timestamp / 1000 for point in points]
     rises = len(sizes) >= _MIN_POINTS_OF_LINE and size_bytes[-1] > _MIN_GROWTH_FACTOR * size_bytes[0]
-    if not rises or len(set(seconds)) < _MIN_POINTS_OF_LINE or not per_second > 0:  # or not a number
+    if not rises or len(set(seconds)) < _MIN_POINTS_OF_LINE or not per_second > 0:  # False for NaN, too
         return
-    same = list(takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes)))  # to the byte
+    same = list(
+        takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes))
+    )  # sizes at the end that are equal to the byte
     begins_s = seconds[0] - seconds_between(points)
     first = f"one interval before checkpoint {points[0].id}, the first known"
     level = fit_level(seconds, size_bytes)
@@ -412,7 +440,7 @@ def infer_growth(
 def _put_size_and_growth(
     section: Section, size: float, origin: str, bytes_per_second: float, why: str, per_second: float
 ) -> None:
-    """Set the size with its `origin`, and the growth per record, with the reason `why` for its bytes per second."""
+    """Set the size with its `origin`, and the growth per record, with the origin `why` of the bytes per second."""
     section.put("state.size", format_size(round(size)), origin)
     added = format_size(max(round(bytes_per_second / per_second), 1))
     section.put("state.growth", added, f"{bytes_per_second:,.0f} bytes/s {why} / {per_second:,.1f} records/s")
@@ -426,10 +454,10 @@ def _put_level(
     per_second: float,
     same: list[int],
 ) -> None:
-    """Set size and growth of a state that has reached its level, at which the scenario begins.
+    """Set size and growth of a state that has reached its level.  The scenario starts at the level.
 
-    If keys expire and new keys arrive, sizes vary from one checkpoint to the next.  Sizes that are equal to the byte
-    while records arrive mean that all keys exist.
+    If keys expire and new keys arrive, the size varies from one checkpoint to the next.  If the last sizes (`same`) are
+    equal to the byte although records arrive, all keys exist.  `checkpoints` are the ids.
     """
     limit, rose_until = f"{level.size_bytes:,.0f} bytes", f"checkpoint {checkpoints[level.first]}"
     stays = (
@@ -452,12 +480,16 @@ def _put_level(
 
 
 def _put_constant_size(section: Section, same: list[int], per_second: float) -> None:
+    """Set the limit of a state whose last sizes (`same`) are equal to the byte."""
     origin = f"equal to the byte in the last {len(same)} checkpoints with {per_second:,.0f} records/s: all keys exist"
     section.put("state.limit", format_size(same[0]), origin)
 
 
 def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: float) -> None:
-    """Set the TTL of growing state if it is configured (SQL), else ask for it."""
+    """Set the TTL of a growing state if it is configured (SQL), otherwise ask for it.
+
+    `known_s` is the time over which it has grown, for the question.
+    """
     ttl_ns = _configured_ttl_ns(options)
     if ttl_ns:
         section.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster")
@@ -467,7 +499,7 @@ def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: f
 
 
 def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
-    """Return the TTL of a SQL job, 0 if keys never expire, or None if it is not configured."""
+    """Return the configured TTL of an SQL job [ns], 0 if keys never expire, or None if it is not configured or invalid."""
     try:
         return parse_flink_duration(options[TTL]) if TTL in options else None
     except UnitError:
@@ -477,7 +509,11 @@ def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
 def _infer_state_in_files(
     section: Section, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows
 ) -> None:
-    """Set size, growth and updates of state in files."""
+    """Set size, growth and updates of a state in files: RocksDB, or a changelog.
+
+    The size is taken from checkpoints right after a compaction (or a materialization of the changelog), because files then
+    contain the fewest overwritten values.  If none was observed, only the updates are inferred.
+    """
     by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
     known = {index: files for index, files in by_subtask.items() if files is not None}
     found, per_second, between = list(known.values()), flow.per_second("records_in"), seconds_between(points)
@@ -520,6 +556,7 @@ def _infer_state_in_files(
 
 
 def _is_keyed(vertex: RestVertex) -> bool:
+    """Return whether a vertex has a keyed input, so its state is assumed to be keyed."""
     return any(edge.ship == "HASH" for edge in vertex.inputs)
 
 
@@ -528,14 +565,14 @@ def _has_changelog(job: RestJob) -> bool:
 
 
 def backend_of(job: RestJob) -> str:
-    """Return the name of the job's state backend in a scenario, or `other` if scenarios do not have it."""
+    """Return the name of the job's state backend in a scenario, or "other" if scenarios do not have that backend."""
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
     name = named or job.options.get("state.backend.type") or job.options.get("state.backend") or "hashmap"
     return backend_named(name) or "other"
 
 
 def _is_incremental(job: RestJob) -> bool:
-    """Return whether checkpoints are incremental: by configuration, or because they write less than 90 % of their bytes."""
+    """Return whether checkpoints are incremental: as configured, or because they write less than 90 % of their full size."""
     if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
         return True
     subtasks = [

@@ -1,4 +1,4 @@
-"""Infer the checkpoint storage of a job: latency, bandwidth, uploads of operators, and in-flight data."""
+"""Infer the checkpoint storage of a job: latency and bandwidth of files, and how operators and in-flight data use it."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
 from sim.model.units import UnitError, format_byte_rate, parse_flink_size
 
-# ---- Fit a line to asynchronous phases: duration over the bytes of the longest stream.
+# ---- Fit a line to asynchronous phases: their duration over the bytes of the longest stream.
 #
-# The intercept is the latency of a file, the slope the time per byte.  The Theil-Sen line, the median of the slopes
-# between all pairs, is insensitive to single slow checkpoints.
+# The intercept is the latency of a file, the slope is the time per byte.  The Theil-Sen estimator (the median of the slopes
+# between all pairs) is insensitive to single slow checkpoints.
 
 MIN_PHASES_FOR_LINE = 8
 MAX_PHASES_FOR_LINE = 600
-"""A larger number is sampled, because time and memory grow with its square."""
+"""Maximum number of phases.  More are sampled, because time and memory grow with the square of their number."""
 MIN_SIZE_RATIO = 1.5
-"""Minimum largest / smallest stream.  Similar sizes show only the sum of latency and transfer."""
+"""Minimum largest / smallest stream.  Similar sizes show only the sum of latency and transfer time."""
 
 
 class AsyncPhase(NamedTuple):
     """The asynchronous phase of one subtask in one checkpoint."""
 
-    stream_bytes: float
+    stream_bytes: float  # bytes of its longest stream
     took_ms: float
 
 
@@ -60,17 +60,17 @@ class FittedLine(NamedTuple):
     latency_ms: float
     bytes_per_ms: float
     slowest: float  # lower bound of bytes_per_ms, with 95 % confidence
-    fastest: float  # upper bound; infinite if the duration may not depend on the bytes
+    fastest: float  # upper bound of bytes_per_ms; infinite if the duration may be independent of the bytes
     is_significant: bool  # whether the slope is larger than 0 with 95 % confidence
 
 
 def stream_bytes(written: int, table: int, threads: int) -> float:
-    """Return the bytes of the longest of `threads` parallel streams, if a file has at most `table` bytes."""
+    """Return the bytes of the longest of `threads` parallel streams that write `written` bytes in files of at most `table`."""
     return max(min(written, table), written / threads)
 
 
 def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
-    """Fit a line to phases.  Returns None if there are too few, or their sizes are too similar."""
+    """Fit a line to phases.  Return None if there are too few, or if their sizes are too similar."""
     if len(phases) < MIN_PHASES_FOR_LINE:
         return None
     chosen = sorted(phases)[:: -(-len(phases) // MAX_PHASES_FOR_LINE)]
@@ -91,7 +91,7 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
             is_significant=False,
         )
     latency = float(np.median(took - slope * sizes))
-    if latency < 0:  # then all of the time is transfer
+    if latency < 0:  # then all of the time is assumed to be transfer
         latency, slope = 0.0, float(np.median(took / sizes))
     return FittedLine(latency, 1 / slope, 1 / high, 1 / low if low > 0 else float("inf"), is_significant=low > 0)
 
@@ -100,15 +100,17 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #
 # Each subtask gives a point per checkpoint: the bytes of its longest stream, and the duration of its asynchronous phase.
 # State below `data-inline-threshold` is not written to a file and gives no point.  RocksDB uploads its files in
-# parallel.  A changelog waits for its batch before it writes.  If all subtasks write the same amount, a line cannot be
-# fitted.  Then the latency of the metadata, which late checkpoints show, is used as the latency of all files.
+# parallel.  A changelog collects a batch before it writes.  If all subtasks write the same amount, a line cannot be
+# fitted.  Then the latency of the metadata is used as the latency of all files.  It shows if a checkpoint takes longer
+# than the interval, because the next one is then triggered as soon as the metadata is written.
 #
-# With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its
-# channel state file (FLINK-26803).  With an aligned timeout it also waits for the barrier to leave the output queue.
-# Then points are selected, in this order:
-#   1. vertices without readers, snapshots that did not wait for a barrier, if a line can be fitted to them
-#   2. vertices without readers, snapshots with little in-flight data
-#   3. all vertices, if each task has its own channel state file.  State and channel state are written in parallel, so
+# With unaligned checkpoints, an asynchronous phase also waits for the remaining barriers, and for tasks that share its
+# channel state file (FLINK-26803).  With an aligned timeout, it also waits for the barrier to leave the output queue.
+# Then only some points are used, the first of these sets that has any:
+#   1. vertices without outputs, snapshots that did not wait for a barrier; only if a line can be fitted to them
+#   2. vertices without outputs, snapshots with little in-flight data
+#   3. the first set, even without a line
+#   4. all vertices, if each task has its own channel state file.  State and channel state are written in parallel, so
 #      the longer stream counts
 
 INLINE_OPTIONS = (
@@ -116,18 +118,18 @@ INLINE_OPTIONS = (
     "state.storage.fs.memory-threshold",
     "state.backend.fs.memory-threshold",
 )
-"""Names of the option in different Flink versions, the newest first."""
+"""Names of the option in different versions of Flink, the newest first."""
 ASSUMED_BYTES_PER_SECOND = 100_000_000
 MAX_BYTES_PER_SECOND = 10**12
-TRANSFER_LATENCIES = 3  # an asynchronous phase of more than this number of latencies is mostly transfer
-MAX_IDLE_ALIGNMENT_MS = 10  # alignment of a snapshot that did not wait for a barrier
-MAX_IN_FLIGHT_SHARE = 0.1  # in-flight data / state that does not slow down the writing of the state
-MAX_WAIT_SHARE = 0.25  # wait for barriers / median asynchronous phase that does not delay the end of the phase
+TRANSFER_LATENCIES = 3  # minimum duration / latency of an asynchronous phase that is mostly transfer
+MAX_IDLE_ALIGNMENT_MS = 10  # maximum alignment of a snapshot that did not wait for a barrier
+MAX_IN_FLIGHT_SHARE = 0.1  # maximum in-flight data / state, so that writing in-flight data does not delay the state
+MAX_WAIT_SHARE = 0.25  # maximum wait for barriers / median asynchronous phase, so that the wait does not delay its end
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
 def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = MappingProxyType({})) -> None:
-    """Set `storage:`, and `state.serialize`, which is part of the same phases."""
+    """Set the `storage:` section, and `state.serialize`, because serialization is part of the same asynchronous phases."""
     work = heap_serialization(draft, job, flowed)
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
@@ -158,7 +160,17 @@ def _put_median(
 ) -> float:
     """Set latency and bandwidth from the median phase, which is the sum of latency, transfer and serialization.
 
-    The larger part is measured, the others are assumed and asked for.  Returns the latency [ms].
+    The largest part is inferred from the phase.  The others are assumed, and the user is asked.
+
+    Args:
+        draft: The scenario under construction.
+        job: The job.
+        phases: Asynchronous phases that wrote a file.
+        metadata_ms: Latency of the metadata [ms], or None if it is unknown.
+        work: Serialization of state on the heap, or None if the job has none.
+
+    Returns:
+        The latency of a file [ms].
     """
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
@@ -194,11 +206,12 @@ def _put_median(
 
 
 def _rate(bytes_per_ms: float) -> str:
+    """Return a rate as text, limited to MAX_BYTES_PER_SECOND."""
     return rate_text(min(bytes_per_ms * 1000, MAX_BYTES_PER_SECOND))
 
 
 def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
-    """Return the phases from which the speed of storage is inferred, as described above."""
+    """Return the phases from which the speed of storage is inferred, as described at the top of this section."""
     if not is_unaligned(job):
         return [phase for vertex in job.vertices for phase in _phases_of_vertex(draft, job, vertex, lambda _: True)]
     sinks = [vertex for vertex in job.vertices if not job.readers(vertex.name)]
@@ -215,15 +228,16 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
 
 
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
-    """Yield the acknowledgements of a vertex in usual checkpoints whose asynchronous phase is known."""
+    """Yield the subtasks of a vertex that acknowledged usual checkpoints and reported the asynchronous phase."""
     for point in usual_checkpoints(job):
         yield from (own for own in acknowledged_by(point, vertex) if own.checkpoint.async_ >= 0)
 
 
 def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
-    """Return phases of all vertices without alignment; none if tasks may share a channel state file.
+    """Return the phases of all vertices in snapshots that did not wait for a barrier.
 
-    Also none with an aligned timeout: a phase then includes an unknown wait for the barrier to leave the output queue.
+    The list is empty if tasks may share a channel state file, or with an aligned timeout: then a phase includes an unknown
+    wait for the barrier to leave the output queue.
     """
     timeout = job.checkpoint_config.aligned_checkpoint_timeout if job.checkpoint_config else None
     if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
@@ -239,14 +253,15 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
 
 
 def _waited_for_no_barrier(subtask: RecordedSubtask) -> bool:
+    """Return whether the snapshot was aligned, and all barriers arrived at about the same time."""
     return not subtask.unaligned_checkpoint and subtask.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
 
 
 def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[RecordedSubtask], bool]:
-    """Return a predicate: the snapshot has little in-flight data, and the wait for barriers did not delay its end.
+    """Return a predicate: a snapshot has little in-flight data, and the wait for barriers did not delay its end.
 
-    The wait is compared with the median phase of the subtask.  Compared with the same phase, mostly long phases would
-    be selected, and storage would seem slow.
+    The wait is compared with the median phase of the subtask.  If it were compared with the phase of the same snapshot,
+    mostly long phases would be selected, and storage would seem slow.
     """
     phases_ms: dict[int, list[int]] = defaultdict(list)
     for own in _measured_phases(job, vertex.name):
@@ -267,7 +282,7 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Recorde
 def _phases_of_vertex(
     draft: Draft, job: RestJob, vertex: RestVertex, is_selected: Callable[[RecordedSubtask], bool]
 ) -> list[AsyncPhase]:
-    """Return the phases of selected snapshots that wrote a file."""
+    """Return the phases of the selected snapshots of a vertex that wrote a file."""
     inline, state = inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
     has_tables = "backend" in state and "changelog" not in state
     batch_ms = Changelog().batch_delay_ns / 10**6 if "changelog" in state else 0.0
@@ -282,7 +297,7 @@ def _phases_of_vertex(
 
 
 def inline_bytes(job: RestJob) -> int:
-    """Return the largest state that is sent in the acknowledgement instead of written to a file."""
+    """Return the largest state [bytes] that is sent in the acknowledgement instead of being written to a file."""
     threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
     try:
         return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
@@ -291,13 +306,14 @@ def inline_bytes(job: RestJob) -> int:
 
 
 def is_unaligned(job: RestJob) -> bool:
+    """Return whether unaligned checkpoints are enabled, with or without an aligned timeout."""
     return job.checkpoint_config is not None and bool(job.checkpoint_config.unaligned_checkpoints)
 
 
 def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
     """Return (latency of the metadata [ms], origin), or (None, "") if the history does not show it.
 
-    After a late checkpoint the next one is triggered as soon as the metadata of the late one is written.
+    If a checkpoint takes longer than the interval, the next one is triggered as soon as its metadata is written.
     """
     config, points = job.checkpoint_config, usual_checkpoints(job)
     if config is None or config.max_concurrent != 1 or config.min_pause:
@@ -316,14 +332,14 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
 # ---- Other work of operators in their asynchronous phase, for example their own uploads (FLINK-37375).
 #
 # Flink reports only the whole phase.  If state and in-flight data need no file, all of the phase is such work.  With
-# unaligned checkpoints the phase also waits for the remaining barriers, and for a channel state file that tasks of one
-# TaskManager share (FLINK-26803).  Files of other vertices give an upper bound for that file: because of the latency, a
-# file that is k times as large takes at most k times as long.  With an aligned timeout the phase also waits for the
-# barrier to leave the output queue, for an unknown time.
+# unaligned checkpoints, the phase also waits for the remaining barriers, and for a channel state file that tasks of one
+# TaskManager share (FLINK-26803).  Files of other vertices give an upper bound on the time of that file: because of the
+# latency, a file that is k times as large takes at most k times as long.  With an aligned timeout, the phase also waits
+# for the barrier to leave the output queue for an unknown time, so nothing is inferred.
 
 
 def infer_uploads(draft: Draft, job: RestJob) -> None:
-    """Set `snapshot: {async}` of vertices whose asynchronous phase takes longer than barriers and files explain."""
+    """Set `snapshot.async` of each vertex whose asynchronous phase takes longer than barriers and files explain."""
     if job.checkpoint_config is not None and is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
         return
     hosts = task_managers_of(job)
@@ -344,16 +360,19 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SmallSnapshots:
-    """Asynchronous phases of the subtasks of a vertex that wrote no state to a file, in one checkpoint."""
+    """The asynchronous phases of those subtasks of a vertex that wrote no state to a file, in one checkpoint."""
 
     took_ms: Sequence[int]
-    work_ms: float  # median without waiting for barriers and files
+    work_ms: float  # median phase, without the time that barriers and files explain
 
 
 def _small_snapshots(
     job: RestJob, point: RecordedCheckpoint, hosts: Mapping[str, Mapping[int, str]]
 ) -> Mapping[str, _SmallSnapshots]:
-    """Return the phases by vertex.  `hosts` has the TaskManager of each subtask, by vertex."""
+    """Return the phases without a state file in a checkpoint, by vertex.
+
+    `hosts` has the TaskManager of each subtask, by vertex and index.
+    """
     acknowledged = {
         name: {i: subtask for i, subtask in subtasks.items() if subtask.checkpoint.async_ >= 0}
         for name, subtasks in acknowledged_in(job, point).items()
@@ -382,7 +401,7 @@ def _small_snapshots(
 def _state_files(
     job: RestJob, acknowledged: Mapping[str, Mapping[int, RecordedSubtask]]
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files; medians over subtasks."""
+    """Yield (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files, as medians over subtasks."""
     waits, inline = is_unaligned(job), inline_bytes(job)
     for name, subtasks in acknowledged.items():
         sizes = [
@@ -395,9 +414,9 @@ def _state_files(
 
 
 def _max_file_ms(size: int, files: Iterable[tuple[float, float, str]]) -> float:
-    """Return the maximum time to write a file of `size` bytes [ms], from `files` of other vertices, the fastest first.
+    """Return an upper bound on the time to write a file of `size` bytes [ms]; infinite without `files`.
 
-    Infinite without files.
+    `files` are those of other vertices, the fastest first (see `_state_files`).
     """
     if not size:
         return 0.0
@@ -410,31 +429,38 @@ def _max_file_ms(size: int, files: Iterable[tuple[float, float, str]]) -> float:
 
 
 def _phase_after_barrier_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
-    """Return the part of the asynchronous phase after a barrier that arrived `barrier_ms` after the trigger."""
+    """Return the part of an asynchronous phase [ms] after a barrier that arrived `barrier_ms` after the trigger."""
     begun_ms = max(subtask.start_delay, 0) + max(subtask.checkpoint.sync, 0)
     return max(subtask.checkpoint.async_ - max(barrier_ms - begun_ms, 0.0), 0.0)
 
 
 # ---- Delay with which an idle task processes a barrier, and the bandwidth of in-flight data in unaligned checkpoints.
 #
-# A history of aligned checkpoints shows the delay if tasks are idle, but not the bandwidth.  What it does not show is
-# taken from recordings of other jobs, because it determines what unaligned checkpoints would gain.  In a history of
-# unaligned checkpoints both are part of the measured file latency.
+# A history of aligned checkpoints shows the delay if tasks are idle, but not the bandwidth.  Both are needed to predict
+# unaligned checkpoints, so what it does not show is taken from recordings of other jobs.  In a history of unaligned
+# checkpoints, both are part of the measured file latency.
 
 ASSUMED_WAKE_UP_MS, OBSERVED_WAKE_UP_RANGE = 12, "2 to 43 ms"
-"""From one vertex to the next, medians of jobs on Flink 2.3 (`tests/data/users-jobs`)."""
+"""Delay from one vertex to the next: medians of jobs on Flink 2.3 (`tests/data/users-jobs`)."""
 MIN_IDLE_SHARE = 0.75
-"""Minimum idle share of a task for which the wait of a barrier behind records is negligible."""
+"""Minimum idle share of a task, so that barriers hardly ever wait behind records."""
 MIN_BARRIERS = 5
+"""Minimum number of barriers to infer the delay."""
 ASSUMED_IN_FLIGHT_BANDWIDTH, OBSERVED_IN_FLIGHT_BANDWIDTHS = "25 MB/s", "11 MB/s to 46 MB/s"
-"""Of the one channel state writer of a TaskManager, in the same jobs, on a local disk that wrote other files at 100 MB/s and more."""
+"""Bandwidth of the one channel state writer of a TaskManager in these jobs.  The local disk wrote other files at 100 MB/s
+and more.
+"""
 _AFTER_IN_FLIGHT_ORIGIN = (
     "assumed: operators of a chain are finalized in hash order; the last operator was first in all recorded jobs"
 )
 
 
 def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and `snapshot.after-in-flight` of chains, for an aligned history."""
+    """Set what only unaligned checkpoints show, if the history is aligned.
+
+    The keys are `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and, for operator chains with state,
+    `snapshot.after-in-flight`.
+    """
     if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
         return
     late_ms = list(_wake_up_delays_ms(job, flowed))
@@ -455,7 +481,11 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
 
 
 def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[float]:
-    """Yield how long barriers waited for idle tasks whose upstreams do not work before the barrier: not behind records."""
+    """Yield the delays with which idle tasks processed barriers [ms].
+
+    Tasks are left out if they are busy, because barriers then wait behind records, or if an upstream vertex works before it
+    forwards the barrier.
+    """
     flush_ms = NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
         flow = flowed[vertex.name]
@@ -466,7 +496,10 @@ def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[fl
 
 
 def _waits_ms(job: RestJob, vertex: RestVertex) -> Iterator[float]:
-    """The time from the last barrier that the tasks before a vertex sent, to the last one that each of its tasks took."""
+    """Yield, per checkpoint and subtask of a vertex, the time between the last barriers upstream and at the subtask [ms].
+
+    Yields nothing if an input is not all-to-all, because the last barrier upstream may then be meant for other subtasks.
+    """
     upstream = {edge.upstream for edge in vertex.inputs if edge.is_pipelined and edge.ship in ALL_TO_ALL}
     if len(upstream) < len(vertex.inputs):
         return

@@ -1,4 +1,8 @@
-"""Infer the windows of a vertex from the job plan, the periodicity of its state size, and its counters."""
+"""Infer the windows of each vertex from the job plan, the periodic drops of its state size, and its counters.
+
+The plan names the window assigner and its sizes.  The state size drops at each window end, which shows the phase of the
+windows, and also reveals timers that the plan does not contain.  The counters show records and busy time per window end.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.scenario import Overheads
 from sim.model.units import MS, UnitError, format_duration, format_number, format_size, parse_flink_duration
 
-# ---- Windows in Flink's plan.  The description of the operator contains the window assigner and its sizes:
+# ---- Windows in Flink's plan.  The description of a window operator contains the window assigner and its sizes:
 #
 # DataStream: `Window(TumblingEventTimeWindows(7000), EventTimeTrigger, ...)`, in ms.
 # SQL: `window=[HOP(time_col=[t], size=[10 s], slide=[2 s])]`.
@@ -34,15 +38,15 @@ WindowKind = Literal["tumbling", "sliding", "session"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
-    """A window in the plan."""
+    """A window of a vertex, from the plan or, if the plan has none, inferred from the state size."""
 
     kind: WindowKind
     size_ns: int  # the gap, for a session window
-    every_ns: int  # from one window end to the next: the slide, or the size
-    time: Literal["event", "processing", ""]  # empty if the plan does not say
+    every_ns: int  # time from one window end to the next: the slide, or the size
+    time: Literal["event", "processing", ""]  # "" if the plan does not say
     api: Literal["sql", "datastream"]
-    is_local: bool  # LocalWindowAggregate: it keeps no state, and emits its rows before each barrier
-    phrase: str  # the matched part of the plan; empty if the window was inferred from state sizes
+    is_local: bool  # LocalWindowAggregate: has no state, and emits its rows before each barrier
+    phrase: str  # the matched part of the plan; "" if the window was inferred from state sizes
 
 
 _DATASTREAM_WINDOW = re.compile(
@@ -66,11 +70,12 @@ def planned_window(description: str) -> PlannedWindow | None:
 
 
 def uses_event_time(descriptions: Iterable[str]) -> bool:
-    """Return whether any operator of an SQL job generates watermarks."""
+    """Return whether any operator of an SQL job generates watermarks, which means that its windows use event time."""
     return any("WatermarkAssigner(" in text or "watermark=[" in text for text in descriptions)
 
 
 def _parse_datastream_window(match: re.Match[str]) -> PlannedWindow | None:
+    """Return the window of a DataStream operator, or None if its size is 0."""
     size_ns = int(match["first"]) * MS
     if size_ns == 0:
         return None
@@ -83,6 +88,7 @@ def _parse_datastream_window(match: re.Match[str]) -> PlannedWindow | None:
 
 
 def _parse_sql_window(match: re.Match[str]) -> PlannedWindow | None:
+    """Return the window of an SQL operator, or None if its sizes cannot be parsed.  A CUMULATE window counts as sliding."""
     sizes: dict[str, int] = {}
     written = _SQL_SIZES.findall(match["sizes"])
     for name, text in written:
@@ -100,17 +106,17 @@ def _parse_sql_window(match: re.Match[str]) -> PlannedWindow | None:
     return PlannedWindow(kind, size, every, "", "sql", match["stage"] == "Local", phrase)
 
 
-# ---- Rayleigh test (by permutation): do durations depend on the phase of a period?
+# ---- Rayleigh test, by permutation: do durations depend on the phase within a period?
 
 _PHASE_RESAMPLES = 20_000
 _SEED = 1
 
 
 def phase_concentration_p_value(phases: Sequence[float], durations_ms: Sequence[float]) -> float:
-    """Return the p-value of the weighted Rayleigh test for concentration of durations at one phase.
+    """Return the p-value of the weighted Rayleigh test: are long durations concentrated at one phase?
 
-    The statistic is the length of the mean of unit vectors at the phases, weighted by duration minus the shortest
-    duration; its null distribution comes from random permutations of the durations.  `phases` are in [0, 1).
+    The statistic is the length of the weighted sum of unit vectors at the phases.  The weight is the duration minus the
+    shortest duration.  The null distribution comes from random permutations of the durations.  `phases` are in [0, 1).
     """
     durations = np.array(durations_ms, dtype=float)
     if not durations.size:
@@ -124,16 +130,16 @@ def phase_concentration_p_value(phases: Sequence[float], durations_ms: Sequence[
     return float((1 + is_as_large.sum()) / (1 + _PHASE_RESAMPLES))
 
 
-# ---- Saw-tooth state size: a window clears its state when it fires.
+# ---- Saw-tooth state size: a window clears its state when it fires, so the size drops at each window end.
 #
-# Between two window ends the size may rise along any non-decreasing curve: records of known keys add no state, so
-# growth slows down.  Therefore isotonic regression (the best non-decreasing curve by least squares) is fitted within a
-# period.
+# Between two window ends the size may rise along any non-decreasing curve: records of known keys add no state, so the
+# growth slows down.  Therefore isotonic regression (the best non-decreasing curve by least squares) is fitted to the
+# sizes, by their phase within the period.
 
 MIN_R2 = 0.9
-"""Minimum R2 (share of the variance explained) to accept a saw tooth."""
+"""Minimum R2 (share of the variance that is explained) to accept a saw tooth."""
 MIN_SIZES_FOR_SAW_TOOTH = 6
-"""A non-decreasing curve fits almost any smaller sample."""
+"""Minimum number of different sizes.  A non-decreasing curve fits almost any smaller sample."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -150,13 +156,19 @@ class SawTooth:
     r2: float  # share of the variance explained
 
     def window_end_ms(self, slack_ms: float = 0) -> float:
-        """Return the window end: aligned to the epoch if such a time is within the bracket (+- slack), otherwise its midpoint."""
+        """Return the time of the window end [epoch ms], which is between `high_ms` and `low_ms`.
+
+        It is a multiple of the period since the epoch if there is one between them (+- `slack_ms`), otherwise the midpoint.
+        """
         aligned_ms = -(-(self.high_ms - slack_ms) // self.period_ms) * self.period_ms
         return aligned_ms if aligned_ms <= self.low_ms + slack_ms else (self.high_ms + self.low_ms) / 2
 
 
 def fit_saw_tooth(points: Sequence[tuple[float, float]], periods_ms: Iterable[float]) -> SawTooth | None:
-    """Fit a saw tooth with the best of `periods_ms` to (time [ms], size [bytes]).  Returns None if R2 is too low."""
+    """Fit a saw tooth to points (time [epoch ms], size [bytes]), with the best of `periods_ms`.
+
+    Returns None if there are too few different sizes, if R2 is too low, or if the size does not rise after a drop.
+    """
     if len(points) < MIN_SIZES_FOR_SAW_TOOTH or len({size for _, size in points}) < MIN_SIZES_FOR_SAW_TOOTH:
         return None
     times, sizes = (np.array(column, dtype=float) for column in zip(*points, strict=True))
@@ -169,14 +181,14 @@ def fit_saw_tooth(points: Sequence[tuple[float, float]], periods_ms: Iterable[fl
 
 
 def _fit_period(times: Numbers, sizes: Numbers, period_ms: float) -> SawTooth:
-    """Return the best saw tooth of this period, without its floor and growth (0)."""
+    """Return the best saw tooth of this period.  Its floor and growth are not set (0)."""
     from scipy.optimize import isotonic_regression
 
     phases = times % period_ms
     order = np.argsort(phases, kind="stable")
     ordered, total = sizes[order], float(((sizes - sizes.mean()) ** 2).sum())
     best = 0.0, 0
-    for first in range(len(order)):  # index of the first size after the drop; ties go to the smallest
+    for first in range(len(order)):  # index of the first size after the drop; among equally good ones, the smallest
         rotated = np.roll(ordered, -first)
         residual = float(((rotated - isotonic_regression(rotated).x) ** 2).sum())
         best = max(best, (1 - residual / total, -first))
@@ -187,7 +199,7 @@ def _fit_period(times: Numbers, sizes: Numbers, period_ms: float) -> SawTooth:
 
 
 def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
-    """Return (floor, slope) by least squares.  A negative floor is clipped to 0, and the slope fitted again."""
+    """Return (floor [bytes], slope [bytes/ms]) by least squares.  If the floor is negative, it is set to 0 and the slope refitted."""
     centered = since_drop - since_drop.mean()
     slope = float(centered @ (sizes - sizes.mean())) / max(float(centered @ centered), 1e-9)
     floor = float(sizes.mean()) - slope * float(since_drop.mean())
@@ -196,13 +208,13 @@ def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
     return 0.0, float(since_drop @ sizes) / max(float(since_drop @ since_drop), 1e-9)
 
 
-# ---- Silent subtasks of a source emit nothing while others do: their partitions have no records, or they have no partition.
+# ---- Silent subtasks of a source emit no records while others do: their partitions are empty, or they have no partition.
 
 MIN_RECORDS_PER_SUBTASK = 20  # minimum mean number of records of the other subtasks to call a subtask silent
 
 
 def infer_silent(section: Section, flow: Flows) -> Flows:
-    """Set the number of silent subtasks.  Returns the flows of the other subtasks, from which rates are inferred."""
+    """Set the number of silent subtasks of a source.  Return the flows of the other subtasks, from which rates are inferred."""
     emitted = [subtask.records_out for subtask in flow.subtasks]
     silent = [i for i, records in enumerate(emitted) if records == 0]
     active = len(emitted) - len(silent)
@@ -224,7 +236,7 @@ def infer_silent(section: Section, flow: Flows) -> Flows:
 def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
     """Ask for the idle timeout of sources with silent subtasks, if the job has event-time windows.
 
-    Flink's REST API does not report idleness.  Windows that fire although a subtask is silent show that it is idle.
+    Flink's REST API does not report idleness.  If windows fire although a subtask is silent, it must be marked idle.
     """
     vertices = draft.document["job"]
     windows = [name for name, values in vertices.items() if values.get("window", {}).get("time") == "event"]
@@ -237,13 +249,13 @@ def infer_idleness(draft: Draft, flows: Mapping[str, Flows]) -> None:
             draft.vertex(name).ask("source.watermark.idle-timeout", timeout, question, why)
 
 
-# ---- Effect of a window end on the counters of its vertex: records emitted together, and busy time per record.
+# ---- Effect of window ends on the counters of a vertex: the records that each one emits, and their busy time.
 
 _PHASES_TRIED = 40  # candidate times of the window end, evenly spaced over one period
-_FIRING_STANDARD_ERRORS = 3.0  # significance of the time per output record
-MIN_STEPS = 4  # minimum differences between samples of a counter
+_FIRING_STANDARD_ERRORS = 3.0  # minimum busy time per output record / its standard error
+MIN_STEPS = 4  # minimum number of differences between samples of a counter
 MAX_RESIDUAL_SHARE = (
-    0.1  # root mean square residual / output of a window; more means that steps contain partial windows
+    0.1  # root mean square residual / output of a window; with more, samples were taken while windows fired
 )
 
 
@@ -258,7 +270,7 @@ class BusySplit:
 def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: float) -> tuple[float, int] | None:
     """Return (records emitted per window end, number of window ends observed).
 
-    Returns None unless each step of `numRecordsOut` is a multiple of one number.
+    Returns None unless each increase of `numRecordsOut` is about a multiple of the same number.
     """
     samples = [(time_ms, sum(values)) for time_ms, values in sampled.get("numRecordsOut", ())]
     times_ms, counts = (
@@ -278,10 +290,11 @@ def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: f
 
 
 def split_busy_time(sampled: Series) -> BusySplit | None:
-    """Split busy time by non-negative least squares (NNLS) over all steps of all subtasks, scaled to the total busy time.
+    """Return the busy time per input record and per output record.
 
-    Returns None if the two times cannot be separated: the counters are collinear, or the time per output record is not
-    significant.
+    They are fitted by non-negative least squares (NNLS) to the samples of all subtasks, and scaled to the total busy time.
+    Returns None if the two cannot be separated: there are too few samples, the counters are collinear, or the time per
+    output record is not significant.
     """
     from scipy.optimize import nnls
 
@@ -303,44 +316,45 @@ def split_busy_time(sampled: Series) -> BusySplit | None:
 
 
 def _counter_steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) -> list[float]:
-    """Return the differences of a counter between consecutive samples, of all subtasks in one list."""
+    """Return the increases of a counter between consecutive samples, of all subtasks in one list."""
     values = [column for _, column in sampled.get(name, ())]
     return [new - old for before, after in pairwise(values) for old, new in zip(before, after, strict=False)]
 
 
 # ---- Infer the `window:` section of each vertex that has a window in the plan, or a saw-tooth state size.
 #
-# kind, sizes, time   the description of the operator in the plan; otherwise the saw tooth of its state size, with a question
-# phase               when the state size drops, relative to the checkpoint triggers
+# kind, sizes, time   from the description of the operator in the plan; otherwise from the saw tooth of its state size, and
+#                     the user is asked
+# phase               time of the drops of the state size, relative to the checkpoint triggers
 # state-per-record    growth of the state size / records in
-# fan-out             records out per window end / records in per period.  Totals would be biased: the sampled time
-#                     covers a fractional number of windows
+# fan-out             records out per window end / records in per period.  Totals would be biased, because the samples
+#                     do not cover a whole number of windows
 # service, fire       least squares: busy time = records in x service + records out x fire
 
 MIN_FLOOR_SHARE = (
-    0.1  # floor / height of the saw tooth; a lower floor consists of data that arrived while the window fired
+    0.1  # minimum floor / height of the saw tooth; a lower floor is data that arrived while the window fired
 )
-MIN_R2_WITHOUT_PLAN = 0.97  # minimum R2 of a saw tooth if the plan contains no window
+MIN_R2_WITHOUT_PLAN = 0.97  # minimum R2 of a saw tooth if the plan contains no window, without a Rayleigh test
 MAX_P_VALUE = 0.01  # of the Rayleigh test
-MAX_PERIOD_S = 120  # longest and shortest period tried if the plan contains no window
-MIN_PERIOD_S = 2
-MIN_WINDOW_ENDS = 3  # minimum window ends in the history
-MIN_BUSY_SHARE = 0.05  # below this busy share the split of busy time does not matter
-WINDOW_ENDS_PER_RUN = 12
+MAX_PERIOD_S = 120  # longest period that is tried if the plan contains no window
+MIN_PERIOD_S = 2  # shortest period
+MIN_WINDOW_ENDS = 3  # minimum number of window ends in the history
+MIN_BUSY_SHARE = 0.05  # minimum busy share of a vertex to ask how its busy time is split
+WINDOW_ENDS_PER_RUN = 12  # window ends in a run, unless it would be longer than MAX_RUN_NS
 MAX_RUN_NS = 3600 * 10**9
-WATERMARK_SLACK_MS = 250.0  # assumed lag of the watermark
-MIN_SERVICE_NS = 1000  # service time per input record if output records take all of the busy time
+WATERMARK_SLACK_MS = 250.0  # assumed lag of the watermark behind the clock
+MIN_SERVICE_NS = 1000  # minimum service time per input record, if output records take all of the busy time
 
 
 class _VertexWindow(NamedTuple):
-    """The window of a vertex, with the saw tooth of its state size, if there is one."""
+    """The window of a vertex, and the saw tooth of its state size (None if there is none)."""
 
     window: PlannedWindow
     tooth: SawTooth | None
 
 
 def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `window:` of every vertex that has a window, and the values of the vertex that depend on it."""
+    """Set the `window:` section of each vertex that has a window, and its values that depend on the window."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
         found = _find_window(job, vertex)
@@ -365,13 +379,14 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
 
 
 def longest_run_ns(job: RestJob) -> int:
-    """Return the length of a run in which window ends meet checkpoints at all phases; 0 without windows."""
+    """Return the length of a run [ns] with enough window ends to meet checkpoints at all phases, or 0 without windows."""
     periods = [found.window.every_ns for vertex in job.vertices if (found := _find_window(job, vertex)) is not None]
     return min(WINDOW_ENDS_PER_RUN * max(periods, default=0), MAX_RUN_NS)
 
 
 def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
-    # RocksDB files also shrink with compactions, so only state on the heap shows window ends.
+    """Return the window of a vertex, or None if it has none.  Without a window in the plan, look for periodic timers."""
+    # The files of RocksDB also shrink with compactions, so only state on the heap shows window ends.
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
@@ -386,10 +401,10 @@ def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
 
 
 def find_periodic_timers(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
-    """Find timers of a keyed function that fire together and clear its state on the heap.  Returns None if there are none.
+    """Find timers of a keyed function that fire together and clear its state on the heap.  Return None if there are none.
 
-    If R2 is low, for example because a checkpoint was taken while timers fired, checkpoint durations must have the
-    same period (Rayleigh test).  Sizes that never fall are rejected, even if a period fits: with checkpoints slightly
+    If R2 is moderate, for example because a checkpoint was taken while timers fired, checkpoint durations must have the
+    same period (Rayleigh test).  Sizes that rarely fall are rejected, even if a period fits: if checkpoints are slightly
     more than one period apart, any rising size resembles a saw tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
@@ -407,9 +422,9 @@ def find_periodic_timers(job: WatchedJob, vertex: RestVertex) -> SawTooth | None
 
 
 def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
-    """Return (time when the sources took their snapshot [epoch ms], state bytes of the vertex) of each usual checkpoint.
+    """Return (mean time at which sources took their snapshot [epoch ms], state bytes of the vertex) per usual checkpoint.
 
-    The trigger time would be too early: a source takes its snapshot with a delay.
+    The trigger time would be too early, because a source receives the trigger RPC with a delay.
     """
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
     for point in usual_checkpoints(job):
@@ -424,7 +439,7 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
 
 
 def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_time: bool) -> None:
-    """Set kind, sizes, time, api and phase."""
+    """Set kind, sizes, time, API and phase of a window."""
     window, size = found.window, format_duration(found.window.size_ns)
     if window.phrase:
         section.put(f"window.{window.kind}", size, f"{window.phrase} in the plan")
@@ -448,9 +463,11 @@ def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_t
 
 
 def _put_phase(section: Section, job: RestJob, found: _VertexWindow) -> None:
-    """Set the offset of window ends from checkpoint triggers, so that it is the same in a run as in the job."""
+    """Set the phase of the window, so that window ends have the same offset from checkpoint triggers in a run as in the job."""
     grid_ms, tooth, phase_ms = _trigger_grid_ms(job), found.tooth, 0.0
-    if grid_ms is not None:  # without a tooth: a multiple of the period since the epoch
+    if (
+        grid_ms is not None
+    ):  # without a saw tooth, windows are assumed to end at multiples of the period since the epoch
         phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + _first_trigger_ms(job)
     phase = ms_text(round(phase_ms % (found.window.every_ns / MS)) % round(found.window.every_ns / MS))
     if tooth is not None and grid_ms is not None:
@@ -463,9 +480,9 @@ def _put_phase(section: Section, job: RestJob, found: _VertexWindow) -> None:
 
 
 def _trigger_grid_ms(job: RestJob) -> float | None:
-    """Return a time at which the job's checkpoint interval elapses [epoch ms], one interval before its first usual checkpoint.
+    """Return the nominal time of a periodic trigger [epoch ms]: one interval before the first usual checkpoint.
 
-    The median removes the jitter of single triggers.  Returns None without an interval or without checkpoints.
+    The median over all triggers removes their jitter.  Returns None without an interval or without checkpoints.
     """
     every_ms = job.checkpoint_config.interval if job.checkpoint_config else 0
     triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
@@ -476,13 +493,16 @@ def _trigger_grid_ms(job: RestJob) -> float | None:
 
 
 def _first_trigger_ms(job: RestJob) -> float:
-    """Return the time of the first trigger of a simulated run (2.x profile)."""
+    """Return the time of the first trigger in a simulated run [ms after its start], with the profile of Flink 2.x."""
     pause_ms = job.checkpoint_config.min_pause if job.checkpoint_config else 0
     return Overheads().first_trigger_ns / MS + (pause_ms or 0)
 
 
 def _put_state_per_record(section: Section, tooth: SawTooth, flow: Flows) -> None:
-    """Set `state-per-record` of the window.  The floor of the saw tooth is the state of the vertex outside its window."""
+    """Set `state-per-record` of the window, from the growth of the saw tooth.
+
+    The floor of the saw tooth is the state of the vertex outside its window.  If it is small, that state is removed.
+    """
     per_second, state = flow.per_second("records_in"), section.values.get("state", {})
     origin = f"{tooth.per_second:,.0f} bytes/s between two window ends / {per_second:,.1f} records/s"
     section.put("window.state-per-record", format_size(round(tooth.per_second / per_second)), origin)
@@ -495,7 +515,7 @@ def _put_state_per_record(section: Section, tooth: SawTooth, flow: Flows) -> Non
 
 
 def _put_fan_out(section: Section, sampled: Series, tooth: SawTooth, flow: Flows) -> None:
-    """Set the fan-out from whole windows."""
+    """Set the fan-out: records out per window end / records in per period."""
     counted = count_outputs_per_window(sampled, tooth.window_end_ms(WATERMARK_SLACK_MS), tooth.period_ms)
     if counted is not None:
         (per_end, ends), arrived = counted, flow.per_second("records_in") * tooth.period_ms / 1000
@@ -504,7 +524,10 @@ def _put_fan_out(section: Section, sampled: Series, tooth: SawTooth, flow: Flows
 
 
 def _put_service_times(section: Section, sampled: Series, flow: Flows) -> None:
-    """Set service time per input record and per output record."""
+    """Set the service time per input record, and the time per record that a firing window emits.
+
+    If the counters do not separate them, ask for the latter.
+    """
     split = split_busy_time(sampled)
     if split is not None:
         origin = "least squares: busy time over records in and records out"
