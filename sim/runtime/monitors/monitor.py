@@ -1,6 +1,7 @@
-"""An account hears the moments of a run, and puts the facts before laws.
+"""Base class of the invariant monitors, which observe the events of a run and check invariants.
 
-A moment is a method of `Checks`.  An account overrides those that it needs, and no list names them.
+The events are the methods of `Checks`.  A monitor overrides the methods of the events that it needs; it need not register
+for them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _MAX_STORY = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WatchedRun:
-    """A job instance as its accounts see it.  `inputs`, `outputs`: the channels of each task, in the order of its position."""
+    """The data of one job instance that all its monitors share.
+
+    `inputs` and `outputs` are the channels of each task, in the order of its `Position`.
+    """
 
     context: Context
     contents: Contents
@@ -34,11 +38,12 @@ class WatchedRun:
     formatter: JournalFormatter
     inputs: Sequence[ChannelPlaces]
     outputs: Sequence[ChannelPlaces]
-    ledger: Ledger  # kept by the account of records
-    deployed: list[Deployed] = field(default_factory=list)  # kept by the account of restarts
+    ledger: Ledger  # filled by the RecordMonitor
+    deployed: list[Deployed] = field(default_factory=list)  # filled by the RestartMonitor
 
     @classmethod
     def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> WatchedRun:
+        """Create the shared data of a job instance that is about to start."""
         layout = context.layout
         tasks = range(len(layout.vertex))
         inputs, outputs = (
@@ -59,16 +64,19 @@ class WatchedRun:
 
 
 class EndOfRun(NamedTuple):
-    """What is known at the end of a run only."""
+    """The data that is known only at the end of a run."""
 
-    turns: Sequence[Entry]  # the rare rows of the journal
+    turns: Sequence[Entry]  # journal rows of rare events, such as failures, restarts and completed checkpoints
     coordinator: Coordinator
-    kept: Iterable[KeptSnapshot]  # that may be restored then
-    finished: bool  # the job is
+    kept: Iterable[KeptSnapshot]  # snapshots that can be restored at the end
+    finished: bool  # whether the job has finished
 
 
 class InvariantMonitor(Checks):
-    """An account of one job instance.  `found`: the violations so far; `turns`: the rows of the journal in its stories of tasks."""
+    """A monitor of one job instance, which checks some invariants.
+
+    `found` are the violations so far.  `turns` are the kinds of journal rows that it quotes as evidence about a task.
+    """
 
     turns: ClassVar[frozenset[Happening]] = frozenset()
 
@@ -80,40 +88,47 @@ class InvariantMonitor(Checks):
         self._reported: set[Hashable] = set()
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
-        """The job begins with what another one held in a checkpoint; `before`: the same account of that one."""
+        """Handle that the job starts from a checkpoint of another job instance.  `before` is the same monitor of that instance."""
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
+        """Drop the data of checkpoints for which `gone` returns True: they can neither complete nor be restored any more."""
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        """The violations that only the end of the run shows."""
+        """Yield the violations that can be detected only at the end of the run."""
         yield from ()
 
     def resized(self, before: Self) -> frozenset[str]:
-        """Vertices that have another parallelism than in the job before."""
+        """Return the vertices whose parallelism differs from that of the previous job instance."""
         mine, theirs = (Counter(vertex for vertex, _ in account.context.names) for account in (self, before))
         return frozenset(vertex for vertex in mine if mine[vertex] != theirs[vertex])
 
     @property
     def now_ns(self) -> int:
+        """The current simulated time [ns]."""
         return int(self.context.env.now)
 
     def is_first(self, *what: Hashable) -> bool:
-        """Whether this has not been told: of each law one story is enough, or one for each task."""
+        """Return whether this method is called with these arguments, e.g. an invariant and a task, for the first time.
+
+        Violations are reported once per invariant, or once per invariant and task.
+        """
         if what in self._reported:
             return False
         self._reported.add(what)
         return True
 
     def report_once(self, found: Iterable[Violation]) -> None:
-        """The first time of each law."""
+        """Report violations, but only the first one of each invariant."""
         self.found.extend(violation for violation in found if self.is_first(violation.law))
 
     def report_once_of_task(self, law: str, task: int, fact: str | None) -> None:
-        """The first time of each law and task; None: nothing is wrong."""
+        """Report a violation by a task, unless the invariant was reported for it before.
+
+        `fact` describes what is wrong; None means that the invariant holds.
+        """
         if fact is not None and self.is_first(law, task):
             self.found.append(Violation(law, self.now_ns, self.formatter.task(task), fact, self.turns_of(task)))
 
     def turns_of(self, task: int) -> tuple[str, ...]:
-        """The story of what befell a task lately."""
+        """Return the latest journal rows about a task as evidence, oldest first."""
         return self.formatter.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_MAX_STORY:]

@@ -1,4 +1,4 @@
-"""All accounts of a job instance, in one place: what hosts tell of a run, and the violations at its end."""
+"""All invariant monitors of a job instance: they get the events of the run, and report violations at its end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sim.runtime.ports import Checks, Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 _TURNS = pace.TURNS | recovery.TURNS | recovery.ELASTICITY_TURNS | invariants_output.TURNS
-"""The rows of the journal that are rare."""
+"""Kinds of journal rows about rare events, which monitors read at the end of a run."""
 _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 
 
 class InvariantMonitors(Checks):
-    """The accounts of one job instance.  Each moment is told to the accounts that override it, in their order."""
+    """The monitors of one job instance.  Each event is passed to the monitors that override its method, in a fixed order."""
 
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> None:
         watched = WatchedRun.of(context, contents, output, ends)
@@ -35,7 +35,7 @@ class InvariantMonitors(Checks):
         self.cuts = CutMonitor(watched)
         self._accounts: Sequence[InvariantMonitor] = (
             self.cuts,
-            RecordMonitor(watched, self.cuts, self._forget),  # before those that read its ledger
+            RecordMonitor(watched, self.cuts, self._forget),  # must precede the monitors that read its ledger
             StateMonitor(watched),
             KeyedStateMonitor(watched),
             WindowMonitor(watched),
@@ -53,19 +53,22 @@ class InvariantMonitors(Checks):
             setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))
 
     def continue_from(self, before: InvariantMonitors, checkpoint: int) -> None:
-        """The job begins with what another one held in a checkpoint."""
+        """Handle that the job starts from a checkpoint of another job instance."""
         for account, earlier in zip(self._accounts, before._accounts, strict=True):
             account.continue_from(earlier, checkpoint)
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
+        """Let all monitors drop the data of checkpoints that can neither complete nor be restored any more."""
         for account in self._accounts:
             account.forget(gone)
 
     def violations(
         self, coordinator: Coordinator, kept: Iterable[KeptSnapshot], *, finished: bool
     ) -> tuple[Violation, ...]:
-        """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
+        """Return all violations at the end of the run, by time.
+
+        `kept` are the snapshots that can be restored then; `finished` is whether the job has finished.
+        """
         end = EndOfRun(list(self.context.journal.only(_TURNS)), coordinator, kept, finished)
         found = [violation for account in self._accounts for violation in account.found]
         found.extend(violation for account in self._accounts for violation in account.at_the_end(end))
@@ -77,10 +80,12 @@ class InvariantMonitors(Checks):
 
 
 def _overrides(account: InvariantMonitor, moment: str) -> bool:
+    """Return whether a monitor overrides the method of an event."""
     return getattr(type(account), moment) is not getattr(Checks, moment)
 
 
 def _to_all(hearers: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    """Return a function that calls all of the functions with its arguments."""
     if len(hearers) == 1:
         return hearers[0]
 

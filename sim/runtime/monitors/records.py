@@ -1,4 +1,4 @@
-"""Monitors of records: positions, stamps, cuts, conversions, routes."""
+"""Monitors of records: state of restored tasks, cuts of checkpoints, record positions, converted barriers, partitioning."""
 
 from __future__ import annotations
 
@@ -44,22 +44,24 @@ from sim.results.tables import stopped_with
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
-# ---- Which state each cut held, and whether restored tasks have got it: stamps that travel with the files, and a list of them apart.
+# ---- State of each checkpoint, and whether restored tasks get all of it: snapshots carry stamps, which are listed here too.
 
 _Part = dict[Kind, tuple[Stamp, int]]
-"""By kind of state: its stamp and its bytes."""
+"""Kind of state -> its stamp and its size [bytes]."""
 
 
 class StateMonitor(InvariantMonitor):
-    """Knows whose state each cut held."""
+    """Checks that restored tasks get exactly the state that their checkpoint contains."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.names = self.context.names
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
-        # checkpoint -> who took it, vertices dealt out anew since
+        # checkpoint of another job instance -> (monitor of that instance, vertices that were rescaled since)
         self._dealt: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
-        self._restored_parts: dict[int, Sequence[RestoredState]] = {}  # from there, by task
+        self._restored_parts: dict[
+            int, Sequence[RestoredState]
+        ] = {}  # task of a rescaled vertex -> state it has restored
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
@@ -103,11 +105,14 @@ class StateMonitor(InvariantMonitor):
         self.found.extend(restored_state_differences(self.now_ns, where, part, restored_parts, story))
 
     def parts_of(self, checkpoint: int, vertex: str) -> Iterator[_Part]:
-        """What each subtask of a vertex has stored in a checkpoint."""
+        """Return the state that each subtask of a vertex has stored in a checkpoint."""
         return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
 
     def continue_from(self, before: StateMonitor, checkpoint: int) -> None:
-        """What the other job had not taken itself was dealt out to it, and is dealt out again."""
+        """Handle that the job starts from a checkpoint, which may have been taken by an earlier instance than `before`.
+
+        Vertices that were rescaled since then get redistributed state.
+        """
         taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
         resized |= self.resized(before)
         number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
@@ -121,13 +126,13 @@ class StateMonitor(InvariantMonitor):
         self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
-        """How the checkpoint came about and was restored, for one task."""
+        """Return the journal rows about the checkpoint and its restore, for one task."""
         return story_of_restore(
             self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.formatter
         )
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
-        """When all subtasks of the vertex have got something."""
+        """Check the redistribution of a rescaled vertex, once all of its subtasks are restored."""
         tasks = [task for task, other in enumerate(self.context.layout.vertex) if other == vertex]
         if not all(task in self._restored_parts for task in tasks):
             return
@@ -144,16 +149,16 @@ class StateMonitor(InvariantMonitor):
         )
 
 
-# The account of cuts: what each completed checkpoint holds of every channel.  A cut is judged in the moment its checkpoint completes.
+# ---- The cuts of completed checkpoints: the data of each channel that a checkpoint contains.  Checked when it completes.
 
 
 class CutMonitor(InvariantMonitor):
-    """Knows which cuts are not exact, and what became of them."""
+    """Checks that cuts are consistent, and reports restores from inconsistent ones, which lose or repeat data."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.cuts = Cuts(self.context.layout.writer, self.context.layout.reader)
-        self.surpluses: dict[int, Surplus] = {}  # by checkpoint
+        self.surpluses: dict[int, Surplus] = {}  # checkpoint with an inconsistent cut -> the worst channel
         self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -167,7 +172,7 @@ class CutMonitor(InvariantMonitor):
         self.cuts.forget(lambda number: number <= checkpoint)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
-        """From what the checkpoint holds: exactly what would be restored."""
+        """Fill a cut from the content of its checkpoint, i.e. from what a restore would read."""
         for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
             into, out = self.watched.inputs[task], self.watched.outputs[task]
             cut.consumed[into], cut.written[out] = part.position.consumed, part.position.written
@@ -183,7 +188,10 @@ class CutMonitor(InvariantMonitor):
         yield from broken_restores(end.turns, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
 
     def repetitions(self) -> tuple[Violation, ...]:
-        """What restarts did twice and were allowed to: barriers that count promise to lose nothing, and no more (law 12)."""
+        """Return the restores after which records were processed twice, in at-least-once mode, where this is allowed.
+
+        In exactly-once mode return nothing: such restores are violations (invariant 12).
+        """
         if self._exactly_once:
             return ()
         surpluses = {number: row for number, row in self.surpluses.items() if not row.lost_bytes}
@@ -196,16 +204,16 @@ class CutMonitor(InvariantMonitor):
         return {number for number, row in self.context.stats.items() if row.savepoint_format}
 
 
-# ---- The account of records: what tasks have done, kept apart from what checkpoints hold, and compared with it.
+# ---- Record positions: the records that tasks have processed, counted independently of checkpoints and compared with them.
 #
-# A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other
-# parallelisms. It reads the counts that no restart touches (rule P8 of the plane).
+# A job that starts from a snapshot of another instance continues its counts, which are redistributed if the parallelism
+# differs.  The monitor reads counters of the data plane that restarts do not reset (rule P8).
 
 
 class RecordMonitor(InvariantMonitor):
-    """Keeps the ledger: where tasks stood at their cuts, and must stand after a restart.
+    """Fills the ledger with the positions of tasks at their cuts, and checks the positions of restarted tasks.
 
-    `cuts`: says which cuts are not exact; `forget_all`: has all accounts forget checkpoints.
+    `cuts` tells which cuts are inconsistent.  `forget_all` lets all monitors drop the data of checkpoints.
     """
 
     def __init__(
@@ -219,15 +227,16 @@ class RecordMonitor(InvariantMonitor):
             Written(task, np.array(channels, np.int64), *edges[edge].fan_out, edges[edge].ship == Ship.BROADCAST)
             for task, edge, channels in layout.partitions
         ]
-        self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
+        # records of each output at the start of this instance, in excess of its fan-out
+        self._surplus = [0] * len(self._outputs)
         self._shape = _shape(self.context)
-        # of the job this one began from, until everything of it stands somewhere
+        # monitor of the instance that this one starts from, until all tasks are restored; then None
         self._before: RecordMonitor | None = None
-        self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
+        self._rescaled: set[int] = set()  # vertices that have been rescaled in any instance of the job
 
     def continue_from(self, before: RecordMonitor, checkpoint: int) -> None:
         self._rescaled = set(before._rescaled)
-        # a job that never stood has no account of its own
+        # an instance that ended before all its tasks were restored has no counts of its own
         stood: RecordMonitor = before if before._before is None else before._before
         if stood.context.names == self.context.names and stood._shape.channels_alike(self._shape):
             self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
@@ -263,6 +272,7 @@ class RecordMonitor(InvariantMonitor):
         )
 
     def _is_savepoint(self, number: int) -> bool:
+        """Return whether a snapshot of this job instance is a savepoint."""
         return number in self.context.stats and bool(self.context.stats[number].savepoint_format)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
@@ -291,7 +301,7 @@ class RecordMonitor(InvariantMonitor):
         self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.formatter))
 
     def _begin_with(self, before: RecordMonitor, checkpoint: int, stands: RecordTally) -> None:
-        """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
+        """Record the positions of tasks that start from a redistributed snapshot, and check them when all tasks are restored."""
         note = self.ledger.notes[checkpoint] = self.ledger.of(checkpoint)
         fresh = stands.known & ~note.known
         read, written = fresh[self.ledger.ends[0]], fresh[self.ledger.ends[1]]
@@ -326,14 +336,17 @@ class RecordMonitor(InvariantMonitor):
         yield from unanswered(self.now_ns, owing, tally, self.formatter)
 
     def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
-        """(source, records at its cut, records in the end) of those that stopped with this savepoint."""
+        """Yield (source task, records at its cut, records at the end) of the sources that stopped with this savepoint."""
         note = self.ledger.of(savepoint)
         for task in range(len(self.ends)):
             if not self.context.layout.task_gates[task] and note.known[task] and self.ends.end(task).stop == savepoint:
                 yield task, int(note.served[task]), int(tally.served[task])
 
     def _to_be_read(self, tally: RecordTally) -> RecordTally:
-        """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""
+        """Return the records that must have been read at the end of the job.
+
+        Records that a task wrote after its cut of a stop-with-savepoint without drain need not have been read.
+        """
         ends = [self.ends.end(task) for task in range(len(self.ends))]
         for stop in {end.stop for end in ends if end.stop is not None}:
             tasks = np.array([end.stop == stop and end.ending is Ending.NO_DRAIN for end in ends])
@@ -341,7 +354,7 @@ class RecordMonitor(InvariantMonitor):
         return tally
 
     def _totals(self) -> list[tuple[int, int]]:
-        """(source, records it has), where they are bounded and were never dealt out anew."""
+        """Return (source task, total records) of bounded sources that were never rescaled."""
         totals = (
             (task, self.context.vertex(task).total(subtask))
             for task, subtask in enumerate(self.context.layout.subtask)
@@ -352,6 +365,7 @@ class RecordMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ reading the plane
 
     def _tally(self, tasks: Iterable[int]) -> RecordTally:
+        """Return the counts of these tasks that restarts do not reset."""
         plane, ledger = self.context.plane, self.ledger
         tally = RecordTally.zero(len(ledger.inputs), len(ledger.ahead.read))
         for task in tasks:
@@ -361,7 +375,7 @@ class RecordMonitor(InvariantMonitor):
         return tally
 
     def _standing(self, which: np.ndarray) -> RecordTally:
-        """The counts of the plane's tables."""
+        """Return the current positions of the tasks in the mask `which`, from the tables of the data plane."""
         channels = self.context.plane.channels("records_in", "records_out")
         late = np.array(
             [self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())],
@@ -371,11 +385,12 @@ class RecordMonitor(InvariantMonitor):
 
 
 def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
-    """Whether two rows are equal.  Every cut is compared, and the bytes of a few numbers compare quickest."""
+    """Return whether two arrays are equal.  It is called for every cut, and comparing bytes is the fastest for short arrays."""
     return mine.tobytes() == theirs.tobytes()
 
 
 def _shape(context: Context) -> Shape:
+    """Return the vertices and edges of a job with their tasks and channels."""
     layout, spec = context.layout, context.spec
     vertex, edge = np.array(layout.vertex, np.int64), np.array(layout.edge, np.int64)
     return Shape(
@@ -386,16 +401,16 @@ def _shape(context: Context) -> Shape:
     )
 
 
-# ---- The account of barriers that wait in outputs and may time out there.
+# ---- Barriers that wait in output queues, and become unaligned there when they time out.
 
 
 class ConversionMonitor(InvariantMonitor):
-    """Knows the tasks in whose outputs a barrier waits as it was written, and those that have heard of its deadline meanwhile."""
+    """Checks that barriers which wait in output queues are converted after their alignment timeout."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self._waiting: set[tuple[int, int]] = set()  # (checkpoint, task)
-        self._late: set[tuple[int, int]] = set()
+        self._late: set[tuple[int, int]] = set()  # (checkpoint, task): waiting, and the task has handled the timeout
 
     def barrier_waits(self, checkpoint: int, task: int) -> None:
         self._waiting.add((checkpoint, task))
@@ -412,7 +427,7 @@ class ConversionMonitor(InvariantMonitor):
             self._late.add((checkpoint, task))
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        """A task that has given its snapshot up converts nothing: only of a completed checkpoint all have gone on."""
+        """Check a completed checkpoint.  Others are not checked: a task that has cancelled its snapshot converts nothing."""
         if self._late:
             found = left_behind(
                 self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.formatter
@@ -425,14 +440,17 @@ class ConversionMonitor(InvariantMonitor):
             several.difference_update([row for row in several if gone(row[0])])
 
 
-# ---- The account of routes: at the end of a run the records of each output are dealt to its readers once more.
+# ---- Partitioning: at the end of a run, the distribution of the records of each output is computed again and compared.
 
 _CHOOSING = frozenset({Ship.HASH, Ship.REBALANCE, Ship.RESCALE})
-"""Others send to all readers, or to the first one."""
+"""Ship strategies that choose a channel per record.  Others send to all readers, or to the only one."""
 
 
 class RouteMonitor(InvariantMonitor):
-    """Knows how each output chooses.  A job that goes on with the output of another one has begun elsewhere in its turns."""
+    """Checks that each record was sent to the right channel, except in jobs that start from a snapshot of another instance.
+
+    In these, the position in the round robin is not known.
+    """
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         if self.context.origin is None:
@@ -441,6 +459,7 @@ class RouteMonitor(InvariantMonitor):
             )
 
     def _routes(self) -> Iterator[Route]:
+        """Yield the partitioner of each output that has a choice."""
         spec, layout = self.context.spec, self.context.layout
         for task, number, channels in layout.partitions:
             edge = spec.edges[number]

@@ -1,6 +1,6 @@
-"""The account of event time and windows: what each task has heard, which records must leave with it, and which timers are pending.
+"""The monitor of event time and windows: watermarks of each task, records that must be emitted, pending timers.
 
-It is told what happens, and compares; it decides nothing.
+It computes the expected watermarks and outputs from the events of a run, and compares them with the actual ones.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ class _TaskTime:
     """The event time and the windows of one attempt of a task."""
 
     inputs: Inputs
-    belonging: Belonging | None  # of its windows of event time
-    timers: Timers | None  # of its windows of processing time
-    sent_ns: int = 0  # the last watermark
-    owed_ns: int = 0  # it must be sent before the next one arrives
-    until: int | None = None  # records that must leave first: so many, since the job began
-    quiet: bool = False  # its data has ended: timers fire no more
+    belonging: Belonging | None  # of event-time windows
+    timers: Timers | None  # of processing-time windows
+    sent_ns: int = 0  # the last watermark sent
+    owed_ns: int = 0  # a watermark that must be sent before the next one arrives; 0 if there is none
+    # records, counted since the job started, that must be emitted before the next watermark; None if there are none
+    until: int | None = None
+    quiet: bool = False  # timers do not fire any more: the data of the task has ended
     input_ended: bool = False
-    ends: deque[int] = field(default_factory=deque)  # of sliding windows: records that had left at each end
+    ends: deque[int] = field(default_factory=deque)  # of sliding windows: records emitted by each window end
 
 
 class WindowMonitor(InvariantMonitor):
-    """Knows the watermarks that each task has heard, and the timers that are pending."""
+    """Checks watermarks, the outputs of windows, and timers."""
 
     turns = frozenset(
         {
@@ -68,12 +69,13 @@ class WindowMonitor(InvariantMonitor):
         self._inputs = [channels_in(self.context.layout, task) for task in self.context.tasks]
         self._windows = [self.context.vertex(task).window for task in self.context.tasks]
         self._tasks: dict[int, _TaskTime] = {}
-        # by checkpoint, vertex and index; None: ended
+        # checkpoint -> (vertex, index) -> timers in the snapshot, or None if the operators had finished
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
-        self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
+        # checkpoint -> (vertex, index) -> records emitted by each end of sliding windows
+        self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
-        """What vertices held in windows is dealt out if their parallelism is another one.  They have no timers of processing time."""
+        """Handle that the job starts from a checkpoint.  Windows of rescaled vertices are redistributed, processing-time timers are not."""
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
         self._ends[checkpoint] = {
@@ -83,7 +85,7 @@ class WindowMonitor(InvariantMonitor):
             self._ends[checkpoint] |= self._dealt(before, checkpoint, vertex)
 
     def _dealt(self, before: Self, checkpoint: int, vertex: str) -> dict[tuple[str, int], tuple[int, ...]]:
-        """The ends of sliding windows, by task of a vertex that is rescaled."""
+        """Return the ends of sliding windows after rescaling, by (vertex, index)."""
         former = [task for task, name in enumerate(before.context.names) if name[0] == vertex]
         found, tally = before._ends.get(checkpoint, {}), before.ledger.of(checkpoint)
         ends = [found.get(before.context.names[task], ()) for task in former]
@@ -94,7 +96,7 @@ class WindowMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ event time
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """These tasks have just been set to what the checkpoint holds: watermarks are no state, timers are."""
+        """Reset the tasks to the content of the checkpoint: timers are state, watermarks are not."""
         for task in tasks:
             self._tasks.pop(task, None)
             self._of(task).ends.extend(self._ends.get(checkpoint, {}).get(self.context.names[task], ()))
@@ -202,7 +204,7 @@ class WindowMonitor(InvariantMonitor):
         self._of(task).input_ended = True
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        """Windows of event time that have not ended, in tasks that have come to the end of their data."""
+        """Yield a violation if a task has reached the end of its data and its event-time windows still hold records."""
         states = self.context.plane.tasks("state")["state"]
         for task, own in self._tasks.items():
             window = self._windows[task]
@@ -215,7 +217,7 @@ class WindowMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ snapshots
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """The timers of operators that have finished let nothing go."""
+        """Check the windows at a cut, and record the timers that the snapshot contains: none if the operators have finished."""
         window = self._windows[task]
         if window is None:
             return
@@ -239,7 +241,7 @@ class WindowMonitor(InvariantMonitor):
             self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(own.ends)
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """Records in windows are part of it."""
+        """Check that the snapshot contains the records in windows."""
         window = self._windows[task]
         if window is None or not window.record_bytes:
             return
@@ -260,12 +262,14 @@ class WindowMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ reading the run
 
     def _of(self, task: int) -> _TaskTime:
+        """Return the data of the current attempt of a task."""
         own = self._tasks.get(task)
         if own is None:
             own = self._tasks[task] = self._anew(task)
         return own
 
     def _anew(self, task: int) -> _TaskTime:
+        """Create the data of a new attempt of a task."""
         channels, window, now_ns = self._inputs[task], self._windows[task], self.now_ns
         inputs = Inputs.of(channels)
         if window is None:
@@ -279,7 +283,7 @@ class WindowMonitor(InvariantMonitor):
         return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
 
     def _event_time(self, task: int) -> int:
-        """How far the records of a source have come, less its lateness beyond that of all sources."""
+        """Return the event time that a source may send [ns]: that of its latest record, minus its lateness in excess of the common one."""
         source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served:
             return 0
@@ -287,7 +291,7 @@ class WindowMonitor(InvariantMonitor):
         return (log.due(served - 1) if log.segments else self.now_ns) - behind_ns
 
     def _busy(self, task: int) -> str | None:
-        """What is wrong with a source that says it is idle: its last record came too lately."""
+        """Return what is wrong with a source that reports to be idle, or None: its last record is more recent than the timeout."""
         source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served or not log.segments or source.watermark.idle_timeout_ns is None:
             return None
@@ -300,6 +304,7 @@ class WindowMonitor(InvariantMonitor):
         return self.context.plane.position(task).served
 
     def _active(self, inputs: Inputs) -> str | None:
+        """Return what is wrong with a task that reports to be idle, or None: one of its inputs is active."""
         active = [channel for channel in inputs.reached if channel not in inputs.idle]
         if not active:
             return None
