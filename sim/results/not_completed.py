@@ -1,4 +1,4 @@
-"""Critical paths of checkpoints as medians by kind of wait, and checkpoints that did not complete."""
+"""The time that checkpoints spend on each kind of wait (medians), and checkpoints that did not complete."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sim.results.formats import MISSING, ms_text
 from sim.results.rates import Tables
 from sim.results.tables import EXPIRED
 
-# ---- The duration of a checkpoint, split by kind of wait on its critical path (table `path`).
+# ---- The duration of checkpoints, split by kind of wait on their critical paths (table `path`).
 #
-# All values are medians over checkpoints [ms], so they add up to the median duration only approximately.
+# All values are medians over checkpoints [ms]. They add up to the median duration only approximately.
 
 PARTS: dict[str, str] = {
     "trigger": "messages",
@@ -38,7 +38,7 @@ PARTS: dict[str, str] = {
     "channel state": "channel_state",
     "acknowledgement": "messages",
 }
-"""Part in the table `path` -> kind of wait.  Parts after the last acknowledgement are not listed."""
+"""Part in the table `path` -> kind of wait.  It has no parts after the last acknowledgement."""
 _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
@@ -48,22 +48,26 @@ def _pre_barrier_text(line: Any) -> str:
 
 
 def _time(meaning: str, *kinds: str, **options: Any) -> Any:
-    """Return a field with the time spent on these kinds of wait."""
+    """Return a field with the time spent on these kinds of wait [ms], median over checkpoints."""
     return result_column(meaning, None, lambda parts: parts.median_ms(*kinds), **options)
 
 
 def _vertex(meaning: str, *kinds: str) -> Any:
-    """Return a field with the vertex where most of that time is spent."""
+    """Return a field with the vertex where most of the time of these kinds of wait is spent."""
     return result_column(meaning, None, lambda parts: parts.place(*kinds)[0])
 
 
 def _vertex_time(kind: str) -> Any:
+    """Return a field with the time that is spent on this kind of wait at its main vertex [ms]."""
     return result_column("the time spent there", None, lambda parts: parts.place(kind)[1])
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierPath:
-    """An end-to-end duration by kind of wait [ms].  NaN: not measured."""
+    """The median end-to-end duration of checkpoints, split by kind of wait [ms].
+
+    Times are NaN and vertices "" if no critical path was recorded.
+    """
 
     queue_ms: float = _time("behind data, or for the task thread of a source that handles the trigger", "queue")
     queue_vertex: str = _vertex(
@@ -110,7 +114,10 @@ NOWHERE = BarrierPath(
 
 
 def path(rows: pd.DataFrame) -> BarrierPath:
-    """Return medians over completed checkpoints.  `rows`: their rows of the table `path`."""
+    """Return medians over checkpoints.
+
+    `rows`: their rows of the table `path`.  Those after the last acknowledgement (column `acknowledged`) are ignored.
+    """
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
         return NOWHERE
@@ -118,7 +125,7 @@ def path(rows: pd.DataFrame) -> BarrierPath:
 
 
 class _Parts:
-    """Parts of critical paths as arrays, which are ten times as fast as pandas for the few rows of a run."""
+    """The parts of critical paths as numpy arrays: for the few rows of a run they are ten times as fast as pandas."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.part, self.vertex = rows["part"].to_numpy(), rows["vertex"].to_numpy()
@@ -128,17 +135,17 @@ class _Parts:
         self.checkpoints = len(numbers)
 
     def median_ms(self, *kinds: str) -> float:
-        """Return the median over all checkpoints of the time spent on these kinds of wait, which may be 0."""
+        """Return the time spent on these kinds of wait [ms], median over all checkpoints, including those without it."""
         return self._median_ms(np.isin(self.kind, kinds))
 
     def place(self, *kinds: str) -> tuple[str, float]:
-        """Return (vertex where most of that time is spent over all checkpoints, median of the time there)."""
+        """Return (vertex with most of the time of these kinds over all checkpoints, median time there [ms])."""
         chosen = np.isin(self.kind, kinds)
         vertex = self._longest(self.vertex, chosen)
         return vertex, self._median_ms(chosen & (self.vertex == vertex))
 
     def longest_part(self, kind: str, vertex: str) -> str:
-        """Return the part that takes most of the time of this kind at a vertex, or "" if there is none."""
+        """Return the part in which most of the time of this kind is spent at a vertex, or "" if there is none."""
         return self._longest(self.part, (self.kind == kind) & (self.vertex == vertex), sort=True)
 
     def _longest(self, names: np.ndarray, chosen: np.ndarray, *, sort: bool = False) -> str:
@@ -150,7 +157,7 @@ class _Parts:
 
 
 def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of each group by Kahan summation, so that it does not depend on the order of values."""
+    """Return the sum of the values of each group, by Kahan summation: the order of parts then hardly affects the result."""
     sums, errors = np.zeros(count), np.zeros(count)
     order = np.argsort(groups, kind="stable")
     values, groups = values[order], groups[order]
@@ -166,8 +173,8 @@ def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
 
 # ---- Checkpoints that did not complete. Their durations are lower bounds.
 #
-# They have a separate row below their strategy. Pooled with completed ones, phases that they never reached would look fast;
-# left out, a strategy whose slow checkpoints expire would look fast.
+# They have separate rows below the row of their strategy. If they were pooled with completed ones, phases that they never
+# reached would look fast. If they were left out, a strategy whose slow checkpoints expire would look fast.
 
 INTERRUPTIONS = (
     "CHECKPOINT_COORDINATOR_SUSPEND",
@@ -194,17 +201,17 @@ _COLUMN = {
 
 @dataclass(frozen=True, slots=True)
 class NotCompleted:
-    """Checkpoints that did not complete, of one fate."""
+    """The checkpoints of a strategy that did not complete for the same reason."""
 
-    fate: str  # expired, failed, interrupted, under way at the end
+    fate: str  # "expired", "failed", "interrupted" or "under way at the end", after "savepoint " for savepoints
     count: int
-    median_ms: float  # lower bound
-    longest_ms: float  # lower bound
-    parts_ms: dict[str, float]  # heading -> median over their critical paths until the failure; {}: not recorded
-    cut_off: str  # the heading of the phase in which most of them failed; its median is a lower bound
+    median_ms: float  # duration, a lower bound
+    longest_ms: float  # duration, a lower bound
+    parts_ms: dict[str, float]  # heading of a column -> median time until the failure; {} if no paths were recorded
+    cut_off: str  # heading of the phase in which most of them ended; its median is a lower bound
 
     def text(self, column: ResultColumn) -> str:
-        """Return a cell of its row below the strategy; lower bounds have a ``>``."""
+        """Return the cell of a column in the row of these checkpoints.  Lower bounds start with ``>``."""
         if column.name == "completed":
             return "0"
         bounds = {"end_to_end_p50_ms": self.median_ms, "end_to_end_max_ms": self.longest_ms}
@@ -229,11 +236,13 @@ class NotCompleted:
 def not_completed(
     runs: Sequence[Tables], ends_ms: Sequence[float], *, warmup_s: float = 0.0
 ) -> tuple[NotCompleted, ...]:
-    """Return the checkpoints that did not complete, by fate.
+    """Return the checkpoints that did not complete, grouped by fate.
 
-    Checkpoints that were cut off by a restart or by the end of a run count only if they had taken notably longer than the
-    median of completed ones, because any checkpoint may be cut off.  Parts are taken from critical paths, since subtasks
-    report their durations only when they acknowledge.  `ends_ms`: the end of each run.
+    Any checkpoint may be interrupted by a restart or by the end of the run.  Such checkpoints count only if they had taken
+    longer than the median of completed ones, by more than noise.  Times of phases are from critical paths, because
+    subtasks report their durations only when they acknowledge.
+
+    `ends_ms`: end of each run.  `warmup_s`: checkpoints triggered before it are ignored.
     """
     found: dict[str, list[tuple[float, pd.DataFrame]]] = {}
     completed: list[float] = []
@@ -258,7 +267,7 @@ def not_completed(
 
 
 def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tuple[str, float, pd.DataFrame]]:
-    """Yield (fate, duration until the failure [ms], rows of its critical path) for each checkpoint that did not complete."""
+    """Yield (fate, duration until its end [ms], rows of its critical path) for each checkpoint that did not complete."""
     for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
         kind = "savepoint " if row["savepointFormat"] else ""
         if row["status"] == "IN_PROGRESS":
@@ -271,6 +280,7 @@ def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tu
 
 
 def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
+    """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
     parts: list[dict[str, float]] = []
     last: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The answer of a sweep: means, differences, limits, and the choice of a setting."""
+"""The answer of a sweep: the mean of each setting, differences between settings, limits, and the recommended setting."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from sim.results.estimates import critical, half_width
 from sim.results.summary import STATISTICS
 from sim.results.sweep_effects import Observed, numbered, observed, planned, scored
 
-# ---- Sample sizes of percentiles: observations in all runs of a setting, and the minimum that a percentile needs.
+# ---- Sample sizes of percentiles: the observations in all runs of a setting, and the minimum that a percentile requires.
 
 
 def smallest(column: str) -> int:
-    """Return the minimum sample of a column that is a percentile, or 1 for other columns."""
+    """Return the minimum sample size of a column that is a percentile, or 1 for other columns."""
     return STATISTICS[column].smallest_sample if column in STATISTICS else 1
 
 
 def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
-    """Return the observations of each planned run with a value of `column`; empty if it is no percentile or they are unknown."""
+    """Return the number of observations in each planned run that has a value of `column`.
+
+    The series is empty if `column` is not a percentile, or if the numbers are unknown.
+    """
     counted = STATISTICS[column].counted_by if column in STATISTICS else ""
     if smallest(column) == 1 or counted not in results:
         return pd.Series(dtype=float)
@@ -36,7 +39,7 @@ def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
 
 
 def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
-    """Return {setting: observations in all its runs}; empty if `column` is no percentile or they are unknown."""
+    """Return {setting: number of observations in all its runs}, or {} if `column` is not a percentile or they are unknown."""
     found = counts(results, column)
     keys, number_of = numbered(results.loc[found.index, list(settings)], settings)
     sums = np.bincount(number_of, found, len(keys))
@@ -45,41 +48,49 @@ def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[
 
 # ---- Means with confidence intervals, and differences under common random numbers.
 #
-# A *setting* is a combination of values that the user chooses. Each setting runs in the same windows of a trace with the
-# same seeds; seeds are averaged within a window. Settings are compared window by window, so that effects common to all
-# settings cancel (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
+# A *setting* is a combination of option values that the user chooses. Each setting runs in the same windows of a trace
+# with the same seeds, and values are averaged over the seeds of a window. Settings are compared window by window, so that
+# effects common to all settings cancel (common random numbers; Law, Simulation Modeling and Analysis, 11.2).
 #
-# Means are restricted: a value that had not ended when its run did counts with the longest time observed by any setting
-# under the same window and seed (Royston and Parmar 2013). A setting that fails in any run has no mean.
+# Means are restricted: a duration that had not ended when its run did counts as the longest duration of any setting with
+# the same window and seed (Royston and Parmar 2013). A setting that fails in any run has no mean.
 
 ERROR = 0.05
-"""Error probability of a confidence interval, and of all intervals of differences to the reference together."""
+"""Error probability of a single confidence interval, and the joint one of all differences to the reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on the mean over all windows; `at_most` and `at_least` are in the unit of the column."""
+    """A limit on the mean of a column over all windows.  `at_most` and `at_least` are in the unit of the column."""
 
     column: str
     at_most: float = np.inf
     at_least: float = -np.inf
 
     def kept(self, mean: float) -> bool:
-        """Return True if a mean keeps the limit.  NaN, e.g. a duration if no checkpoint completed, breaks every limit."""
+        """Return True if a mean is within the limit.
+
+        NaN breaks every limit: it is, for example, a duration if no checkpoint completed.
+        """
         return self.at_least <= mean <= self.at_most
 
     def keeps(self, value: float, *, is_bound: bool) -> bool:
-        """Return True if a value certainly keeps the limit.  A lower bound (`is_bound`) never keeps an upper limit."""
+        """Return True if a value is certainly within the limit.  A lower bound (`is_bound`) is never within an upper limit."""
         return self.kept(value) and not (is_bound and np.isfinite(self.at_most))
 
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """Return a row per setting with the mean over windows of each column.
 
-    Further columns: ``<column> ±`` is the half width of the 95 % confidence interval, ``<column> n`` the windows with a
-    value, ``<column> unfinished`` those of them with a lower bound, ``<column> lost`` the windows in which a run failed or
-    lacks a value, and ``<column> of`` the windows in which the setting ran.  A setting with lost windows has no mean; one
-    with lower bounds only has no interval.
+    Additional columns:
+
+    * ``<column> ±``: half width of the 95 % confidence interval
+    * ``<column> n``: number of windows with a value
+    * ``<column> unfinished``: number of windows with a lower bound
+    * ``<column> lost``: number of windows in which a run failed or lacks a value
+    * ``<column> of``: number of windows in which the setting ran
+
+    A setting with lost windows has no mean.  A setting that has only lower bounds has an infinite interval.
     """
     parts = {}
     for column in columns:
@@ -100,13 +111,16 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
 def differences(
     results: pd.DataFrame, settings: Sequence[str], column: str, reference: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return a row per setting: mean difference to the reference, half width of its interval (±), and number of windows.
+    """Return the mean differences of all settings to the setting `reference`, with a row per setting.
 
-    All intervals hold together with 95 % (Bonferroni over the other settings).  Dunnett's intervals are narrower but
-    need independent samples of equal variance; here windows are shared, and some settings do not differ at all.
-    ``unfinished``: windows in which one of the two values is a lower bound.  NaN: one of the two fails in some run.
+    Columns: ``difference``, NaN if one of the two settings fails in some run; ``±``, the half width of its confidence
+    interval; ``windows``, their number; ``unfinished``, the number of windows in which one of the two values is a lower
+    bound.
 
-    KeyError: the reference is not among the settings.
+    All intervals together hold with 95 % (Bonferroni over the other settings).  Dunnett's intervals would be narrower, but
+    require independent samples of equal variance; here settings share windows, and some do not differ at all.
+
+    Raises KeyError if the reference is not among the settings.
     """
     seen = observed(results, settings, column)
     key = tuple(reference[name] for name in settings)
@@ -127,7 +141,7 @@ def differences(
 
 
 def settings_of(index: pd.Index) -> list[tuple[str, ...]]:
-    """Return each index key as a tuple of texts."""
+    """Return the settings that an index contains, each as a tuple of texts."""
     return [tuple(map(str, key if isinstance(key, tuple) else (key,))) for key in index]
 
 
@@ -138,16 +152,16 @@ def settings_of(index: pd.Index) -> list[tuple[str, ...]]:
 # Multiple Comparisons, 1996). With 95 % probability the setting with the smallest true mean is in the set; among equal
 # settings, a single winner is named in at most 5 % of studies.
 #
-# By a percentile, only settings with its minimum sample in all their runs are ranked: the longest of two checkpoints is
-# not a p99. If no candidate has the sample, all are compared by the longest value instead. Likewise a percentile is known
-# to keep a limit only with its minimum sample; a limit below the longest value is broken.
+# If settings are ranked by a percentile, only those with its minimum sample in all their runs take part: the longest of two
+# checkpoints is not a p99. If no candidate has the sample, all are compared by this value nevertheless, which is then
+# hardly less than the longest one. Likewise, a percentile is known to be within a limit only with its minimum sample.
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 TIE_TOLERANCE = 1e-9
-"""Maximum relative difference of values that are tied."""
+"""Maximum relative difference of two values that count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,37 +175,38 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPercentile:
-    """A limit on a percentile with too few observations."""
+    """A percentile with a limit that a setting has too few observations for."""
 
     column: str
-    sample: int
-    needed: int
+    sample: int  # number of observations
+    needed: int  # minimum number
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Rank and limits of one setting."""
+    """Mean, limits and sample of one setting in a comparison."""
 
     setting: Setting
-    value: float  # mean over the windows in which some setting finishes
-    half_width: float  # of the confidence interval of `value`
-    behind: int  # number of windows in which it does not finish but another setting does
+    value: float  # mean over the windows in which the value of some setting is not a lower bound
+    half_width: float  # half width of the confidence interval of `value`
+    behind: int  # number of windows in which its value is a lower bound and that of another setting is not
     broken: tuple[str, ...] = ()  # columns whose limit it breaks
     unsure: tuple[str, ...] = ()  # columns whose limit is inside the confidence interval of the mean
     exceeded: tuple[Exceeded, ...] = ()  # windows that break a limit, even if the mean keeps it
     failed: int = 0  # number of windows in which a run failed or lacks a value that another setting has
     absent: int = 0  # number of windows in which it did not run
-    sample: int | None = None  # observations of the ranking percentile in all its runs; None: not a percentile
-    unknown: tuple[UnknownPercentile, ...] = ()  # limits on percentiles with too small a sample
-    ranked: bool = True  # False: its sample is too small for a percentile, while others have the sample
+    sample: int | None = None  # observations of the ranking percentile in all its runs; None if it is not a percentile
+    unknown: tuple[UnknownPercentile, ...] = ()  # limits that cannot be checked because the sample is too small
+    ranked: bool = True  # False if its sample is too small for a percentile, while other settings have the sample
 
     @property
     def sound(self) -> bool:
-        """Return True if it ran in all windows, has a value, and keeps all limits."""
+        """Return True if the setting ran without failures in all windows, has a value, and is within all limits."""
         return not (self.broken or self.failed or self.absent or np.isnan(self.value))
 
     @property
     def eligible(self) -> bool:
+        """Return True if the setting is sound and has a sample that is large enough to rank it."""
         return self.sound and self.ranked
 
 
@@ -199,30 +214,32 @@ class Standing:
 class Selection:
     """All settings in order of rank, and the recommended one.
 
-    Eligible settings come first, then other sound ones, then the rest; within these groups they are ordered by `behind`,
+    Eligible settings come first, then other sound ones, then the rest.  Within these groups they are ordered by `behind`,
     then by mean.
     """
 
     standings: tuple[Standing, ...]
     windows: tuple[str, ...]
     sample: str  # what a window is: see `Observed`
-    hopeless: tuple[str, ...]  # windows in which no setting finishes
+    hopeless: tuple[str, ...]  # windows in which all values are lower bounds
     failed: tuple[str, ...]  # windows in which every setting fails
     compared: int  # number of windows in which settings are compared
     unmeasured: tuple[str, ...]  # columns without a value in any run
-    best: tuple[Setting, ...] = ()  # settings that are not significantly worse than the best; empty if none is eligible
-    advised: Setting | None = None  # the recommended setting, one of `best`
-    reason: str = (
-        ""  # "only", "reference" (it is today's), "changes" (fewest changes from today) or "least" (least mean)
-    )
-    ties: tuple[Setting, ...] = ()  # equal to `advised` in every window
+    best: tuple[Setting, ...] = ()  # settings that are not significantly worse than the best; () if none is eligible
+    advised: Setting | None = None  # the recommended setting, one of `best`; None if none is eligible
+    # why it is recommended: "only" (the others are significantly worse), "reference" (it is the current setting),
+    # "changes" (fewest changes from the current setting) or "least" (smallest mean)
+    reason: str = ""
+    ties: tuple[Setting, ...] = ()  # settings that equal `advised` in every window
     needed: int = 1  # minimum sample of the ranking percentile
 
     @property
     def eligible(self) -> tuple[Standing, ...]:
+        """Return the eligible settings in order of rank."""
         return tuple(standing for standing in self.standings if standing.eligible)
 
     def standing(self, setting: Setting) -> Standing:
+        """Return the standing of a setting.  Raises StopIteration if there is none."""
         return next(standing for standing in self.standings if standing.setting == setting)
 
 
@@ -233,10 +250,10 @@ def choose(
     limits: Sequence[Limit] = (),
     reference: Sequence[str] = (),
 ) -> Selection:
-    """Choose the setting with the smallest mean of column `least` among those that keep all limits.
+    """Rank all settings by their mean of column `least`, and recommend one of those that are within all limits.
 
-    `reference`: values of the current setting, if known.  A limit is broken if a run fails or no run
-    has a value of its column; an upper limit is also broken by a lower bound.
+    A setting breaks a limit if one of its runs fails, or if none has a value of the column.  A lower bound breaks an upper
+    limit.  `reference`: values of the current setting, empty if unknown.
     """
     seen = observed(results, settings, least)
     of_limits = {limit: observed(results, settings, limit.column) for limit in limits}
@@ -287,11 +304,12 @@ def choose(
 
 
 def surely_worse(values: Floats, unfinished: Flags) -> Flags:
-    """Return a matrix whose element [i, j] is True if setting i is significantly worse than j.
+    """Return a (settings x settings) matrix whose element [i, j] is True if setting i is significantly worse than j.
 
-    `values`: windows x settings, NaN where there is no value.  `unfinished`: same shape, True where the value is a lower
-    bound.  Any of two equal settings is called worse with a probability of at most ERROR.  No setting is worse than one
-    that did not finish where it did, because the other's value is unknown.
+    The probability that one of several equal settings is called worse is at most ERROR.  No setting is worse than one that
+    has a lower bound in a window in which its own value is exact, because the true value of the other may be larger.
+
+    `values`: windows x settings, NaN if there is no value.  `unfinished`: same shape, True if the value is a lower bound.
     """
     count = values.shape[1]
     confidence = 1 - ERROR / max(1, count * (count - 1) // 2)
@@ -310,7 +328,7 @@ def surely_worse(values: Floats, unfinished: Flags) -> Flags:
 def _surely_above_zero(differences: Floats, confidence: float) -> Flags:
     """Return, for each column, whether its mean is significantly above 0 by Student's t-test.
 
-    Two or more equal differences are significant; a single one is not.
+    A single difference is never significant.  Two or more equal, positive differences are.
     """
     known = ~np.isnan(differences)
     sizes = known.sum(axis=0)
@@ -325,11 +343,11 @@ def _surely_above_zero(differences: Floats, confidence: float) -> Flags:
 
 
 def _capped(differences: Floats, unfinished: Flags) -> Floats:
-    """Cap the differences that come from lower bounds.
+    """Return the differences with a cap on those from windows with a lower bound (`unfinished`).
 
-    A distant bound raises the spread more than the mean, so that a worse run would make a setting look less
-    significantly worse.  For known differences d, the t-statistic is largest with a further one at sum(d^2) / sum(d):
-    that is the cap.
+    A very large difference raises the spread more than the mean, so that a worse run would make a setting look less
+    significantly worse.  For the other differences d, the t-statistic is largest with an additional one of
+    sum(d^2) / sum(d).  That is the cap.
     """
     others = differences[~unfinished & ~np.isnan(differences)]
     if others.sum() <= 0:
@@ -340,7 +358,7 @@ def _capped(differences: Floats, unfinished: Flags) -> Floats:
 def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
     """Set `ranked` to False for sound settings with too small a sample, if another sound setting has the sample.
 
-    Samples of limits are considered first, then that of the ranking percentile.
+    Samples of the limits count first, then the sample of the ranking percentile, whose minimum is `needed`.
     """
     known = [standing for standing in standings if standing.sound and not standing.unknown]
     enough = [
@@ -357,6 +375,7 @@ def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
 def _unknown(
     counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]
 ) -> Iterator[UnknownPercentile]:
+    """Yield the limits on percentiles for which a setting has too few observations."""
     for column in dict.fromkeys(limit.column for limit in limits):
         sample, needed = counts_of[column].get(setting), smallest(column)
         if sample is not None and sample < needed:
@@ -364,14 +383,14 @@ def _unknown(
 
 
 def _keeps_limit(seen: Observed, place: int, limit: Limit) -> bool:
-    """Return True if the mean keeps the limit, no run failed, and no lower bound could break it."""
+    """Return True if the mean is within the limit, no run failed, and, for an upper limit, no value is a lower bound."""
     if seen.lost.iloc[:, place].any() or (np.isfinite(limit.at_most) and seen.unfinished.iloc[:, place].any()):
         return False
     return limit.kept(float(seen.scores.iloc[:, place].mean()))
 
 
 def _exceeded(seen: Observed, place: int, limit: Limit) -> list[Exceeded]:
-    """Return the windows whose values break the limit, the worst first."""
+    """Return the windows whose values break the limit, the worst first.  `place`: column of the setting."""
     found = [
         Exceeded(limit.column, str(window), float(value))
         for window, value in seen.scores.iloc[:, place].dropna().items()
@@ -389,6 +408,7 @@ def _may_change(seen: Observed, place: int, limit: Limit) -> bool:
 
 
 def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
+    """Return the selection with the best settings, the recommended one and its ties.  `counted`: scores of the compared windows."""
     places = {setting: place for place, setting in enumerate(settings_of(counted.columns))}
     names = [standing.setting for standing in found.eligible]
     if not names:
@@ -408,7 +428,11 @@ def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: 
 
 
 def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tuple[Setting, str]:
-    """Return (recommended setting, reason).  `sound`: candidates in order of rank."""
+    """Return (recommended setting, reason).
+
+    `sound`: candidates in order of rank.  `reference`: current setting, empty if unknown.  `alone`: all other settings are
+    significantly worse.
+    """
     if alone:
         return sound[0], "only"
     if reference in sound:
@@ -423,6 +447,7 @@ def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tu
 
 
 def _equal(values: Floats, others: Floats) -> bool:
+    """Return whether two settings have the same values in all windows."""
     return bool(np.allclose(values, others, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True))
 
 
@@ -430,11 +455,14 @@ def _equal(values: Floats, others: Floats) -> bool:
 
 
 class MeasureError(PrintableError, ValueError):
-    """Raised for a limit that cannot be parsed, or has the wrong unit for its column."""
+    """A limit cannot be parsed, or has the wrong unit for its column."""
 
 
 def limit(column: str, condition: str) -> Limit:
-    """Parse a limit, e.g. ``limit("end_to_end_p99_ms", "< 60 s")``.  < and <= mean the same."""
+    """Parse a limit, e.g. ``limit("end_to_end_p99_ms", "< 60 s")``.  < and <= mean the same.
+
+    Raises MeasureError.
+    """
     parsed = parse_condition(condition)
     if parsed is None or parsed.comparison in ("==", "!="):
         raise MeasureError(f"'{condition}' is not a condition: write '< 60 s' or '> 10'")

@@ -1,4 +1,4 @@
-"""Values of a sweep by window and setting, and the effect of each axis on them."""
+"""The values of a sweep in each window and with each setting, and the effect of each axis on them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 # ---- Values by window and setting.
 #
-# Windows are the sample; the value of a window is the mean over its seeds. A *world* is a block of the experimental design:
+# Windows are the sample. The value of a window is the mean over its seeds. A *world* is a block of the experimental design:
 # a window, a seed, and the values of all other axes that are not settings. All settings run in the same worlds, with the
 # same random numbers.
 #
-# The columns `unfinished` and `nothing` of a row name the result columns whose values are lower bounds, and those without
-# anything to measure. A value that is missing for another reason is *lost*, unless it is missing for every setting, so that
-# no setting benefits from a run that failed.
+# The column `unfinished` of a row lists the result columns whose values are lower bounds. The column `nothing` lists those
+# that had nothing to measure. A value that is missing for another reason is *lost*, so that no setting benefits from a run
+# that failed. A value that is missing for every setting of a world, although none failed, is not lost.
 
 Floats = NDArray[np.float64]
 
@@ -28,35 +28,38 @@ DEAD = ("FAILED", "RESTARTING")
 SEEDS = ("replication", "run.seed")
 """Axes that only repeat a run with other random numbers."""
 _MARKS = ("strategy", "status", "job_status", "unfinished", "nothing")
-"""Columns that qualify the values of a row."""
+"""Columns that say how the values of a row must be read."""
 _NO_AXES = ("cell", "scenario", "seed")
+"""Columns before `strategy` that are not axes."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Values of one result column, as tables with a row per window and a column per setting."""
+    """The values of one result column, as tables with a row per window and a column per setting."""
 
-    # means over seeds; a lower bound counts as the longest value in its world; NaN: lost, or nothing to measure
+    # means over seeds, in which a lower bound counts as the longest value in its world; NaN if a value is lost, or if there
+    # was nothing to measure
     scores: pd.DataFrame
     unfinished: pd.DataFrame  # True if the value of some run is a lower bound
     lost: pd.DataFrame  # True if some run failed or lacks a value
-    runs: pd.DataFrame  # number of runs; 0: the setting did not run
-    sample: str  # what the rows are: "windows", "worlds" (no axis is a window) or "seeds" (of a single window)
+    runs: pd.DataFrame  # number of runs; 0 if the setting did not run in this window
+    # what a row is: "windows", "worlds" (there are no windows, but other axes) or "seeds" (of a single window)
+    sample: str
 
     @property
     def hopeless(self) -> pd.Series[bool]:
-        """Return, for each window, whether it has a value and all its values are lower bounds."""
+        """Return, for each window, whether it has values and all of them are lower bounds."""
         known = self.scores.notna()
         return known.any(axis=1) & (self.unfinished | ~known).all(axis=1)
 
     @property
     def behind(self) -> pd.DataFrame:
-        """Return where the value of a setting is a lower bound, and that of another setting is not."""
+        """Return, by window and setting, whether the value is a lower bound while that of another setting is not."""
         return self.unfinished[~self.hopeless].reindex(self.unfinished.index, fill_value=False)
 
 
 def planned(results: pd.DataFrame) -> pd.DataFrame:
-    """Return all rows, failed ones included, except those of baselines without checkpoints."""
+    """Return all rows, including failed ones, except the baselines without checkpoints."""
     return results[results["strategy"] != "none"]
 
 
@@ -67,12 +70,16 @@ def has_no_result(rows: pd.DataFrame) -> pd.Series[bool]:
 
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
-    """Return the values of a column; NaN for lower bounds."""
+    """Return the values of a column, with NaN in place of lower bounds."""
     return rows[column].mask(_named(rows, "unfinished", column))
 
 
 def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the columns `value`, `unfinished`, `lost` and `dead` (no result) for each planned row."""
+    """Return a table with a row per planned row: `value` of the column, and the flags `unfinished`, `lost` and `dead`.
+
+    `unfinished`: the value is a lower bound.  `lost`: it is missing although there was something to measure.  `dead`: the
+    run has no result or its job failed.
+    """
     # select the needed columns first: `planned` copies them
     rows = planned(results[[name for name in results.columns if name in (column, *_MARKS)]])
     died = has_no_result(rows)
@@ -89,9 +96,10 @@ def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Observed:
-    """Return the values of `column` by window and setting.
+    """Return the values of a result column by window and setting.
 
-    `results`: rows of a sweep; the columns of all axes are before the column `strategy`.
+    `results`: rows of a sweep, in which the columns of all axes are before the column `strategy`.  `settings`: axes whose
+    values form a setting.
     """
     before = list(results.columns).index("strategy")
     rows = planned(results[list(results.columns[: before + 1])])
@@ -104,7 +112,7 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     shape = (len(worlds), len(names))
 
     def summed(values: Floats) -> Floats:
-        """Return sums by world and setting."""
+        """Return the sums of values by world and setting."""
         found = np.zeros(shape)
         np.add.at(found, (world_of, setting_of), values)
         return found
@@ -115,13 +123,13 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     score = np.where(known > 0, summed(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
     longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # longest known value in each world
     score = np.where(unfinished, longest, score)  # so that a run does not benefit from being cut off early
-    lost &= died | (known > 0).any(
-        axis=1, keepdims=True
-    )  # not lost if no setting has a value and this one did not fail
+    # not lost if no setting has a value and this one did not fail
+    lost &= died | (known > 0).any(axis=1, keepdims=True)
     first_of = np.zeros(len(worlds), dtype=np.int64)
     first_of[world_of] = window_of
 
     def by_window(values: Floats) -> Floats:
+        """Return the sums over the worlds of each window, by window and setting."""
         found = np.zeros((len(windows), len(names)))
         np.add.at(found, first_of, values)
         return found
@@ -157,7 +165,7 @@ def numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str
 
 
 def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[str], str]:
-    """Return (axes that identify a window, axes that repeat within windows, name of the sample)."""
+    """Return (axes that identify a window, axes that vary within a window, name of the sample: see `Observed`)."""
     seeds = [axis for axis in axes if axis in SEEDS]
     others = [axis for axis in axes if axis not in SEEDS]
     if "window" in others and len(rows["window"].unique()) > 1:
@@ -168,14 +176,14 @@ def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[st
 
 
 def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
-    """Return, for each row, whether the text in column `mark` names `column`."""
+    """Return, for each row, whether the list in column `mark` contains the name `column`."""
     return _having(rows, mark, lambda names: column in names.split())
 
 
 def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd.Series[bool]:
-    """Return, for each row, whether the predicate `holds` for the text in `column`; False if there is no text.
+    """Return, for each row, whether the predicate `holds` is true for the text in `column`; False if there is no text.
 
-    The predicate is evaluated once per distinct text.
+    The predicate is called once per distinct text.
     """
     if column not in rows:
         return pd.Series(data=False, index=rows.index)
@@ -184,17 +192,19 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
     return pd.Series(found[codes] if len(codes) else [], index=rows.index, dtype=bool)
 
 
-# ---- Effects of axes: their shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
+# ---- Effects of axes: shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).
 #
-# `first`: share of the variance that vanishes on average if only this axis is fixed. `total`: share that remains if all other
-# axes are fixed; it is larger than `first` if axes interact. A complete grid gives both exactly. A grid that lacks
-# combinations gives only `first`, from the means of each value, corrected for noise.
+# `first` (first-order index): share of the variance that disappears on average if only this axis is fixed. `total`
+# (total-order index): share that remains if all other axes are fixed; it is larger than `first` if axes interact. Both are
+# exact for a complete grid. If combinations are missing, only `first` is estimated, from the mean of each value of the
+# axis, with a correction for noise.
 
 
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
-    """Return a row per axis with `first` and `total`, shares of the variance between combinations; empty if nothing varies.
+    """Return a row per axis with its shares `first` and `total` of the variance, the largest first.
 
-    Replications are averaged first, because their spread is random.  Lower bounds count with their value.
+    The table is empty if nothing varies.  `total` is NaN if the grid is incomplete.  Values are averaged over replications
+    before, because their spread is random.  Lower bounds count with their value.
     """
     value = scored(results, column)["value"]
     rows = planned(results[[*dict.fromkeys((*axes, "strategy"))]]).assign(**{column: value})[value.notna()]
@@ -214,6 +224,7 @@ def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataF
 
 
 def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tuple[str, float, float]]:
+    """Return (axis, `first`, `total`) for each axis of a complete grid.  `mean`: a row per combination."""
     variance = mean[column].var(ddof=0)
     shares = []
     for axis in axes:
@@ -225,7 +236,10 @@ def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tup
 
 
 def _of_values(values: pd.Series[str], measured: pd.Series[float]) -> float:
-    """Return `first`, from the variance of means; pure noise of n points with k values would have (k - 1) / (n - 1)."""
+    """Return `first` of an axis: the share of the variance between the means of its values, corrected for noise.
+
+    With pure noise, n points with k different values would have a share of (k - 1) / (n - 1).
+    """
     groups = measured.groupby(values)
     sizes, centres, count = groups.size(), groups.mean(), len(measured)
     between = float((sizes * (centres - measured.mean()) ** 2).sum() / count / measured.var(ddof=0))
