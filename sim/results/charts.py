@@ -1,4 +1,4 @@
-"""Descriptions of charts, and their two renderings: interactive in a browser, and static as a matplotlib figure or SVG."""
+"""Charts: their description, and its two renderings: data for the browser, and a static matplotlib figure or SVG."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ---- matplotlib figures as SVG in a page. Colours are replaced by CSS variables of the page, which has a dark mode.
+# ---- matplotlib figures as SVG in a page. Colours are replaced by CSS variables, because the page has a dark mode.
 
 SVG_INK, GRID = "#010203", "#c0c1c2"
 """Placeholders for the colours of text and grid lines."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")
-"""Okabe-Ito: distinguishable with any colour vision.  The page has a lighter set for dark mode."""
+"""Okabe-Ito colours, distinguishable with any colour vision.  The page has a lighter set for dark mode."""
 _WIDTH = 5.2
-"""Inches.  On a phone, text is scaled to three quarters and is still readable."""
+"""Width of figures in inches.  On a phone, text is scaled to three quarters and is still readable."""
 
 
 def figure(height: float) -> Figure:
@@ -36,13 +36,16 @@ def figure(height: float) -> Figure:
 
 
 def label(text: object, longest: int = 40) -> str:
-    """Return a name for a figure: "$" is escaped, and a leading "_", which matplotlib hides in legends, gets a space."""
+    """Return a text for a figure, of at most `longest` characters.
+
+    "$" is escaped.  A leading "_" gets a space before it, because matplotlib would hide the text in legends.
+    """
     name = one_line(text, longest).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
 
 
 def svg(drawn: Figure, name: str) -> str:
-    """Return a figure as SVG.  `name`: prefix that makes its ids unique on the page."""
+    """Return a figure as an SVG element without a size.  `name`: prefix that makes its ids unique on the page."""
     import matplotlib as mpl
 
     file = io.StringIO()
@@ -74,18 +77,24 @@ def svg(drawn: Figure, name: str) -> str:
 SHAPES = ("band", "box", "edge", "line", "node", "point", "ring", "rule", "span", "tick")
 """Shapes of marks.
 
-band: a shaded rectangle in the background, unbounded on sides that are not given.  box: a filled rectangle.  edge: an
-arrow.  line: the marks of a series, connected.  node: a rectangle with several lines of text, darker for larger values.
-point: a symbol.  ring: a large circle around a point.  rule: a vertical line.  span: a horizontal line from x to x2.
-tick: a short line on the axis.
+* band: shaded stripe in the background, from x to x2, or from y to y2 if there is no x
+* box: filled rectangle
+* edge: arrow
+* line: connection of the marks of a series
+* node: framed rectangle with several lines of text, darker for a larger `shade`
+* point: symbol
+* ring: large symbol around a point
+* rule: vertical line
+* span: horizontal line from x to x2
+* tick: short line on the axis
 """
 _TEXTS = ("series", "shape", "text", "words")
 _NUMBERS = ("x", "y", "x2", "y2", "shade")
 _COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
 INK = -1
-"""Number of the text colour."""
+"""Colour number that means the text colour, instead of an index in COLOURS."""
 _DIGITS = 6
-"""Significant digits of numbers in a page."""
+"""Significant digits of numbers in the data for the browser."""
 _MAX_NAME_CHARS, _MAX_TOOLTIP_CHARS = 80, 400
 
 
@@ -95,38 +104,41 @@ class ChartAxis:
 
     title: str = ""
     ending: str = ""  # suffix of each number, e.g. its unit
-    low: float | None = None  # None: determined by the marks
-    high: float | None = None
-    names: tuple[str, ...] = ()  # of rows: the first is at position 0, at the top
+    low: float | None = None  # start of the axis; None if the marks determine it
+    high: float | None = None  # end of the axis; None if the marks determine it
+    names: tuple[str, ...] = ()  # names of rows: the first is at position 0, at the top
     is_log: bool = False
     is_hidden: bool = False
 
     @property
     def heading(self) -> str:
-        """Return the title, followed by the start of the axis if it is above zero."""
+        """Return the title, followed by the start of the axis if that is above zero, so that readers notice it."""
         is_cut = self.low is not None and self.low > 0 and not (self.is_log or self.is_hidden or self.names)
         return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A pair of axes with a title; the panels of a chart are stacked vertically."""
+    """A pair of axes with a title.  The panels of a chart are stacked vertically."""
 
     title: str
     x: ChartAxis
     y: ChartAxis
-    height: float = 0.0  # pixels; 0: determined by the number of rows
+    height: float = 0.0  # in pixels; 0 if the number of rows determines it
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Description of a chart.  `marks`: a row per mark, with the columns of `chart`; numbers are in units of their axes."""
+    """The description of a chart.
+
+    `marks` has a row per mark, with the columns that `chart` describes.  Numbers are in the units of their axes.
+    """
 
     panels: tuple[Panel, ...]
     marks: pd.DataFrame
     colours: Mapping[str, int]  # series -> index in COLOURS, or INK
-    linked: str = ""  # charts with the same name are zoomed together
-    scrub: Mapping[str, Any] = field(default_factory=dict)  # data of the time slider, for the browser
+    linked: str = ""  # charts with the same name here are zoomed together; "" if it is zoomed alone
+    scrub: Mapping[str, Any] = field(default_factory=dict)  # data of the time slider in the browser
 
     @property
     def series(self) -> list[str]:
@@ -145,12 +157,23 @@ def chart(
     linked: str = "",
     scrub: Mapping[str, Any] | None = None,
 ) -> Chart:
-    """Return the description of a chart.  `marks`: a row per mark, with any of these columns.
+    """Return the description of a chart.
 
-    panel: index of the panel.  series: name in the legend.  shape: one of SHAPES.  x, y: position or start; x2, y2: end.
-    shade: 0 to 1.  text: tooltip.  words: text that is drawn.
+    `marks` has a row per mark, with any of these columns:
 
-    ValueError: an unknown shape.
+    * panel: index of the panel (default: 0)
+    * series: name in the legend
+    * shape: one of SHAPES (default: point)
+    * x, y: position or start
+    * x2, y2: end
+    * shade: 0 to 1
+    * text: tooltip
+    * words: text that is drawn
+
+    `colours`: series -> index in COLOURS, or INK; by default, series get colours in order of appearance.  `linked` and
+    `scrub`: see `Chart`.
+
+    Raises ValueError if a shape is unknown.
     """
     import pandas as pd
 
@@ -173,6 +196,7 @@ def chart(
 
 
 def _one_line_or_more(text: str, column: str) -> str:
+    """Return a text without unprintable characters; all columns except `words` are limited to one line."""
     if column == "words":  # several lines
         return printable(text)
     return one_line(text, _MAX_TOOLTIP_CHARS if column == "text" else _MAX_NAME_CHARS)
@@ -197,7 +221,7 @@ def described(drawn: Chart) -> dict[str, Any]:
 
 
 def _mark(row: Mapping[Any, Any]) -> list[Any]:
-    """Return a mark as a list: numbers, tooltip, text.  Empty values at the end are omitted."""
+    """Return a mark as the list [x, y, x2, y2, shade, tooltip, text].  Empty values at the end are omitted."""
     values: list[Any] = [_rounded(row[name]) for name in _NUMBERS] + [row["text"], row["words"]]
     while values and values[-1] in (None, ""):
         values.pop()
@@ -217,28 +241,29 @@ def _axis(axis: ChartAxis) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | int | None:
+    """Return a number with `_DIGITS` significant digits, as an int if possible; None if it is missing or not finite."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{_DIGITS}g}")
     return int(short) if short == int(short) else short
 
 
-# ---- The static rendering: for paper, for browsers without scripts, and for notebooks.
+# ---- The static rendering, for paper, for browsers without scripts, and for notebooks.
 
 SMALL_TEXT_POINTS = 9
 """Font size of all texts in figures."""
 MARKERS = "os^Dv<>P"
 DASHES = ("-", "--", "-.", ":")
 _LONG_LABEL = 28
-"""Characters: with longer labels, the legend has one column instead of two."""
+"""Maximum characters of labels for a legend with two columns; with longer ones it has one."""
 _LONG_NAME = 26
-"""Characters: longer row names are written above their row instead of to its left."""
+"""Maximum characters of row names to the left of rows; if one is longer, names are above their rows."""
 _PIXELS = 96.0
 """Pixels per inch."""
 
 
 def still(drawn: Chart) -> Figure:
-    """Return the chart as a matplotlib figure, with the colours that `svg` replaces."""
+    """Return the chart as a matplotlib figure in the placeholder colours that `svg` replaces."""
     heights = [_height(panel) for panel in drawn.panels]
     named = _legend(drawn)
     columns = 1 if max(map(len, named), default=0) > _LONG_LABEL else 2
@@ -273,6 +298,7 @@ _UNNAMED = {"node", "edge"}
 
 
 def _legend(drawn: Chart) -> list[str]:
+    """Return the names of the series that need a legend."""
     found = drawn.marks[~drawn.marks["shape"].isin(_UNNAMED) & (drawn.marks["series"] != "")]
     return list(dict.fromkeys(found["series"]))
 
@@ -357,8 +383,8 @@ class Pen(NamedTuple):
     """How the marks of a series are drawn."""
 
     colour: str
-    label: str | None  # in the legend; None: it is there already, or the shape has none
-    order: int  # of the series, which determines its dashes and marker
+    label: str | None  # text in the legend; None if the series is there already, or the shape needs no legend
+    order: int  # index of the series, which determines its dashes and marker
 
 
 def _line(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:

@@ -1,4 +1,4 @@
-"""The critical path of a checkpoint: the search for it, and its parts."""
+"""The critical path of a checkpoint: the chain of waits that determines its duration."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import NamedTuple
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
-# ---- The critical path of a checkpoint: the chain of waits that ends with its last acknowledgement. Each begins when the
-# previous one ends:
+# ---- The critical path of a checkpoint: the chain of waits that ends with its last acknowledgement. Each wait begins when
+# the previous one ends:
 #
 #   trigger   behind data   alignment  sync  async work  upload   acknowledgement
 #   |---------|-------------|----------|-----|-----------|--------|--|
 #
-# It is found backwards, from the journal: starting with the last acknowledgement, the search goes from each event to the
-# event that it waited for, until it reaches the trigger. The parts are contiguous, so they add up to the duration to the
-# nanosecond.
+# The search reads the journal and goes backwards: it starts with the last acknowledgement and proceeds from each event to
+# the event that it waited for, until it reaches the trigger. The parts are contiguous, so they add up to the duration to
+# the nanosecond.
 
 
 class PathKind(StrEnum):
-    """The kind of a part of the path: what its time is spent on."""
+    """What the time of a part of the path is spent on."""
 
     TRIGGER = "trigger"  # the coordinator prepares the checkpoint and sends the calls
     TASK_THREAD = "task thread"  # the call waits for the thread of a source task
@@ -30,36 +30,36 @@ class PathKind(StrEnum):
     TIMEOUT = "until the timeout"  # the barrier is in a channel until the alignment timeout lets it overtake
     ALIGNMENT = "alignment"  # the first barrier of a task has arrived, the last one is in a channel
     END_OF_INPUT = "end of input"  # a task waits for an input that ends instead of sending a barrier
-    FLUSH = "file before barrier"
-    PRE_BARRIER = "work before barrier"
+    FLUSH = "file before barrier"  # the operator writes a file before it forwards the barrier
+    PRE_BARRIER = "work before barrier"  # other work of the operator in prepareSnapshotPreBarrier
     SYNC = "sync"
     ASYNC_QUEUE = "async queue"  # the task's asynchronous thread is busy with an older checkpoint
-    ASYNC_WORK = "async work"
-    UPLOAD = "upload"
+    ASYNC_WORK = "async work"  # work of the asynchronous part, except writing files
+    UPLOAD = "upload"  # a file of the asynchronous part is written
     OUTPUT = "own output"  # the task's barriers must leave its output queues before channel state is complete
-    CHANNEL_STATE = "channel state"
+    CHANNEL_STATE = "channel state"  # in-flight data is written, after it is complete
     ACKNOWLEDGEMENT = "acknowledgement"
-    UNREPORTED = "no acknowledgement"  # of a real job: Flink has no times of a subtask that has not acknowledged
-    FINALISATION = "finalisation"
-    NOTIFICATION = "notification"  # the notification waits for the thread of the committer
+    UNREPORTED = "no acknowledgement"  # of a real job: Flink reports no times of a subtask that has not acknowledged
+    FINALISATION = "finalisation"  # the coordinator writes the metadata and completes the checkpoint
+    NOTIFICATION = "notification"  # the notification travels and waits for the thread of the committer
     COMMIT = "commit"
 
 
 class Graph(NamedTuple):
-    """The channels and tasks of the job."""
+    """The tasks of a job and the channels between them.  A writer is the upstream task of a channel, a reader the downstream one."""
 
-    writers: Sequence[int]  # writers[channel]: task
-    readers: Sequence[int]  # readers[channel]: task
-    groups: Sequence[int]  # groups[task]: tasks of the same group share their channel state files
-    timeout_ns: int | None = None  # aligned checkpoint timeout, counted from the trigger
+    writers: Sequence[int]  # by channel: upstream task
+    readers: Sequence[int]  # by channel: downstream task
+    groups: Sequence[int]  # by task: number of its group; tasks of a group share their channel state files
+    timeout_ns: int | None = None  # aligned checkpoint timeout, counted from the trigger; None if there is none
 
 
 class FileSpan(NamedTuple):
-    """A file that a snapshot waits for, from its first byte until it is durable."""
+    """The time in which a file of a snapshot is written."""
 
     id: int
-    created_ns: int
-    durable_ns: int | None  # None: it was never durable
+    created_ns: int  # first byte
+    durable_ns: int | None  # None if it was never durable
 
 
 class PathPart(NamedTuple):
@@ -68,9 +68,9 @@ class PathPart(NamedTuple):
     kind: PathKind
     begin_ns: int
     end_ns: int
-    task: int = -1  # -1: the coordinator
-    channel: int = -1  # the channel of the barrier, if the part is about one
-    file: int = -1  # the file, if the part is about one
+    task: int = -1  # -1 for the coordinator
+    channel: int = -1  # channel of the barrier that is waited for, else -1
+    file: int = -1  # id of the file that is waited for, else -1
 
     @property
     def duration_ns(self) -> int:
@@ -85,13 +85,13 @@ class CriticalPath:
     # from the trigger to the last acknowledgement, to the failure, or, if the checkpoint is in progress, to the end of the run
     parts: tuple[PathPart, ...]
     after: tuple[PathPart, ...] = ()  # from the last acknowledgement to the last commit
-    is_open: bool = False  # not completed: the last part would have taken longer, by an unknown time
+    is_open: bool = False  # the checkpoint did not complete: the last part would have taken longer, by an unknown time
 
     @property
     def begin_ns(self) -> int:
-        """Return the begin of the first part.  ValueError: there are no parts.
+        """Return the begin of the first part.
 
-        `parts` is empty if all tasks acknowledge at the time of the trigger.
+        `parts` is empty if all tasks acknowledge at the time of the trigger.  Raises ValueError if `after` is empty, too.
         """
         return min(part.begin_ns for part in (*self.parts[:1], *self.after[:1]))
 
@@ -104,10 +104,10 @@ class CriticalPath:
 def file_parts(
     files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: PathKind, upload: PathKind
 ) -> list[PathPart]:
-    """Split a phase of one task into uploads and other work, on its critical path, the last part first.
+    """Split a phase of one task into writing files and other work.  Return the parts, the last one first.
 
-    Searched backwards: the file that ends last, then the file that ended latest before that one began.  `work`, `upload`:
-    kinds of the parts.
+    The search goes backwards: it selects the file that is durable last, then the file that was durable last before that
+    one was created, and so on.  Gaps are other work.  `work`, `upload`: kinds of the returned parts.
     """
     parts: list[PathPart] = []
     spans = [
@@ -133,7 +133,7 @@ def file_parts(
 # ---- The search.
 
 FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
-"""(task, begin [ns], end [ns]) -> the files of the task that were being written in that time."""
+"""(task, begin [ns], end [ns]) -> files of the task that were being written in that period."""
 
 _STAGES = (
     Happening.ASYNC_FINISHED,
@@ -142,7 +142,7 @@ _STAGES = (
     Happening.BARRIER_FORWARDED,
     Happening.SNAPSHOT_BEGUN,
 )
-"""Stages of a task in a checkpoint, the last one first."""
+"""Events that end a stage of a task's snapshot, the last one first."""
 
 
 def critical_path(
@@ -156,8 +156,8 @@ def critical_path(
 ) -> CriticalPath:
     """Return the critical path of one checkpoint.
 
-    `story`: all journal entries about the checkpoint, in order.  `commits`: duration of a commit [ns] by task.  `ended_ns`:
-    end of the run, where the path of a checkpoint in progress ends.
+    `story`: all journal entries of the checkpoint, in order.  `files`: see `FilesOf`.  `commits`: committing task ->
+    duration of its commit [ns].  `ended_ns`: end of the run, which is also the end of the path of a checkpoint in progress.
     """
     search = _Search(stats, story, graph, files, ended_ns)
     if stats.status == "COMPLETED":
@@ -180,12 +180,10 @@ class _Search:
         self._times: dict[tuple[Happening, int], int] = {}  # (happening, task) -> time of the first such entry
         self._arrivals: dict[int, list[tuple[int, int]]] = {}  # task -> (time, channel) of barriers that arrived
         self._beginnings: dict[int, int] = {}  # task -> number of barriers that had arrived when its snapshot began
-        self._acknowledged = self._committed = (
-            -1,
-            0,
-        )  # (task, time) of the last acknowledgement, and of the last commit
-        self._upstream: dict[int, set[int]] | None = None
-        # (writer, time at which it sent its barrier): where the search continues
+        # (task, time) of the last acknowledgement, and of the last commit
+        self._acknowledged = self._committed = (-1, 0)
+        self._upstream: dict[int, set[int]] | None = None  # task -> upstream tasks; computed when it is needed first
+        # (writer, time at which it sent its barrier): where the search continues; None if it has ended
         self._upstream_of_barrier: tuple[int, int] | None = None
         for entry in story:
             if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
@@ -202,7 +200,7 @@ class _Search:
                     self._committed = entry.task, entry.time_ns
 
     def completed(self) -> tuple[PathPart, ...]:
-        """Search backwards from the last acknowledgement."""
+        """Return the parts of a completed checkpoint, searched backwards from its last acknowledgement."""
         task, end_ns = self._acknowledged
         finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
@@ -210,7 +208,10 @@ class _Search:
         return self._in_order()
 
     def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
-        """Return finalisation, and notification and commit of the committer that committed last."""
+        """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer.
+
+        `commits`: task -> duration of its commit [ns].
+        """
         begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
         parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
         committer, visible_ns = self._committed
@@ -223,7 +224,11 @@ class _Search:
         return tuple(part for part in parts if part.duration_ns > 0)
 
     def cut_off(self) -> tuple[PathPart, ...]:
-        """Search backwards from the failure or the end of the run: from the task that declined, or that others waited for longest."""
+        """Return the parts of a checkpoint that did not complete, searched backwards from its failure or the end of the run.
+
+        The search starts at a task that declined, or else at one that had not acknowledged and waited for no other task.
+        Of several such tasks, it is the one that has been in its stage for longest.
+        """
         end_ns = self._cut_off_ns
         declined = [
             task
@@ -241,7 +246,7 @@ class _Search:
         return self._in_order()
 
     def _waits_for_another(self, task: int) -> bool:
-        """Return True if this task waits for another task."""
+        """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
         late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
         if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
             return bool(late)
@@ -252,7 +257,7 @@ class _Search:
         return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
 
     def _stands_since(self, task: int) -> int:
-        """Return the time at which the task entered its current stage."""
+        """Return the time [ns] at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
             return self._times[stage, task]
         sent = [
@@ -263,7 +268,7 @@ class _Search:
         return max(sent, default=self._dispatched_ns)
 
     def _unfinished(self, task: int, end_ns: int) -> None:
-        """Add the part that the failure interrupted, and the parts before it."""
+        """Add the part that the failure or the end of the run interrupted, and the parts before it."""
         stage = self._stage(task)
         arrivals = self._arrivals.get(task, [])
         match stage:
@@ -287,10 +292,10 @@ class _Search:
                 self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
-    # Each method `_before_X` adds the parts before the event X of a task at `end_ns`.
+    # Each method `_before_X` adds the parts that precede the event X of a task, which happened at `end_ns`.
 
     def _before_acknowledgement(self, task: int, end_ns: int) -> None:
-        """Continue with the state or the channel state, whichever was written later."""
+        """Continue with the state or the channel state, whichever was written last."""
         channel_state_ns = self._at(Happening.CHANNEL_STATE_WRITTEN, task, -1)
         if channel_state_ns == end_ns and self._at(Happening.STATE_WRITTEN, task, end_ns) < end_ns:
             self._before_channel_state(task, end_ns)
@@ -320,7 +325,7 @@ class _Search:
         self._before_beginning(task, begun_ns)
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
-        """Continue with what started the snapshot: a barrier, the timeout, a call, or the end of the last missing input."""
+        """Continue with the event that started the snapshot: a barrier, the alignment timeout, a trigger, or the end of an input."""
         arrivals = self._arrivals.get(task, [])[: self._beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
             self._through(task, arrivals[-1][1], end_ns)
@@ -337,8 +342,9 @@ class _Search:
             self._before_dispatch(min(end_ns, self._dispatched_ns))
 
     def _before_timeout(self, task: int, end_ns: int, arrivals: Sequence[tuple[int, int]]) -> None:
-        """Continue with the barrier that was in a channel at the timeout, which counts from the trigger; if there is none,
-        with the first barrier that had arrived.
+        """Continue with the barrier that was in a channel at the alignment timeout, and had been sent last.
+
+        If no barrier was in a channel, continue with the first one that had arrived.
         """
         arrived = {channel for _, channel in arrivals}
         sent = {
@@ -356,7 +362,7 @@ class _Search:
             self._through(task, channel, time_ns)
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
-        """Continue with the last member of the group: the shared file is closed when all members are complete."""
+        """Continue with the task of the group whose in-flight data was complete last: then the shared file is closed."""
         complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
         # empty if the file was closed because the checkpoint failed
         done = [member for member in complete if complete[member] <= end_ns]
@@ -366,7 +372,7 @@ class _Search:
         self._before_in_flight_complete(last, begun_ns)
 
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
-        """Continue with the last barrier that arrived, or with the task's barriers that left its output queues."""
+        """Continue with the last barrier that arrived, or with the wait for the task's own barriers to leave its output queues."""
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
         arrivals = [arrival for arrival in self._arrivals.get(task, []) if arrival[0] <= end_ns]
         if forwarded_ns == end_ns:
@@ -381,13 +387,13 @@ class _Search:
             self._before_forward(task, forwarded_ns)
 
     def _through(self, task: int, channel: int, end_ns: int) -> None:
-        """Continue through a channel to its writer.  The end of a finished writer counts as its barrier."""
+        """Continue through a channel to its writer.  If the writer has finished, the end of its data counts as its barrier."""
         self._travelled(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
 
     def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
-        """Add the parts between the writer's output and the reader's thread.
+        """Add the parts between the output of the writer and the thread of the reader.
 
-        `first_ns`: when the reader received its first barrier.
+        `first_ns`: time at which the reader received its first barrier.  `end_ns`: time at which it received this one.
         """
         if not self._forwarded(writer):
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
@@ -404,7 +410,10 @@ class _Search:
         self._upstream_of_barrier = writer, sent_ns
 
     def _until_timeout(self, begin_ns: int, overtook_ns: int) -> int:
-        """Return the time at which the timeout allowed a barrier to overtake.  It may overtake later, when a thread is free."""
+        """Return the time at which the alignment timeout allowed a barrier to overtake.
+
+        The barrier overtakes later if the thread of the task is busy at that time.
+        """
         if self.graph.timeout_ns is None:
             return overtook_ns
         return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
@@ -418,13 +427,14 @@ class _Search:
         self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
 
     def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
+        """Add a part unless it takes no time."""
         if end_ns > begin_ns:
             self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
     def _in_order(self) -> tuple[PathPart, ...]:
-        """Finish the search, and return the parts from first to last.
+        """Continue the search to the trigger, and return the parts from first to last.
 
-        A loop instead of recursion, because a job may be a chain of thousands of tasks.
+        This is a loop instead of a recursion, because a job may be a chain of thousands of tasks.
         """
         while self._upstream_of_barrier is not None:
             writer, sent_ns = self._upstream_of_barrier
@@ -433,19 +443,24 @@ class _Search:
         return tuple(reversed(self._parts))
 
     def _at(self, happening: Happening, task: int, default_ns: int) -> int:
+        """Return the time of the first such event of a task [ns], or `default_ns` if there is none."""
         return self._times.get((happening, task), default_ns)
 
     @property
     def _dispatched_ns(self) -> int:
+        """Return the time [ns] at which the coordinator called the tasks."""
         return self._at(Happening.TASKS_TRIGGERED, -1, self.stats.trigger_ns)
 
     def _stage(self, task: int) -> Happening | None:
+        """Return the last stage that the task has reached, or None."""
         return next((stage for stage in _STAGES if (stage, task) in self._times), None)
 
     def _forwarded(self, task: int) -> bool:
+        """Return whether the task has sent its barrier."""
         return (Happening.BARRIER_FORWARDED, task) in self._times
 
     def _writers_of(self, task: int) -> set[int]:
+        """Return the upstream tasks of a task."""
         if self._upstream is None:
             self._upstream = {}
             for writer, reader in zip(self.graph.writers, self.graph.readers, strict=True):
@@ -461,4 +476,5 @@ class _Search:
         return self.graph.writers[-negative], -negative
 
     def _group(self, task: int) -> list[int]:
+        """Return the tasks that share channel state files with this one, including itself."""
         return [member for member, group in enumerate(self.graph.groups) if group == self.graph.groups[task]]

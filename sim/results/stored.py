@@ -1,4 +1,4 @@
-"""Storage used by a run: requests and bytes of an object store with their cost, commits of sinks, and retained snapshots."""
+"""Storage use of a run: requests and bytes of an object store and their cost, commits of sinks, and retained snapshots."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sim.results.rates import Tables
 # ---- Requests and bytes of an object store per hour, after the warm-up and the first upload.
 
 _QUICK_BYTES = 8_000_000
-"""Bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
+"""Number of bytes that an object store with 80 MB/s writes within the noise of durations (`sim.results.estimates`)."""
 
 
 def unlimited_text(unlimited_bytes: float) -> str:
-    """Return a clause on write time that checkpoint durations lack, or "" if storage has a bandwidth or little is written.
+    """Return a clause on writes that take no time because storage has no bandwidth limit, or "" if they are small.
 
-    `unlimited_bytes`: bytes per subtask that are written to storage without a bandwidth.
+    `unlimited_bytes`: bytes that a subtask writes to storage without a bandwidth limit.
     """
     if unlimited_bytes < _QUICK_BYTES:
         return ""
@@ -37,24 +37,25 @@ def unlimited_text(unlimited_bytes: float) -> str:
 
 
 def table_sinks(job: Job) -> dict[str, SinkKind]:
-    """Return the table formats that vertices write; requests, bytes and costs leave out their metadata files."""
+    """Return the table formats that vertices write, by vertex.  Requests, bytes and costs exclude their metadata files."""
     return {name: kind for name, (_, kind) in known_sinks(job).items() if kind.metadata}
 
 
 def known_sinks(job: Job) -> dict[str, tuple[Vertex, SinkKind]]:
-    """Return (vertex, kind of sink) by name, for vertices whose connector is a known sink."""
+    """Return {vertex name: (vertex, kind of sink)} for the vertices whose connector is a known sink."""
     found = ((vertex, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
     return {vertex.name: (vertex, kind) for vertex, kind in found if kind is not None}
 
 
 class _Requests(NamedTuple):
-    """The table `requests` of a run, and the time to evaluate."""
+    """The table `requests` of a run, and the period of time to evaluate."""
 
     table: pd.DataFrame
     begin_s: float
     end_s: float
 
     def per_hour(self, columns: Sequence[str]) -> float:
+        """Return the sum of these columns per hour, or NaN if unknown."""
         if not self.is_known:
             return np.nan
         rows = self.table[self.table["time"] >= self.begin_s]
@@ -66,7 +67,7 @@ class _Requests(NamedTuple):
 
     @property
     def mean_stored(self) -> float:
-        """Return the time-weighted mean of stored bytes; seconds without a row have the value of the row before."""
+        """Return the time-weighted mean of stored bytes.  A second without a row has the value of the previous row."""
         if not self.is_known:
             return np.nan
         times = np.append(self.table["time"].to_numpy(dtype=float), self.end_s)
@@ -82,7 +83,7 @@ def _per_hour(meaning: str, *columns: str, text: Callable[[float], str] = count_
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Requests and bytes of an object store.  NaN: checkpoints are stored elsewhere."""
+    """Requests and bytes of an object store.  All values are NaN if checkpoints are not stored in one."""
 
     put_requests_per_hour: float = _per_hour(
         "PUT and POST requests that the object store answered, parts of large files among them",
@@ -132,7 +133,10 @@ COST_COLUMN = ResultColumn(
 
 
 def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float = 0.0) -> StorageUse:
-    """Return means over runs, from the warm-up, or the end of the first upload of the first job, to the end of each."""
+    """Return the storage use, mean over runs.
+
+    The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
+    """
     found = [
         _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s)
         for run, end_s in zip(runs, ends_s, strict=True)
@@ -142,14 +146,17 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
 
 
 def _uploaded_s(checkpoints: pd.DataFrame) -> float:
-    """Return when the first job has uploaded everything [s]: a month has one such upload, not one per run."""
+    """Return the end of the first upload of the first job [s], or 0 if there is none.
+
+    It is left out of the monthly cost, because a month has one such upload, not one per run.
+    """
     rows = checkpoints[first_uploads(checkpoints)]
     rows = rows[job_of(rows) == job_of(checkpoints).min()]
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
 
 
 def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
-    """Return a row per strategy with the cost per month, or None if no strategy uses an object store."""
+    """Return a table with the storage use and its cost per month, a row per strategy, or None without an object store."""
     known = {name: use for name, use in found.items() if use.has_requests}
     if not known:
         return None
@@ -170,7 +177,7 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
 
 
 def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float) -> tuple[float, float]:
-    """Return (commits, committed files) per hour, from the warm-up to the end of each run."""
+    """Return (commits, committed files) per hour after the warm-up.  `ends_s`: end of each run."""
     hours = sum(max(end_s - warmup_s, 0.0) for end_s in ends_s) / 3600
     count, files = 0.0, 0.0
     for rows in (run["commits"] for run in runs):
@@ -180,11 +187,12 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
 
 
 def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str]) -> Iterator[str]:
-    """Yield a sentence per job that starts from a snapshot older than the newest commit, on what it repeats.
+    """Yield a sentence on repeated output per job that starts from a snapshot older than the newest commit.
 
-    `twice`: number of records that are committed twice in the run.  `connectors`: connectors of the sinks.  Iceberg sinks
-    compare checkpoint ids with that of the newest commit (`known_issues.toml`, iceberg#10892): iceberg-v1 commits nothing
-    until it is exceeded, iceberg-v2 drops output if the job keeps its id.
+    Iceberg sinks compare the id of a checkpoint with that of the newest commit (`known_issues.toml`, iceberg#10892):
+    iceberg-v1 commits nothing until ids are larger, and iceberg-v2 drops output if the job keeps its job id.
+
+    `twice`: number of records that are committed twice in the run.  `connectors`: connectors of the sinks.
     """
     commits, checkpoints, restarts, restores = (
         run[name] for name in ("commits", "checkpoints", "recoveries", "restores")
@@ -224,9 +232,10 @@ def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str
 
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[TextTable]:
-    """Return tables on snapshots, if some strategy has savepoints or jobs that started from a snapshot.
+    """Return the tables on snapshots of the strategies that have savepoints or jobs started from a snapshot.
 
-    `runs`: tables of one run per strategy.  `edges`: (upstream, downstream) of the job graph.
+    Tables without rows are left out.  `runs`: strategy -> tables of one run.  `edges`: (upstream, downstream) of the job
+    graph.
     """
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     sections: tuple[tuple[str, list[str], Callable[[Tables], Iterator[list[str]]]], ...] = (
@@ -271,7 +280,7 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
 
 
 def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """Yield a row per kind of snapshot."""
+    """Yield a row per kind of snapshot: number, durations, sizes, and for savepoints the throughput while in progress."""
     done = _completed_by_kind(run)
     for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
         name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
@@ -289,9 +298,9 @@ def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[li
 
 
 def _completed_by_kind(run: Tables) -> pd.DataFrame:
-    """Return completed snapshots with columns `end` [ms] and `kind`.
+    """Return the completed checkpoints and savepoints, with additional columns `end` [ms] and `kind`.
 
-    The first checkpoint after a savepoint is a separate kind (FLINK-23949).
+    The first checkpoint after a savepoint is a kind of its own (FLINK-23949).
     """
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
@@ -312,7 +321,7 @@ def _completed_by_kind(run: Tables) -> pd.DataFrame:
 
 
 def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
-    """Return records/s served by the sinks while one of these snapshots was in progress."""
+    """Return the records/s that sinks processed while one of these snapshots was in progress, or NaN if unknown."""
     sinks = series[~series["vertex"].isin({upstream for upstream, _ in edges})]
     inside = pd.Series(data=False, index=sinks.index)
     for begin, end in during[["trigger_timestamp", "end"]].itertuples(index=False, name=None):
@@ -355,7 +364,7 @@ def _kept_rows(run: Tables) -> Iterator[list[str]]:
 
 
 def _loss_rows(run: Tables) -> Iterator[list[str]]:
-    """Yield a row per job on whose directory snapshots of other jobs depend."""
+    """Yield a row per job directory that contains files of other jobs' snapshots, with those snapshots."""
     there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
     for owner, files in there.groupby("owner"):
         needed = {

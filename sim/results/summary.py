@@ -1,4 +1,4 @@
-"""The summary of a strategy: warm-up, checkpoint durations and parts, throughput; and the columns of all result rows."""
+"""The summary of a strategy: its warm-up, checkpoint durations and phases, and throughput; and all columns of result rows."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ from sim.results.rates import (
 )
 from sim.results.stored import COST_COLUMN, StorageUse
 
-# ---- The warm-up: the first part of a run that results leave out, as long as the scenario says or until the run is steady.
+# ---- The warm-up: the first part of a run, which results leave out. The scenario sets its length, or it ends when the run
+# is steady.
 #
 # The rule is Conway's (Some Tactical Problems in Digital Simulation, Management Science 10, 1963): observations are
 # dropped until the first remaining one is neither the maximum nor the minimum of the remaining ones. The first upload is a
-# maximum, filling queues start at a minimum, a backlog starts at a maximum. Here an extreme must differ by more than a
-# tenth from all later values; otherwise a slow drift, which never ends, would count as warm-up.
+# maximum, queues that fill up start at a minimum, and a backlog starts at a maximum. Here an extreme must differ by more
+# than a tenth from all later values. Otherwise a slow drift, which never ends, would count as warm-up.
 #
-# Rules that minimize the error of the mean (MSER) drop more: also a slow node that appears in the first half of a run, and
-# with it the tail that users ask about. With this rule, a later extreme never extends the warm-up.
+# Rules that minimize the error of the mean (MSER) drop more. They would also drop a slow node that appears in the first
+# half of a run, and with it the tail that users ask about. With this rule, a later extreme never extends the warm-up.
 
 BY = 0.1
-"""Relative difference by which an extreme must exceed all later values."""
+"""Relative difference by which an extreme must differ from all later values."""
 
 
 _SMOOTHED, _FALLS = 5, 1.5
-"""Samples of a moving average, and the factor by which a queue must fall to count as drained."""
+"""Number of samples in a moving average, and the factor by which a queue must fall to count as drained."""
 
 
 class WarmUpEnd(NamedTuple):
-    """The end of a warm-up."""
+    """The end of the warm-up of a run."""
 
-    ns: int
-    cause: str = ""  # quantity that settled last; empty: the scenario sets the length
+    ns: int  # time since the start of the run
+    cause: str = ""  # quantity that settled last; "" if the scenario sets the length
 
     def __str__(self) -> str:
         """Return ``30 s, until the size of checkpoints settled``."""
@@ -65,7 +66,7 @@ class WarmUpEnd(NamedTuple):
 
 
 class HasTables(Protocol):
-    """Protocol of the result of a run."""
+    """The result of a run, as far as the warm-up needs it."""
 
     @property
     def scenario(self) -> Any: ...
@@ -74,7 +75,7 @@ class HasTables(Protocol):
 
 
 def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
-    """Return the longest warm-up of the replications of one setting; it is applied to all of them."""
+    """Return the longest warm-up among the replications of one setting.  It applies to all of them."""
     run = results[0].scenario.run
     if not run.finds_warm_up:
         return WarmUpEnd(run.warmup_ns)
@@ -82,9 +83,9 @@ def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
 
 
 def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
-    """Return the longest cold start of the replications of one setting.
+    """Return the longest cold start among the replications of one setting, or 0 if the scenario has none.
 
-    It ends when tasks are warm, the initial backlog is drained, and throughput has reached its later level.
+    A cold start ends when tasks are warm, the initial backlog is drained, and throughput has reached its later level.
     """
     scenario = results[0].scenario
     least_ns = scenario.run.cold_start_ns
@@ -97,7 +98,10 @@ def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
 
 
 def _served_as_later_ns(tables: Tables) -> int:
-    """Return the time [ns] after which throughput is nearly that of the last third of the run."""
+    """Return the time [ns] after which throughput stays within `BY` of the median of the last third, or 0.
+
+    Drops in the second half of the run do not count.
+    """
     curve = tables["series"].groupby("time")["numRecordsInPerSecond"].sum()
     if len(curve) < 3 * _SMOOTHED:
         return 0
@@ -107,10 +111,10 @@ def _served_as_later_ns(tables: Tables) -> int:
 
 
 def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
-    """Return the number of values until the initial backlog is drained; all of them if it is not drained in this run.
+    """Return the number of values until the initial backlog is drained, or all if it is not drained in this run.
 
-    Later values are at the level of the last third.  Moving averages are compared, because checkpoints and bursts make
-    queues rise and fall.
+    A backlog is drained when it is at the level of the last third of the run.  Moving averages are compared, because
+    checkpoints and bursts make queues rise and fall.
     """
     if len(values) < 3 * _SMOOTHED:
         return 0
@@ -134,12 +138,16 @@ def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
 
 
 def _found(tables: Tables) -> WarmUpEnd:
+    """Return the end of the warm-up of one run, when all its quantities have settled."""
     ends = [WarmUpEnd(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
     return max(ends, default=WarmUpEnd(0))
 
 
 def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
-    """Yield (quantity that settles, time [ns]).  The warm-up ends just before the trigger of the first checkpoint that counts."""
+    """Yield (quantity, time at which it settles [ns]) for the size and the duration of checkpoints.
+
+    The time is just before the trigger of the first checkpoint that counts.
+    """
     rows = tables["checkpoints"]
     rows = rows[is_periodic(rows)]
     rows = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] <= _first_failure_ms(tables))].sort_values(
@@ -156,6 +164,9 @@ def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
 def _of_queues(
     tables: Tables, after: Callable[[np.ndarray[Any, np.dtype[Any]]], int] = settled_after
 ) -> Iterator[tuple[str, int]]:
+    """Yield (quantity, time at which it settles [ns]) for data in queues and the lag of sources.
+
+    `after`: function that returns the number of initial values to drop."""
     series = tables["series"]
     series = series.loc[
         series["time"] * 1e3 <= _first_failure_ms(tables), ["time", "inputQueueSize", "outputQueueSize", "lag"]
@@ -167,24 +178,24 @@ def _of_queues(
 
 
 def _first_failure_ms(tables: Tables) -> float:
-    """Return the time of the first failure; later values do not count for the warm-up."""
+    """Return the time of the first failure [ms], or infinity.  Later values do not count for the warm-up."""
     failed = tables["recoveries"]["failed"]
     return float(failed.min()) if len(failed) else math.inf
 
 
 # ---- Durations of checkpoints including those that failed or were in progress at the end of the run.
 #
-# `ckptsim run` prints durations of completed checkpoints, with the number of failed ones. When settings are compared,
-# failed checkpoints must count: a setting under which slow checkpoints expire must not look fast.
+# `ckptsim run` prints durations of completed checkpoints, and the number of failed ones. When settings are compared, failed
+# checkpoints must count: a setting whose slow checkpoints expire must not look fast.
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
 
 
 def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms: float) -> dict[str, Duration]:
-    """Return {column: quantile} over the checkpoints that were triggered after the warm-up.
+    """Return {column: quantile of the duration} over the checkpoints that were triggered after the warm-up.
 
     Checkpoints that did not complete count as longer than their observed duration.  First uploads and savepoints do not
-    count, as in summaries.
+    count, as in summaries.  `end_ms`: end of the run.
     """
     rows = checkpoints[
         (checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy()
@@ -198,17 +209,17 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
     return dict(zip(_SHARES, quantiles(ended, late, *_SHARES.values()), strict=True))
 
 
-# ---- The row of a strategy: checkpoint durations, their parts, throughput and load.
+# ---- The row of a strategy: checkpoint durations and their phases, throughput and load.
 #
-# Only checkpoints triggered after the warm-up, and samples after it, count. Savepoints are in another table
-# (`sim.results.stored`). Durations and their parts are those of *completed* checkpoints; `completed` is their number. First
-# uploads are not among them (`sim.results.consequences`): they have a separate row. Percentiles are computed from any
-# number of checkpoints; `sim.model.quantities` tells which may be shown.
+# Only checkpoints that were triggered after the warm-up, and samples after it, count. Durations and phases are those of
+# *completed* checkpoints; `completed` is their number. Savepoints are in another table (`sim.results.stored`), and first
+# uploads (`sim.results.consequences`) have a separate row. Percentiles are computed from any number of checkpoints;
+# `sim.model.quantities` defines the sample from which they may be shown.
 #
 # Replications of a strategy are pooled: percentiles are over all their checkpoints, throughput and load are means.
 
 
-# ---- Texts of printed columns that combine several values. `line` is a `sim.results.side_by_side.StrategyRow`.
+# ---- Cells of printed columns that combine several values. `line` is a `sim.results.side_by_side.StrategyRow`.
 
 
 def _completed_text(line: Any) -> str:
@@ -256,16 +267,19 @@ def _duration(share: float, name: str, heading: str, meaning: str, **options: An
 
 
 def _of_median(meaning: str, compute: Callable[[Any], float], **options: Any) -> Any:
-    """Return a field with a measure of completed checkpoints, which is a lower bound if their median duration is one."""
+    """Return a field with a measure of completed checkpoints.  It is a lower bound if their median duration is one."""
     return result_column(meaning, Population.COMPLETED, compute, follows=MEDIAN, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
+    """The results of a strategy as one row.
 
-    path: BarrierPath  # critical path, medians over all completed checkpoints
-    tail: BarrierPath  # the same over their slowest tenth
+    A value is NaN if it was not measured, for example a percentile if no checkpoint completed.
+    """
+
+    path: BarrierPath  # critical paths: medians over all completed checkpoints
+    tail: BarrierPath  # critical paths: medians over the slowest tenth of them
     completed: int = result_column(
         "n of every percentile",
         Population.COMPLETED,
@@ -473,11 +487,11 @@ def summarize(
     of_first_uploads: bool = False,
     rates_from_s: float = 0.0,
 ) -> Summary:
-    """Summarize a strategy.
+    """Summarize the runs of a strategy.
 
-    `runs`: its replications.  `edges`: (upstream, downstream) of the job graph.  `without_records`: vertices that read
-    no records (committers); the vertex upstream may still be a sink.  `of_first_uploads`: summarize first uploads instead
-    of other checkpoints.  `rates_from_s`: end of the cold start, from which rates count.
+    `runs`: replications.  `edges`: (upstream, downstream) of the job graph.  `without_records`: vertices that read no
+    records (committers), so that a vertex upstream of them counts as a sink.  `of_first_uploads`: summarize first uploads
+    instead of the other checkpoints.  `rates_from_s`: end of the cold start, from which rates count.
     """
     rates_s = max(warmup_s, rates_from_s)
     firsts, others = _checkpoints(runs, warmup_s)
@@ -519,22 +533,23 @@ def throughput(
     warmup_s: float = 0.0,
     without_records: Collection[str] = (),
 ) -> float:
-    """Return `throughput_per_second` of `summarize`, ten times as fast."""
+    """Return the same value as `summarize(...).throughput_per_second`, ten times as fast."""
     return _throughput(runs, _load(runs, warmup_s), edges, warmup_s, without_records)
 
 
 def _most_frequent(texts: pd.Series[str]) -> str:
+    """Return the most frequent text, or "" if there is none."""
     return "" if texts.empty else str(texts.mode().iloc[0])
 
 
 def median_duration_ms(runs: Sequence[Tables], *, warmup_s: float) -> float:
-    """Return `end_to_end_p50_ms` of `summarize`, without computing the rest."""
+    """Return the same value as `summarize(...).end_to_end_p50_ms`, without computing the rest."""
     _, others = _checkpoints(runs, warmup_s)
     return _quantile(others.loc[others["status"] == "COMPLETED", "end_to_end_duration"].to_numpy(dtype=float), 0.5)
 
 
 def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return first uploads, and the other periodic checkpoints that were triggered after the warm-up."""
+    """Return (first uploads, other periodic checkpoints that were triggered after the warm-up) of all runs."""
     every = _pooled(runs, "checkpoints")
     is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
     return every[is_first], every[
@@ -556,10 +571,10 @@ def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
-    """Return (vertex, subtask, busy share) of the busiest subtask.
+    """Return (vertex, subtask, busy share) of the busiest subtask, or ("", -1, NaN) without tasks.
 
-    Of vertices within 0.02 of the largest share, the most downstream is chosen: it slows down the others.  Subtasks with
-    the same number before and after a rescale have other keys: they are different subtasks.
+    Of several vertices within 0.02 of the largest share, the most downstream one is returned, because it slows down the
+    others.  Subtasks with the same index before and after a rescale have other keys, so they count as different subtasks.
     """
     if tasks.empty:
         return "", -1, np.nan
@@ -575,7 +590,10 @@ def bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
 
 
 def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
-    """Return the mean load of each vertex.  Computed by column, since a copy of all columns of a day takes much memory."""
+    """Return the mean load of each vertex after the warm-up.
+
+    It is computed column by column, because a copy of all columns for a run of a day takes much memory.
+    """
     series = _pooled(runs, "series")
     counted = (series["time"] > warmup_s).to_numpy()
     vertex, names = pd.factorize(series["vertex"].to_numpy()[counted])
@@ -602,14 +620,18 @@ def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
 
 
 def _largest(values: pd.Series[float]) -> str:
+    """Return the name of the largest value, or "" if there is none."""
     return str(values.idxmax()) if len(values) else ""
 
 
 def _at(values: pd.Series[float], name: str) -> float:
-    return float(values[name]) if name in values.index else np.nan  # missing if the job ended before the first sample
+    # the name is missing if the job ended before the first sample
+    """Return the value with this name, or NaN."""
+    return float(values[name]) if name in values.index else np.nan
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
+    """Return a quantile, or NaN if there are no values."""
     return float(np.quantile(values, q)) if len(values) else np.nan
 
 
@@ -637,9 +659,9 @@ STRATEGY_COLUMNS: dict[str, ResultColumn] = {
 }
 """Columns that are computed from the tables of runs."""
 STATISTICS = STRATEGY_COLUMNS | {own.name: own for own in (CHANGE, COST_COLUMN)}
-"""STRATEGY_COLUMNS, and columns that need other runs or a price list.
+"""STRATEGY_COLUMNS, and columns that require other runs or a price list.
 
-`delay_p99_s` has no minimum sample: it is computed over the seconds of a run, which are hundreds.
+`delay_p99_s` has no minimum sample, because it is computed over the seconds of a run, of which there are hundreds.
 """
 
 
