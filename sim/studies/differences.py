@@ -1,4 +1,4 @@
-"""Differences between the inputs of two scenarios."""
+"""Differences between the inputs of two scenarios, and vertices that are renamed between them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from sim.studies.sides import Side, put, scenario_of
 
 
 def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Return {old name: new name} of vertices that are the only ones to read the same upstream vertices in both jobs.
+    """Return {old name: new name} of renamed vertices.  `before`, `after`: the `job` sections of two scenarios.
 
-    Vertices are matched from the sources downstream, so that those after a renamed vertex are found too.
+    Two vertices match if they read the same upstream vertices, and if no other vertex that exists in only one of the jobs
+    reads the same ones.  Vertices are matched from the sources downstream, so that vertices after a renamed one match too.
     """
     found: dict[str, str] = {}
     while pair := next(_pairs(before, after, found), None):
@@ -34,6 +35,7 @@ def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, st
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (old name, new name) of vertices that match, given the matches already `known`."""
     gone = [name for name in before if name not in after and name not in known]
     new = [name for name in after if name not in before and name not in known.values()]
     for name in gone:
@@ -44,7 +46,7 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any], known: Mapping[s
 
 
 def _reads(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of upstream vertices; none for a source."""
+    """Return the names of upstream vertices, translated by `names`; empty for a source."""
     read = vertex.get("input") if isinstance(vertex, Mapping) else None
     given = [read] if isinstance(read, str) else list(read) if isinstance(read, (Mapping, list)) else []
     return frozenset(names.get(str(name), str(name)) for name in given)
@@ -64,8 +66,8 @@ def _renamed(text: Any, names: Mapping[str, str]) -> Any:
     return f"{names[name]}{rest}" if name in names else text
 
 
-# ---- Differing inputs, option by option. Different spellings of equal values do not count: a change counts if it changes the
-# scenario A, or if undoing it changes the scenario B.
+# ---- Differing inputs, option by option. Different spellings of the same value are not differences: a change counts only if
+# making it changes scenario A, or if undoing it changes scenario B.
 
 _ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
 """Keys whose mappings are compared as single values."""
@@ -73,7 +75,7 @@ _ATOMIC_KEYS = ("trace", "environment", "history", "backtest", "residuals")
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """An option whose value differs.  None: not in the scenario."""
+    """An option whose value differs.  A value is None if the option is not in that scenario."""
 
     path: DocumentPath
     before: Any
@@ -93,7 +95,7 @@ class InputChange:
 
 @dataclass(frozen=True, slots=True)
 class InputDifferences:
-    """Two scenarios with the same run options, and their differences."""
+    """Two scenarios, made comparable by common run options, and their differences."""
 
     before: Scenario
     after: Scenario
@@ -101,11 +103,11 @@ class InputDifferences:
     renamed: tuple[tuple[str, str], ...]  # vertices: (before, after)
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    runs: str  # sentence on common run options, if those of the scenarios differ
+    runs: str  # clauses on run options that differed, with the common value; "" if none did
 
 
 def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
-    """Return the differences.  Both scenarios run for the longer duration, with the seed of A and `replications`."""
+    """Return the differences.  Both scenarios get the longer duration and warm-up, the seed of A, and `replications`."""
     names = renames(a.plain["job"], b.plain["job"])
     start, end = renamed(deepcopy(a.plain), names), deepcopy(b.plain)
     first, last = scenario_of(start), scenario_of(end)
@@ -150,6 +152,7 @@ def _differs(scenario: Scenario | None, other: Scenario) -> bool:
 
 
 def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
+    """Yield a change for each difference between two documents, whatever its effect.  Missing values are shown as their default."""
     for path, old, new in _apart(before, after, ()):
         known = _reference(path)
         default = f"({'none' if known is None else known.default})"
@@ -170,7 +173,10 @@ def _apart(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[Docume
 
 
 def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:
-    """``run.seed: 1 and 7, both run with 1``: like with like.  How often they run is the request's."""
+    """Yield, e.g., ``run.seed: 1 and 7, both run with 1`` for each run option that differs.
+
+    Replications are left out, because the caller sets them for both scenarios.
+    """
     for field in fields(Run):
         values = [getattr(run, field.name) for run in (before, after, used)]
         if values[0] != values[1] and field.name != "replications":
@@ -183,7 +189,7 @@ def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:
 
 
 def _reference(path: DocumentPath) -> KeyReference | None:
-    """Return the reference of a key, or None if there is none."""
+    """Return the reference entry of a key, or None if it has none."""
     steps = [str(step) for step in path if not str(step).isdigit()]
     if steps[0] == "job" and len(steps) > 1:
         steps[1] = "VERTEX"

@@ -1,4 +1,4 @@
-"""The effect of differing inputs in `diff`: quantities on both sides, their paired change, and texts about it."""
+"""The effect of differing inputs, for `ckptsim diff`: quantities of both sides, their paired change, and texts about it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- Quantities on both sides. Each replication has the same random numbers on both sides, so differences are paired.
+# ---- Quantities on both sides. A replication has the same random numbers on both sides, so differences are paired.
 
 Values: TypeAlias = NDArray[np.float64]
 A, B = "A", "B"
 SIDE = "side"
-"""Column that tells the side of a row: A or B."""
+"""Column with the side of a row: A or B."""
 LEADING = (
     "end_to_end_p50_ms",
     "end_to_end_max_ms",
@@ -46,14 +46,14 @@ LEADING = (
     "checkpointed_bytes",
     COST,
 )
-"""Columns that the overview shows first, in this order."""
+"""Columns that the overview prefers, in this order."""
 WORTH_NAMING = 0.1
-"""Minimum relative change: repetitions of a real job differ by as much (`sim.results.estimates`)."""
+"""Minimum relative change that the verdict prefers; repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantityDifference:
-    """A quantity (result column) on both sides."""
+    """The means of a quantity (result column) on both sides, and its change.  NaN if a side has no value."""
 
     column: str
     before: float
@@ -67,7 +67,10 @@ class QuantityDifference:
 
     @property
     def is_same(self) -> bool:
-        """Return True if both sides have the same text, with two or three digits.  False for bounds and missing values."""
+        """Return True if both sides and their change look equal when rounded to two or three digits.
+
+        False if a value is a lower bound or missing.
+        """
         before, after = self.sides_text()
         return (
             before == after
@@ -78,7 +81,8 @@ class QuantityDifference:
 
     @property
     def is_sure(self) -> bool:
-        """Return True if the sign of the change is certain: its interval excludes zero, and no lower bound may reverse it."""
+        """Return True if the sign of the change is certain: its interval excludes zero, and no lower bound can reverse it."""
+        # the true value of a side with a lower bound may be higher, which may reverse an increase of A or a decrease of B
         can_turn = {A: self.change.value > 0, B: self.change.value < 0}
         return (
             self.change.is_sure
@@ -97,12 +101,13 @@ class QuantityDifference:
         return abs(self.change.value / self.before) if self.before else math.inf
 
     def sides_text(self) -> tuple[str, str]:
+        """Return the values of (A, B) as texts, lower bounds as ``> 12 s``."""
         texts = ((side, value_text(self.column, value)) for side, value in ((A, self.before), (B, self.after)))
         before, after = (f"> {text}" if side in self.bounds and text != MISSING else text for side, text in texts)
         return before, after
 
     def effect_text(self) -> str:
-        """Return the change from A to B with its sign, e.g. ``+194/s``, or ``> +194/s`` if B is a lower bound."""
+        """Return the change from A to B, e.g. ``+194/s``; ``> +194/s`` if B is a lower bound, and ``< +194/s`` if A is one."""
         change, ends = self.change, self.bounds
         if len(ends) > 1 or not math.isfinite(change.value):
             return MISSING
@@ -118,6 +123,7 @@ class QuantityDifference:
         return f"{self.title}: {before} -> {after}" + ("" if change == MISSING else f" ({change})")
 
     def relative_text(self) -> str:
+        """Return the change in percent of A, or MISSING if it is not defined or a value is a lower bound."""
         return (
             change_text(self.change.value / self.before)
             if self.before and not self.bounds & {A, B} and math.isfinite(self.before)
@@ -125,7 +131,7 @@ class QuantityDifference:
         )
 
     def plain(self) -> dict[str, Any]:
-        """Return the values for JSON; None: no value."""
+        """Return the values for JSON; None for missing values."""
         return {
             "quantity": self.column,
             "title": self.title,
@@ -146,7 +152,7 @@ def runs(
     jobs: int | None = None,
     watch: Watch = no_watch,
 ) -> pd.DataFrame:
-    """Simulate both sides.  Return a row per side and replication: columns of `sim.studies.cells`, and the storage cost."""
+    """Simulate both sides.  Return a row per side and replication, with the columns of `sim.studies.cells` and the storage cost."""
     planned = [(side, cell) for side, scenario in ((A, found.before), (B, found.after)) for cell in cells([scenario])]
     rows = dict(run_each(partial(outcome, engine=engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
     made = [
@@ -164,7 +170,7 @@ def simulated_ns(found: InputDifferences) -> tuple[int, int]:
 
 
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
-    """Return all quantities that have a value on some side."""
+    """Return the quantities that have a value on at least one side."""
     sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
     before, after = sides[A], sides[B]
     columns = [name for name, column in STATISTICS.items() if column.title and name in rows]
@@ -181,10 +187,10 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
 
 
 def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
-    """Return the quantity that the verdict is about, or None.
+    """Return the quantity that the verdict is about, or None if there is none.
 
-    In order of preference: completed checkpoints, if one side has none; the first certain change of at least a tenth, in
-    the order of LEADING; the largest certain change; a quantity that only one side has.
+    In order of preference: completed checkpoints, if one side has none; the first certain change of at least WORTH_NAMING,
+    in the order of LEADING; the largest certain change; a quantity that only one side has.
     """
     by_column = {quantity.column: quantity for quantity in found}
     completed = by_column.get("completed")
@@ -201,7 +207,7 @@ def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
 
 
 def trouble(rows: pd.DataFrame) -> list[str]:
-    """Return messages on failed runs, violated invariants, and failed jobs."""
+    """Return messages on runs with errors, violated invariants, and failed jobs, for each side."""
     found = []
     for name, own in rows.groupby(SIDE, sort=False):
         failed = own[own["status"] != "ok"]
@@ -219,7 +225,7 @@ def trouble(rows: pd.DataFrame) -> list[str]:
 
 
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
-    """Return a value per row; NaN for a failed run, nothing to measure, or too small a sample of a percentile."""
+    """Return a value per row.  NaN if the run failed, if there was nothing to measure, or if a percentile has too small a sample."""
     is_known = [
         row["status"] == "ok" and has_sample(column, row) and column not in str(row.get("nothing", "")).split()
         for row in rows
@@ -232,9 +238,9 @@ def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
 WIDTH, LINES, LABEL = 80, 15, 8
 """Characters per line, lines of the overview, and characters of the label column."""
 MAX_INPUTS, MAX_QUANTITIES = 6, 3
-"""Lines of each kind in the overview; the tables have all of them."""
+"""Maximum differing inputs and maximum quantities in the overview; the tables list all of them."""
 MAX_VALUE_CHARS = 60
-"""Characters of a value in a table; JSON has the full value."""
+"""Maximum characters of a value in a table; JSON has the full value."""
 NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
 
 
@@ -253,7 +259,7 @@ def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, ha
 
 
 def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
-    """Return the overview: verdict (`said`), inputs, the main quantities, and a line on the runs."""
+    """Return the overview: the verdict (`said`), differing inputs, the main quantities, and a line on the runs (`runs`)."""
     lines = wrap(said, WIDTH)
     if not found.changes:
         return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
@@ -303,6 +309,7 @@ def _count_inputs(found: InputDifferences) -> str:
 
 
 def _vertices(found: InputDifferences) -> Iterator[str]:
+    """Yield a line each on renamed, added and removed vertices, if there are any."""
     if found.renamed:
         yield f"renamed: {', '.join(f'{old} -> {new}' for old, new in found.renamed)}"
     for what, names in (("added", found.added), ("removed", found.removed)):
@@ -311,6 +318,7 @@ def _vertices(found: InputDifferences) -> Iterator[str]:
 
 
 def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
+    """Yield a line for the quantity of the verdict, and for others of LEADING."""
     first = leading(answer)
     known = [own for column in LEADING for own in answer if own.column == column and own is not first]
     listed = [*([first] if first is not None else []), *known][:MAX_QUANTITIES]

@@ -1,4 +1,4 @@
-"""The plan of a study: its cells (single runs), their seeds, ids and baselines."""
+"""The plan of a study: its cells (single runs) with their seeds, ids, and baselines (the same runs without checkpoints)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from sim.runtime.manifest import content, identity_of
 _NAMES = tuple(field.name for field in fields(Scenario))
 
 SEED = "run.seed"
-"""The axis whose values only repeat a run with other random numbers."""
+"""The axis of seeds.  Its values repeat a run with other random numbers."""
 Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class SeededScenarios(Sequence[Scenario]):
-    """A sequence of scenarios, which are created on access."""
+    """A sequence of scenarios, stored as distinct scenarios and seeds.  An item is created when it is accessed."""
 
-    different: tuple[Scenario, ...]  # distinct scenarios, each with one of its seeds
-    of: Integers  # of[i]: index in `different` of the i-th scenario
-    seeds: Integers  # seeds[i]: its seed
+    different: tuple[Scenario, ...]  # scenarios that differ in more than their seed, each with one of its seeds
+    of: Integers  # of[i]: index in `different` of item i
+    seeds: Integers  # seeds[i]: seed of item i
 
     @classmethod
     def as_given(cls, scenarios: Iterable[Scenario]) -> SeededScenarios:
@@ -47,7 +47,10 @@ class SeededScenarios(Sequence[Scenario]):
 
     @classmethod
     def crossed(cls, scenarios: Iterable[Scenario], seeds: Sequence[int], blocks: Sequence[int]) -> SeededScenarios:
-        """Return every scenario with every seed, ordered by block, seed and scenario.  `blocks`: sizes of the blocks."""
+        """Return every scenario with every seed, ordered by block, then seed, then scenario.
+
+        `blocks`: number of consecutive scenarios in each block; their sum is the number of scenarios.
+        """
         ends = np.cumsum(blocks, dtype=np.int64)
         of = [np.tile(np.arange(end - size, end), len(seeds)) for end, size in zip(ends, blocks, strict=True)]
         own = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
@@ -73,7 +76,7 @@ class SeededScenarios(Sequence[Scenario]):
         return (self[i] for i in range(len(self)))
 
     def values(self) -> dict[str, set[str]]:
-        """Return {axis: its values}."""
+        """Return the set of values of each axis, as text."""
         found: dict[str, set[str]] = {}
         for scenario in self.different:
             for axis, value in scenario.axes:
@@ -84,7 +87,7 @@ class SeededScenarios(Sequence[Scenario]):
 
 
 def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
-    """Yield the scenarios; parts equal to those of the previous scenario are replaced by the same objects, hashed only once."""
+    """Yield the scenarios.  Parts that equal those of the previous scenario become the same objects, so that they are hashed once."""
     before: Scenario | None = None
     for scenario in scenarios:
         if before is not None:
@@ -96,7 +99,7 @@ def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
         yield before
 
 
-# ---- Cells: single runs, identified by a hash of their content. Each replication has a different seed.
+# ---- Cells: single runs, identified by a hash of their content. Replications differ in their seed.
 
 Ids: TypeAlias = NDArray[np.bytes_]
 """Ids of runs, 20 characters each."""
@@ -109,26 +112,27 @@ _INSTANCES, _DIRECTORIES = Instances(), Directories()
 class Cell:
     """A single run.  Runs with the same id have the same outcome, on any engine, process or cluster."""
 
-    scenario: Scenario  # run.replications is 1
+    scenario: Scenario  # with `run.replications` 1
     id: str  # hash of the effective scenario, the seed and the code version
     replication: int = 0
 
     @property
     def is_baseline(self) -> bool:
+        """Return True if the run has no checkpoints."""
         return _is_bare(self.scenario)
 
 
 @dataclass(frozen=True, eq=False)
 class CellPlan(Sequence[Cell]):
-    """A sequence of cells, stored as columns with 64 B per cell; cells are created on access."""
+    """A sequence of cells, stored as columns of 64 bytes per cell in total.  A cell is created when it is accessed."""
 
-    scenarios: tuple[Scenario, ...]  # distinct scenarios, apart from seeds
-    of: Integers  # of[cell]: index in `scenarios`
-    own_seed: Integers  # seed of the first replication
-    seed: Integers
+    scenarios: tuple[Scenario, ...]  # scenarios that differ in more than their seed
+    of: Integers  # of[i]: index in `scenarios` of cell i
+    own_seed: Integers  # seed of replication 0 of the cell's scenario
+    seed: Integers  # seed of the cell
     replication: Integers
     ids: Ids
-    bare_ids: Ids  # ids of the same runs without checkpoints
+    bare_ids: Ids  # ids of the same runs without checkpoints (baselines)
 
     def __len__(self) -> int:
         return len(self.of)
@@ -151,13 +155,13 @@ class CellPlan(Sequence[Cell]):
     __hash__ = None  # type: ignore[assignment]
 
     def take(self, places: Integers) -> CellPlan:
-        """Return the cells at these positions.  If they are all cells in order, return self: its columns are large."""
+        """Return the cells at these positions.  All cells in order give self, so that large columns are not copied."""
         if len(places) == len(self) and np.array_equal(places, np.arange(len(self))):
             return self
         return self.with_columns(lambda column: column[places])
 
     def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
-        """Return a value for each cell that depends only on its scenario; computed once per scenario."""
+        """Return `value` of each cell's scenario.  It is computed once per scenario, so it must not depend on the seed."""
         found = np.empty(len(self.scenarios), dtype=object)
         found[:] = [value(scenario) for scenario in self.scenarios]
         return found[self.of]
@@ -182,7 +186,7 @@ class CellPlan(Sequence[Cell]):
         return found
 
     def with_columns(self, changed: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> CellPlan:
-        """Return the plan with changed columns.  `own_seed` and `seed` stay one array if they are one."""
+        """Return the plan with `changed` applied to each column.  If `own_seed` and `seed` are one array, they stay one."""
         own = changed(self.own_seed)
         others = (changed(column) for column in (self.replication, self.ids, self.bare_ids))
         seed = own if self.seed is self.own_seed else changed(self.seed)
@@ -198,7 +202,7 @@ class CellPlan(Sequence[Cell]):
 
 
 def cells(scenarios: Iterable[Scenario]) -> CellPlan:
-    """Return all replications of all scenarios, in the given order.  Equal runs have the same id."""
+    """Return the cells of all replications of all scenarios, in the given order.  Equal runs have the same id."""
     return (
         _cells(scenarios)
         if isinstance(scenarios, SeededScenarios)
@@ -208,7 +212,7 @@ def cells(scenarios: Iterable[Scenario]) -> CellPlan:
 
 @lru_cache(maxsize=1)
 def _cells(scenarios: SeededScenarios) -> CellPlan:
-    """Compute the cells.  Cached, because describing, naming and running a sweep each need them."""
+    """Compute the cells.  The result is cached, because it is needed to describe, to name and to run a sweep."""
     different, of, own = scenarios.different, scenarios.of, scenarios.seeds
     counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
     replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -220,7 +224,7 @@ def _cells(scenarios: SeededScenarios) -> CellPlan:
 
 
 def planned_of(cells: Sequence[Cell]) -> CellPlan:
-    """Return cells as a plan."""
+    """Return the cells as a plan; a plan is returned unchanged."""
     if isinstance(cells, CellPlan):
         return cells
     seed = np.fromiter((cell.scenario.run.seed for cell in cells), np.int64, len(cells))
@@ -229,16 +233,15 @@ def planned_of(cells: Sequence[Cell]) -> CellPlan:
 
 
 def distinct(planned: Sequence[Cell]) -> CellPlan:
-    """Return the first cell of each id."""
+    """Return the first cell with each id, in the order of the plan."""
     plan = planned_of(planned)
     return plan.take(np.sort(np.unique(plan.ids, return_index=True)[1]))
 
 
 def baseline(scenario: Scenario) -> Scenario:
     """Return the same job and workload without checkpoints, the baseline of all strategies of that workload."""
-    stops = tuple(
-        action for action in scenario.actions if action.stop is not None
-    )  # without savepoints, which cost time
+    # stops end a job; savepoints are left out, because they cost time
+    stops = tuple(action for action in scenario.actions if action.stop is not None)
     return replace(
         scenario,
         checkpoint=_NO_CHECKPOINTS,
@@ -253,10 +256,10 @@ def baseline(scenario: Scenario) -> Scenario:
 
 
 def with_baselines(planned: Sequence[Cell]) -> CellPlan:
-    """Return the plan with each baseline inserted before the first cell that is compared with it.
+    """Return the plan with each missing baseline inserted before the first cell that is compared with it.
 
-    A scenario with a fatal fault has no baseline: without checkpoints it would read all records again, which would count
-    as throughput.
+    Scenarios with a fault that restarts the job get no baseline: without checkpoints the job would read all records again,
+    which would count as throughput.
     """
     plan = planned_of(planned)
     needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
@@ -274,6 +277,7 @@ def with_baselines(planned: Sequence[Cell]) -> CellPlan:
 def _named(
     scenarios: tuple[Scenario, ...], of: Integers, own_seed: Integers, seed: Integers, replication: Integers
 ) -> CellPlan:
+    """Return the plan with these columns, and compute the ids of its cells and of their baselines."""
     single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios]
     ids = _identities([content(scenario) for scenario in single], of, seed)
     bare_ids = _identities([content(baseline(scenario)) for scenario in single], of, seed)
@@ -281,7 +285,7 @@ def _named(
 
 
 def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
-    """Return the id of each cell; each pair of content and seed is hashed once."""
+    """Return the id of each cell.  Each pair of content and seed is hashed once."""
     numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
     number_of = np.fromiter((numbers[run] for run in contents), np.int64, len(contents))
     different, seed_of = np.unique(seeds, return_inverse=True)
@@ -303,6 +307,8 @@ def _is_bare(scenario: Scenario) -> bool:
 
 
 def _sure_to_fail(scenario: Scenario) -> bool:
+    """Return True if a planned fault certainly restarts the job during the run."""
+
     def fatal(fault: Fault) -> bool:
         if isinstance(fault.what, NetworkOutage):
             return fault.what.lasts_ns >= scenario.restart.heartbeat_timeout_ns
@@ -314,9 +320,9 @@ def _sure_to_fail(scenario: Scenario) -> bool:
 
 
 def _seed(seed: int, replication: int) -> int:
-    """Return the seed of a replication: the scenario's for replication 0, a hash for others.
+    """Return the seed of a replication: the scenario's seed for replication 0, and a hash of both for others.
 
-    seed + k would not do: it may be the seed of another study.
+    It is not seed + replication, because that may be the seed of another scenario, whose runs would then be correlated.
     """
     if replication == 0:
         return seed
@@ -332,10 +338,10 @@ def _seed(seed: int, replication: int) -> int:
 
 
 def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
-    """Return ``<name>-<id>``, which is the same for the same study and code."""
+    """Return the folder name ``<name>-<hash>``, which is the same for the same study and code version."""
     return f"{slug(name)}-{hashlib.blake2b(cells(scenarios).ids.tobytes(), digest_size=4).hexdigest()}"
 
 
 def slug(text: str) -> str:
-    """Return lower-case words joined by hyphens, for the name of a folder."""
+    """Return a text as lower-case words joined by hyphens, for the name of a folder; ``run`` if no word is left."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "run"

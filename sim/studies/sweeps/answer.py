@@ -1,4 +1,4 @@
-"""The answer of a sweep as sentences and tables."""
+"""The answer of a sweep, as sentences and tables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from sim.results.sweep_effects import Observed, effects, has_no_result, numbered
 from sim.studies.cells import COLUMNS
 from sim.studies.sweeps.sweep_file import Question
 
-# ---- Sentences: failures and other restrictions first, then the least value, its confidence, and the setting to take.
+# ---- Sentences: first failures and other restrictions, then the smallest value, its confidence, and the recommended setting.
 
 MAX_NAMED = 4
-"""Maximum settings or windows named in a sentence."""
+"""Maximum number of settings or windows that a sentence names."""
 
 
 def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
-    """Return all sentences as a paragraph."""
+    """Return the answer as a paragraph: restrictions, then the recommendation."""
     return " ".join(
         [
             *_nothing(question, found),
@@ -51,12 +51,14 @@ def headline(question: Question, results: pd.DataFrame, found: Selection) -> str
 
 
 def _nothing(question: Question, found: Selection) -> Iterator[str]:
+    """Yield a sentence on each column that no run has a value of."""
     for column in found.unmeasured:
         so = " Its limit cannot be kept." if any(limit.column == column for limit in question.limits) else ""
         yield f"No run has a value of {column}: there was nothing to measure.{so}"
 
 
 def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    """Yield a sentence on windows in which the job does not end (catch up, ...) with any setting."""
     if not found.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
@@ -69,11 +71,12 @@ def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> It
 
 
 def _which(windows: Sequence[str], found: Selection) -> str:
+    """Return the names of windows in brackets, or "" if they are all windows."""
     return f" ({_listed(windows)})" if len(windows) < len(found.windows) else ""
 
 
 def _busy(rows: pd.DataFrame) -> str:
-    """Return a clause on the most frequent bottleneck, or ""."""
+    """Return a clause on the most frequent bottleneck, or "" if it is unknown."""
     if "bottleneck" not in rows or (named := rows["bottleneck"].replace("", None).dropna()).empty:
         return ""
     vertex = str(named.mode().iloc[0])
@@ -82,6 +85,7 @@ def _busy(rows: pd.DataFrame) -> str:
 
 
 def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    """Yield sentences on windows in which every setting fails, and on settings that fail in some windows."""
     if found.failed:
         yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
     failing = [standing for standing in found.standings if standing.failed]
@@ -116,6 +120,7 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
 
 
 def _what(rows: pd.DataFrame, question: Question) -> str:
+    """Return the clause on the kind of failure: no value, a run with an error, or a failed job."""
     if not has_no_result(rows).any():
         return f"there is no value of {question.least}"
     return "cells fail" if (rows["status"] != "ok").any() else "the job fails"
@@ -133,6 +138,7 @@ def _reason(rows: pd.DataFrame) -> str:
 
 
 def _behind(question: Question, found: Selection) -> Iterator[str]:
+    """Yield a sentence on settings with which the job does not end (catch up, ...) in some windows."""
     late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
     if not late:
         return
@@ -145,7 +151,10 @@ def _behind(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _unknown(question: Question, found: Selection) -> Iterator[str]:
-    """Yield sentences on limits of percentiles with too small a sample; settings that surely keep a limit rank higher."""
+    """Yield a sentence on each limit of a percentile that may not be kept, because the sample of some settings is too small.
+
+    Settings that certainly keep the limit rank higher.
+    """
     several = len(found.standings) > 1
     for limit in question.limits:
         own = [
@@ -169,7 +178,7 @@ def _having(samples: Sequence[tuple[Setting, int]]) -> str:
 
 
 def _unranked(question: Question, found: Selection) -> Iterator[str]:
-    """Yield sentences on settings with too small a sample of the ranking percentile."""
+    """Yield sentences on settings with too small a sample for the percentile that settings are ranked by."""
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
     left = [
         standing
@@ -188,6 +197,7 @@ def _unranked(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _answer(question: Question, found: Selection) -> Iterator[str]:
+    """Yield the sentences on the smallest value, its confidence, the recommended setting, and its limits."""
     limits = " and ".join(limit_text(limit) for limit in question.limits)
     if found.advised is None:
         yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
@@ -218,6 +228,7 @@ def _answer(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]:
+    """Yield sentences on settings that are not significantly worse than the first one, and on the setting to take."""
     others = [name for name in found.best if name != first.setting]
     ties = found.ties
     if not others:
@@ -244,7 +255,7 @@ def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]
 
 
 def _next(question: Question, found: Selection, first: Standing) -> str:
-    """Return a clause on the difference to the next setting, which may be small although it is significant."""
+    """Return a clause on the difference to the second setting, because a significant difference may still be small."""
     others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
     return "".join(
         f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others
@@ -252,7 +263,7 @@ def _next(question: Question, found: Selection, first: Standing) -> str:
 
 
 def _limits(question: Question, found: Selection) -> Iterator[str]:
-    """Yield sentences on windows that break limits, and on limits inside confidence intervals."""
+    """Yield sentences on windows in which limits are exceeded, and on limits inside the confidence interval of a mean."""
     assert found.advised is not None
     yield from _exceeded(question, found, found.standing(found.advised))
     if unsure := found.standing(found.advised).unsure:
@@ -266,7 +277,7 @@ def _limits(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterator[str]:
-    """Yield sentences on windows in which the advised setting breaks a limit, and on settings that never do."""
+    """Yield sentences on windows in which the recommended setting exceeds a limit, and on settings that never exceed one."""
     for limit in question.limits:
         windows = [window for window in advised.exceeded if window.column == limit.column]
         if not windows:
@@ -291,11 +302,13 @@ def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterat
 
 
 def _value(question: Question, standing: Standing) -> str:
+    """Return the mean of a setting with its confidence interval; ``more than`` if it is a lower bound."""
     bound = "more than " if standing.behind else ""
     return f"{bound}{text(question.least, standing.value)}{spread_text(question.least, standing.half_width)}"
 
 
 def _where(found: Selection) -> str:
+    """Return the clause on the compared windows or seeds, or "" for a single one."""
     if found.compared < 2:
         return ""
     return f" over {'the other ' if found.compared < len(found.windows) else ''}{found.compared} {found.sample}"
@@ -306,15 +319,17 @@ def _of(count: int, found: Selection) -> str:
 
 
 def _noun(question: Question) -> str:
-    """Return "interval" for the single key ``checkpoint.interval``, or "setting" for several keys."""
+    """Return the noun for a setting: the last part of the only key, e.g. ``interval``, or ``setting`` for several keys."""
     return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
 
 
 def _named(question: Question, setting: Setting) -> str:
+    """Return a setting with its keys: ``checkpoint.interval 10 s``."""
     return ", ".join(f"{key} {value}" for key, value in zip(question.settings, setting, strict=True))
 
 
 def _short(setting: Setting) -> str:
+    """Return a setting without its keys: ``10 s``, or ``(10 s, unaligned)``."""
     return " ".join(setting) if len(setting) == 1 else f"({', '.join(setting)})"
 
 
@@ -330,15 +345,18 @@ def _listed(names: Sequence[str]) -> str:
 # ---- Tables.
 
 MAX_WINDOWS = 24
-"""Maximum rows of the table of windows; windows with failures or lower bounds are preferred."""
+"""Maximum rows of the table of windows.  Windows with failures or lower bounds come first if there are more."""
 MAX_ACROSS = 5
-"""Maximum settings with a column in the table of windows; if there are more, it has the least, the reference and the most."""
+"""Maximum settings for which the table of windows has a column each.
+
+With more settings, its columns are the smallest value, the recommended setting, the reference, and the largest value.
+"""
 
 
 def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
-    """Return tables: means of settings, differences to the reference, values by window, and effects of axes.
+    """Return the tables: means by setting, differences to the reference, values by window, and effects of axes.
 
-    `results`: all rows, failed ones included.
+    `results`: all rows, including failed runs.
     """
     if planned(results).empty:
         return []
@@ -357,9 +375,9 @@ def sections(question: Question, results: pd.DataFrame) -> list[TextTable]:
 
 
 def sentence(question: Question, results: pd.DataFrame) -> str:
-    """Return the recommendation with its restrictions and confidence, a paragraph for each value of `by`.
+    """Return the recommendation with its restrictions and confidence: one paragraph, or one for each value of `by`.
 
-    Returns "" if the question has no `least`.
+    Return "" if the question has no `least`.
     """
     if not question.least:
         return ""
@@ -370,7 +388,7 @@ def sentence(question: Question, results: pd.DataFrame) -> str:
 
 
 def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (value of `by`, its rows) in the order of the plan; without `by`, yield ("", all rows)."""
+    """Yield (value of `by`, its rows) for each value, in the order of the plan.  Without `by`, yield ("", all rows)."""
     if not question.by:
         yield "", results
         return
@@ -405,7 +423,7 @@ def _columns(question: Question) -> list[str]:
 
 
 def _samples(question: Question, results: pd.DataFrame) -> str:
-    """Return notes on percentiles with too small a sample in some run."""
+    """Return notes on percentiles whose sample is too small in some run."""
     found = []
     for column in _columns(question):
         sizes = counts(results, column)
@@ -418,7 +436,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
 
 
 def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
-    """Return a description of what the means are computed over."""
+    """Return what the means are computed over: windows, or seeds of a single window."""
     seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
     counts = sorted({len(table.scores) for table in seen})
     count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
@@ -432,6 +450,7 @@ def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
 
 
 def _mean(column: str, row: pd.Series[float]) -> str:
+    """Return a cell of the table of means, with the number of failed runs or lower bounds."""
     known, unfinished, lost, of = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
     if lost:
         return f"- (fails in {lost} of {of})"
@@ -455,7 +474,7 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
         [*_key(value), *setting, *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
         for value, tables in tables_of.items()
         for i, setting in enumerate(settings_of(next(iter(tables.values())).index))
-        if list(setting) != list(reference.values())  # it does not differ from itself
+        if list(setting) != list(reference.values())
     ]
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
     together = ", with 95 % confidence for all settings of a column together" if len(rows) > len(tables_of) else ""
@@ -464,6 +483,7 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
 
 
 def _apart(column: str, row: pd.Series[float], most: int) -> str:
+    """Return a cell of the table of differences.  `most`: largest number of windows of a cell; smaller ones are shown as n=."""
     if math.isnan(row["difference"]) or row["unfinished"] == row["windows"]:
         return "-"
     marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []
@@ -535,7 +555,7 @@ def _cells(seen: Observed, i: int, column: str) -> list[str]:
 
 
 def _brief(seen: Observed, i: int, column: str, limits: Sequence[Limit], named: Sequence[Setting | None]) -> list[str]:
-    """Return the cells of a window: settings that keep the limits, that finished, least value, `named` settings, most."""
+    """Return the cells of a window: settings that keep the limits, settings that ended, smallest value, `named` settings, largest."""
     cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
     ran = (seen.runs.iloc[i] > 0).sum()
     kept = [all(limit.keeps(score[k], is_bound=unfinished[k]) for limit in limits) for k in range(len(score))]
@@ -555,6 +575,7 @@ def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
 
 
 def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
+    """Return the share of the variance that each axis explains, or None if fewer than two axes vary."""
     column = question.least or question.show[0]
     shares, used, of = (
         effects(results, question.varied, column),
@@ -571,7 +592,7 @@ def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
 
 
 def _key(value: str) -> list[str]:
-    """Return the first cells of a row: the value of `by`, if there is one."""
+    """Return the cell with the value of `by` as a list, which is empty without `by`."""
     return [value] if value else []
 
 

@@ -1,4 +1,4 @@
-"""Reading of sweep files: windows of a trace, the question (`answer:`), and the scenarios of all runs."""
+"""Read sweep files: the windows of a trace, the question (`answer:`), and the scenarios of all runs."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ from sim.studies.sweeps.design import (
     together,
 )
 
-# ---- Windows of a trace, as changes of the scenario. (`sim.studies.traces` cuts windows by features of the trace.)
+# ---- Windows of a trace, as changes of the scenario. (`sim.studies.traces` writes tables of windows, chosen by their features.)
 
 NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
-"""Columns of a window table.  Columns with a dot in their name are keys of the scenario."""
+"""Columns of a table of windows.  Further columns whose names contain a dot are keys of the scenario."""
 RATE = "rate"
-"""Default name of the column with the rate of a source."""
+"""Name of the column with the rate of a source, if no column of the trace is recognized as a rate."""
 MAX_IMPLICIT_WINDOWS = 1000
-"""Maximum windows at a fixed distance without `most:`; more are probably a mistake."""
+"""Maximum windows at a fixed distance if `most:` is not set; more are probably a mistake."""
 
 
 class TraceWindow(NamedTuple):
-    """A window of a trace, with the changes of the scenario that replay it."""
+    """A window of a trace, and the changes of the scenario that replay it."""
 
     name: str
     changes: Point
-    labels: tuple[tuple[str, str], ...] = ()  # (column, value) that assigns the window to a group
+    labels: tuple[tuple[str, str], ...] = ()  # (column of `answer: by`, value): the group of the window, if it has one
 
 
 class WindowPlan(NamedTuple):
@@ -71,15 +71,19 @@ class WindowPlan(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Begin and length of a window."""
+    """Start and length of a window."""
 
-    begin_ns: int
-    length_ns: int | None = None  # None: the length is in the sweep file
-    trace: Path | None = None
+    begin_ns: int  # from the first row of the trace
+    length_ns: int | None = None  # None: `length` of the sweep file applies
+    trace: Path | None = None  # None: `trace` of the sweep file applies
 
 
 def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
-    """Return the windows.  Errors are added to `reading`.  `label`: column of the window table that groups windows."""
+    """Return the windows of a sweep file.  Errors are added to `reading`, and then there are no windows.
+
+    `given`: the section `windows:`.  `folder`, `scenario_folder`: folders of the sweep file and of its scenario.
+    `label`: column of the table of windows that groups them (`answer: by`), or "".
+    """
     if list(_missing(given, reading)):
         return WindowPlan([])
     place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
@@ -107,7 +111,7 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
-    """Yield the required keys that are missing, and add errors to `reading`."""
+    """Yield the required keys that are missing, and add an error for each to `reading`."""
     for name in ("source", "trace", "length") if given.file is None else ():
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
@@ -129,7 +133,7 @@ def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> di
 
 
 def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
-    """Return the rate that all windows share, or None if the window table names the traces."""
+    """Return the rate of the only trace.  Return None if no source is given, or if the table of windows names the traces."""
     if given.source is None or given.trace is None:
         return None
     file = folder / given.trace
@@ -138,7 +142,7 @@ def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[st
 
 
 def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenario_folder: Path) -> Point:
-    """Return the changes of the scenario that replay this window."""
+    """Return the changes of the scenario that replay this window: its duration, and the rate of the source if one is given."""
     length_ns = piece.length_ns if given.length is None else given.length
     assert length_ns is not None
     lasts = {"run.duration": format_duration(length_ns)}
@@ -151,7 +155,11 @@ def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenar
 
 
 def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
-    """Return the starts [ns] of windows: those of `at`, or all that fit in the trace.  The last row lasts as long as the one before."""
+    """Return the starts [ns] of windows: those of `at`, or all at the distance `every` that fit in the trace.
+
+    The last row of a trace is assumed to last as long as the one before.  Raises TraceError if the trace is shorter than a
+    window, or if there are more than MAX_IMPLICIT_WINDOWS.
+    """
     if given.at:
         return given.at
     assert given.trace is not None and given.length is not None  # noqa: PT018 - else it is a problem
@@ -169,7 +177,7 @@ def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
 
 
 def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeries, folder: Path) -> None:
-    """Raise TraceError if the window is not inside the trace.  The last row lasts as long as the one before."""
+    """Raise TraceError if the window ends after the trace.  The last row is assumed to last as long as the one before."""
     length_ns = given.length or piece.length_ns or 0
     if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
         return
@@ -182,7 +190,7 @@ def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeri
 
 
 def _other_unit(given: Windows, series: RateSeries) -> str:
-    """Return a hint for the case that the unit of times was detected wrongly, or ""."""
+    """Return a hint to set the unit of times, or "" if it is set, or if times are dates or count from 1970."""
     if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
         return ""
     return "; if its times are milliseconds write time-unit: ms"
@@ -201,6 +209,7 @@ def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series
 
 
 def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[TraceWindow, _Piece]]:
+    """Yield the windows of a table of windows.  TraceError: a column is missing, or a row is invalid."""
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
     if given.source is None and (FILE in columns or not any("." in column for column in columns)):
@@ -237,6 +246,7 @@ def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[TraceWin
 
 
 def _nanoseconds(value: object, file: Path, line: int) -> int:
+    """Return a time in seconds as ns.  TraceError: it is not a number, or negative."""
     try:
         at_ns = round(float(str(value)) * 1e9)
     except (ValueError, OverflowError):
@@ -246,22 +256,22 @@ def _nanoseconds(value: object, file: Path, line: int) -> int:
     return at_ns
 
 
-# ---- The question of a sweep (`answer:`). Invalid questions are rejected before anything runs.
+# ---- The question of a sweep (`answer:`). It is validated before anything runs.
 
 _HERE = "answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question of a sweep: compare the settings, over all other varied values."""
+    """The question of a sweep: which setting is best over all windows and all other varied values."""
 
     settings: tuple[str, ...]  # keys whose combinations of values are compared
     show: tuple[str, ...]  # result columns in the tables
-    varied: tuple[str, ...]  # all axes that are keys of the scenario, and the window
-    least: str = ""  # result column to minimize; "": no setting is chosen
-    limits: tuple[Limit, ...] = ()
-    against: tuple[tuple[str, str], ...] = ()  # (key, value) of the reference setting
-    by: str = ""  # axis or column; each of its values has a separate answer
+    varied: tuple[str, ...]  # all varied keys of the scenario, and the window
+    least: str = ""  # result column to minimize; "": no setting is recommended
+    limits: tuple[Limit, ...] = ()  # limits that the recommended setting must keep
+    against: tuple[tuple[str, str], ...] = ()  # (key, value) pairs of the reference setting; empty: there is none
+    by: str = ""  # axis or column of the table of windows, each of whose values gets its own answer; "": one answer
 
 
 def question(
@@ -272,9 +282,9 @@ def question(
     *,
     labels: Sequence[str],
 ) -> Question:
-    """Validate `answer:` and return the question.  Errors are added to `reading`.
+    """Validate `answer:`, and return the question.  Errors are added to `reading`.
 
-    `axes`: varied keys, including the window.  `values`: their values as written.  `labels`: axes that only group windows.
+    `axes`: varied keys, the window and the labels.  `values`: their values, as text.  `labels`: axes that only group windows.
     """
     settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels, SEED)])
     if given.by is not None and (given.by not in axes or given.by in settings):
@@ -316,7 +326,7 @@ def question(
 
 
 def _incomplete(given: set[str], settings: Sequence[str]) -> str:
-    """Return an error message on settings without a value, and on keys that are not settings."""
+    """Return the error message for an `against:` that lacks some settings, or has keys that are not settings."""
     missing, others = [key for key in settings if key not in given], sorted(given - set(settings))
     faults = [f"has no value for {', '.join(missing)}"] if missing else []
     faults += [f"{', '.join(others)} {'is no setting' if len(others) == 1 else 'are no settings'}"] if others else []
@@ -324,6 +334,7 @@ def _incomplete(given: set[str], settings: Sequence[str]) -> str:
 
 
 def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
+    """Return the valid limits of `answer:`, and add an error for each invalid one to `reading`."""
     kept = []
     for column, condition in (given.limits or {}).items():
         if column not in COLUMNS:
@@ -346,21 +357,22 @@ _WINDOW = "window"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The content of a sweep file, or of a scenario with lists."""
+    """A sweep: the content of a sweep file, or of a scenario file with lists of values."""
 
     name: str
     text: str  # first comment of the file
-    scenarios: SeededScenarios  # their axes are the varied values, including the window
-    question: Question | None = None
+    scenarios: SeededScenarios  # `axes` of a scenario has the window and the varied values
+    question: Question | None = None  # None: no `answer:`
     warnings: tuple[Problem, ...] = ()
-    backtest: Backtest | None = None  # of the scenario file
-    load: str = ""  # span of the trace, number of windows and of runs; "" without a trace
+    backtest: Backtest | None = None  # backtest of the scenario file
+    load: str = ""  # description of the trace, and number of windows and of runs; "" without windows
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
-    """Read a sweep file, or a scenario with lists.  `overrides`: ``key=value`` changes of the scenario in all runs.
+    """Read a sweep file, or a scenario file with lists of values.
 
-    ScenarioError: mistakes in the sweep file or in a scenario.
+    `overrides`: ``key=value`` changes of the scenario in all runs; for a key under `vary:`, they replace its values.
+    Raises ScenarioError with all mistakes in the sweep file or in a scenario.
     """
     if is_sweep(file):
         return _read(file, tuple(overrides))
@@ -368,13 +380,13 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
 
 
 def of_study(study: ScenarioFile) -> Definition:
-    """Return the definition of a sweep over the lists of a scenario."""
+    """Return the sweep over the lists of values in a scenario file."""
     scenarios = SeededScenarios.as_given(study.scenarios)
     return Definition(study.name, study.question, scenarios, warnings=study.warnings, backtest=study.backtest)
 
 
 def is_sweep(file: Path) -> bool:
-    """Return True for a sweep file.  An unreadable file counts as a scenario, whose reader reports the error."""
+    """Return True for a sweep file.  Return False for an unreadable file: the reader of scenarios reports the error."""
     return varied_scenario(file) is not file
 
 
@@ -392,6 +404,7 @@ def varied_scenario(file: Path) -> Path:
 
 
 def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
+    """Read a sweep file.  ScenarioError: mistakes."""
     text, reading = read_text(file), Reading(str(file))
     given, overrides = _document(text, overrides, reading)
     points, seeds, block = _points(given, overrides, reading)
@@ -428,7 +441,10 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
 
 
 def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
-    """Return the validated sweep file with overrides applied to its axes, and the other overrides.  ScenarioError: mistakes."""
+    """Return the validated sweep file with overrides of varied keys applied, and the remaining overrides.
+
+    Raises ScenarioError if the file is invalid.
+    """
     plain = compose(text, reading)
     reading.stop_if_wrong()
     assert isinstance(plain, Mapping)
@@ -449,9 +465,10 @@ def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan
 
 
 def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
-    """Return the scenarios of all combinations with every seed.
+    """Return the scenarios of all combinations with every seed; without `seeds`, each with its own seed.
 
-    A combination may have several scenarios, because the scenario file may have lists too.
+    A combination may have several scenarios, because the scenario file may have lists too.  `block`: number of combinations
+    that run with one seed before the next seed.
     """
     named = [replace(scenario, name=name) for own in combinations_read for scenario in own]
     blocks = [sum(map(len, combinations_read[i : i + block])) for i in range(0, len(combinations_read), block)]
@@ -459,7 +476,7 @@ def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int]
 
 
 def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:
-    """Add an error if there are more combinations than allowed, which may be a mistake."""
+    """Add an error to `reading` if there are more combinations than allowed, which may be a mistake."""
     if count > (most := given.most or MAX_CELLS):
         reading.wrong(
             (),
@@ -468,6 +485,7 @@ def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "")
 
 
 def _bounded_runs(scenarios: SeededScenarios, given: SweepDocument, reading: Reading) -> None:
+    """Add an error to `reading` if there are more runs, with replications, than allowed."""
     replications = [scenario.run.replications for scenario in scenarios.different]
     count = sum(replications[of] for of in scenarios.of.tolist())
     if count > (most := given.most or MAX_RUNS):
@@ -485,7 +503,7 @@ def _runs_text(scenarios: SeededScenarios) -> str:
 def _with_axes(
     given: SweepDocument, overrides: tuple[str, ...], reading: Reading
 ) -> tuple[SweepDocument, tuple[str, ...]]:
-    """Apply overrides of varied keys to the axes of the file.  Return the changed document and the other overrides."""
+    """Replace the values of varied keys by those of overrides.  Return the changed document and the remaining overrides."""
     fixed = {key for group in given.together or () for key in group}
     varied, left = dict(given.vary or {}), []
     for line in overrides:
@@ -504,10 +522,10 @@ def _with_axes(
 
 
 def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
-    """Return (points, seeds, block size): all combinations of `vary:` and `together:`.
+    """Return (points, seeds, block size) for all combinations of `vary:` and `together:`.
 
-    Seeds that vary independently are returned separately; points have the first seed.  Runs are ordered by block of
-    points, then by seed.
+    Seeds that vary independently of other keys are returned separately, and then all points have the first seed.  This saves
+    memory: scenarios that differ only in their seed are stored once.  Runs are ordered by block of points, then by seed.
     """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     varied = given.vary or {}
@@ -529,14 +547,15 @@ def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) ->
 
 
 def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
-    """Return the seeds if they vary independently, else [].  `keys`: all keys that are set."""
+    """Return the seeds if they are valid, distinct, and vary independently of other keys; otherwise [].
+
+    `keys`: all keys that vary or are overridden.  A change of the whole section `run` may set the seed too.
+    """
     seeds = varied.get(SEED, [])
     plain = len(set(map(str, seeds))) == len(seeds) > 1 and all(
         type(seed) is int and 0 <= seed < 2**31 for seed in seeds
     )
-    return (
-        list(seeds) if plain and "run" not in keys else []
-    )  # a change of the whole section `run` may set the seed too
+    return list(seeds) if plain and "run" not in keys else []
 
 
 def _scenarios(
@@ -548,6 +567,7 @@ def _scenarios(
     window: TraceWindow,
     point: Point,
 ) -> Iterator[tuple[Scenario, ScenarioFile]]:
+    """Yield (scenario, its file) for each scenario of a window and a point.  Errors name the line of the sweep file."""
     written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
     if given.replications:
         written[override("run.replications", given.replications)] = "replications"
@@ -564,7 +584,7 @@ def _scenarios(
 
 
 def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
-    """Return the problem with its line in the sweep file, if the sweep file sets the value (`key`)."""
+    """Return the problem with its line in the sweep file, if its key `key` causes the problem; None: it does not."""
     if key is None:
         return problem
     places = [path for path in reading.marks if path and path[-1] == key]
