@@ -1,8 +1,7 @@
-"""Conservation of records, credits, buffers, segments, bytes and places in lists, checked on the rows of a kernel.
+"""Check that the rows of a kernel conserve records, bytes, buffers, segments and credits, and that its lists are complete.
 
-The sums are over the lists that the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
-Each rule is checked for all rows at once, and lists are followed in parallel, because a job has hundreds of channels
-per task.
+`check_state` compares the counters in the rows with sums over queues, lines and current buffers.  Each invariant is
+checked for all rows at once, and all lists are followed in parallel, because a job has hundreds of channels per task.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from sim.plane.text.basics import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNE
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCK = 1_000_000
-"""Records whose sizes are drawn at once."""
+"""Maximum number of records whose sizes are drawn at once."""
 
 
 class Columns:
-    """The fields of one kind of rows as arrays, each read once."""
+    """The fields of one kind of rows as arrays.  Each field is converted once, when it is first used."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -45,18 +44,18 @@ class Columns:
 
 
 class Queues(NamedTuple):
-    """Queues of elements, one per channel, as columns."""
+    """The queues of all channels, on one side: columns with one entry per channel."""
 
     elements: Column
-    buffers: Column  # ... of which data
-    in_order: Mask  # the ends of its buffers
-    end: Column  # of the last buffer; -1: there is none
+    buffers: Column  # data elements
+    in_order: Mask  # whether the ends of its buffers never decrease
+    end: Column  # end offset of the last buffer; -1 if there is none
     ends_with_data: Mask
-    traits: Column  # sum over the buffers
+    traits: Column  # sum over the buffers: in receive queues, the number of floating ones
 
 
 class Books:
-    """The holder of each buffer, credit and segment of the plane at one moment."""
+    """The state of a plane at one moment as columns, and sums over its queues and lines."""
 
     def __init__(self, state: PlaneState, spec: PlaneSpec) -> None:
         self.state, self.spec = state, spec
@@ -71,23 +70,24 @@ class Books:
         self.remote = self.channels["local"] == 0
 
     def sending(self) -> Queues:
-        """Return the senders' queues.  The open buffer ends where its channel does."""
+        """Return the senders' queues.  An open buffer ends at the offset `written` of its channel."""
         ch = self.channels
         return self._queues(np.where(ch["queued"] > 0, ch["head"], -1), np.where(ch["full_at"] > 0, ch["written"], -1))
 
     def receiving(self) -> Queues:
+        """Return the receive queues."""
         ch = self.channels
         return self._queues(np.where(ch["received"] > 0, ch["first"], -1), np.full(len(ch), -1))
 
     def floating(self, received: Queues) -> Column:
-        """Return the floating buffers that each channel holds, full or empty."""
+        """Return the number of floating buffers that each channel holds, full or empty."""
         ch = self.channels
         held: Column = ch["fl_free"] + received.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
         return held
 
     @cached_property
     def promised(self) -> Column:
-        """Return the buffers that each writer may still send, has sent, or will be granted."""
+        """By channel: the credits of the writer, plus credits on their way to it, plus buffers on their way to the reader."""
         promised = self.channels["credit"].astype(np.int64)
         for i, head in enumerate(self.lines["head"]):
             line = self._line(int(head))
@@ -100,7 +100,7 @@ class Books:
         return promised
 
     def _line(self, e: int) -> Column:
-        """The elements of one list, which may be long."""
+        """Return the elements of a linked list, starting at e (-1: empty)."""
         following, line = self.elements["next"], []
         while e >= 0:
             line.append(e)
@@ -108,6 +108,7 @@ class Books:
         return np.array(line, np.int64)
 
     def _queues(self, heads: Column, open_ends: Column) -> Queues:
+        """Follow the queues from their heads.  `open_ends` has the end of the open buffer of each channel, or -1."""
         n = len(heads)
         elements, buffers, traits = cast(list[Column], list(np.zeros((3, n), np.int32)))
         found = Queues(elements, buffers, np.ones(n, bool), np.full(n, -1), np.zeros(n, bool), traits)
@@ -115,7 +116,7 @@ class Books:
             is_data = self.elements["kind"][here] == DATA
             found.elements[owners] += 1
             found.ends_with_data[owners] = is_data
-            owners, here = owners[is_data], here[is_data]  # the buffers among them
+            owners, here = owners[is_data], here[is_data]  # only buffers
             is_open = (self.elements["next"][here] < 0) & (open_ends[owners] >= 0)
             ends = np.where(is_open, open_ends[owners], self.elements["end"][here])
             found.buffers[owners] += 1
@@ -125,9 +126,9 @@ class Books:
         return found
 
     def sizes(self) -> tuple[Column, Column]:
-        """Return by channel the bytes of the records after the reader's next one, and of the last of them.
+        """Return two columns by channel: the bytes of the records after the reader's next one, and those of the last of them.
 
-        That one is being written, or will be the next (B1)."""
+        The last one is being written, or will be written next (B1)."""
         ch, gate = self.channels, self.channels["gate"]
         table, n, words = self.gates["size_table"], self.gates["size_n"], np.asarray(self.state.words)
         count = ch["records_out"] - ch["records_in"]
@@ -144,7 +145,7 @@ class Books:
         return behind, last
 
     def ensure(self, holds: Mask, what: Callable[[int], str], rows: Columns) -> None:
-        """Raise AssertionError with the first row for which the condition does not hold."""
+        """Raise AssertionError with the first row for which the condition does not hold.  `what(row number)` is the message."""
         if holds.all():
             return
         first = int(np.flatnonzero(~holds)[0])
@@ -154,7 +155,7 @@ class Books:
 
 
 def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]]:
-    """Follow all lists side by side.  Yield (numbers of lists, current elements) per step, without lists that have ended."""
+    """Follow all linked lists in parallel.  In each step yield (numbers of the lists that have not ended, their current elements)."""
     owners = np.flatnonzero(heads >= 0)
     here = heads[owners]
     while len(owners):
@@ -165,7 +166,7 @@ def followed(heads: Column, following: Column) -> Iterator[tuple[Column, Column]
 
 
 def blocks(rows: Column, count: Column) -> Iterator[Column]:
-    """Split the rows into parts with a limited number of records."""
+    """Yield the rows in blocks with about `_BLOCK` records each.  `count` has the number of records of each row."""
     ends = np.cumsum(count[rows] + 1)
     for part in np.split(rows, np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK))) if len(rows) else ():
         if len(part):
@@ -173,14 +174,14 @@ def blocks(rows: Column, count: Column) -> Iterator[Column]:
 
 
 def check_state(state: PlaneState, spec: PlaneSpec) -> None:
-    """Raise AssertionError with a description of the first violation."""
+    """Raise AssertionError with a description of the first violated invariant."""
     books = Books(state, spec)
     check_offsets(books)
     check_senders(books, books.sending())
     received = books.receiving()
     check_receivers(books, received)
     floating = books.floating(received)
-    del received  # there are as many queues as channels: what is left of them would be a tenth of the memory of a check
+    del received  # its columns have an entry per channel, and take a tenth of the memory of a check
     check_credits(books, floating)
     check_segments(books)
     check_records(books)
@@ -189,6 +190,7 @@ def check_state(state: PlaneState, spec: PlaneSpec) -> None:
 
 
 def check_offsets(books: Books) -> None:
+    """Check that consumed <= taken <= arrived <= sent <= written on each channel."""
     ch, shut = books.channels, books.shut
     offsets = [ch[name] for name in ("written", "sent", "arrived", "taken", "consumed")]
     in_order = ch["consumed"] >= 0
@@ -200,6 +202,7 @@ def check_offsets(books: Books) -> None:
 
 
 def check_senders(books: Books, queue: Queues) -> None:
+    """Check the counters of the senders' queues, and that the bytes in them end at the offset `written`."""
     ch = books.channels
     counted = (queue.elements == ch["queued"]) & (queue.buffers == ch["buffers"])
     books.ensure(counted, lambda c: f"sender's queue of channel {c} miscounted", ch)
@@ -211,11 +214,12 @@ def check_senders(books: Books, queue: Queues) -> None:
 
 
 def check_receivers(books: Books, queue: Queues) -> None:
+    """Check the counters of the receive queues, and that the bytes in them end at the offset `arrived`."""
     ch = books.channels
     counted = (queue.elements == ch["received"]) & (queue.buffers == ch["received_buffers"])
     books.ensure(counted, lambda c: f"receive queue of channel {c} miscounted", ch)
     left = ch["recovered"] > ch["taken"]
-    nothing_else = (queue.elements == 0) & (left == ch["ready"])  # of a gate that is shut (P6)
+    nothing_else = (queue.elements == 0) & (left == ch["ready"])  # a gate that is shut has only recovered input (P6)
     known = np.where(books.shut, nothing_else, ~left | (ch["ready"] == 1))
     books.ensure(known, lambda c: f"recovered input of channel {c} lost", ch)
     recovered_to = np.maximum(ch["taken"], ch["recovered"])
@@ -226,6 +230,7 @@ def check_receivers(books: Books, queue: Queues) -> None:
 
 
 def check_credits(books: Books, floating: Column) -> None:
+    """Check that credits match the free buffers of the reader, and that no exclusive buffer is lost."""
     ch, spec, promised = books.channels, books.spec, books.promised
     free = ch["ex_free"] + ch["fl_free"]
     matching = ~books.remote | (promised == free)
@@ -237,6 +242,7 @@ def check_credits(books: Books, floating: Column) -> None:
 
 
 def check_segments(books: Books) -> None:
+    """Check that each channel counts the segments that hold its data."""
     ch = books.channels
     segments = ch["buffers"] + (ch["current"] & OWNED != 0) + ch["owed_segments"]
     books.ensure(
@@ -245,7 +251,7 @@ def check_segments(books: Books) -> None:
 
 
 def check_records(books: Books) -> None:
-    """Check that every copy made is in a channel, and every byte of a channel belongs to a record."""
+    """Check that each copy of a record is counted by a channel, and that each byte of a channel belongs to a record."""
     ch, parts, tasks = books.channels, books.partitions, books.tasks
     shared = parts["ship"] == BROADCAST
     counted = summed(len(parts), ch["partition"], ch["records_out"])
@@ -265,13 +271,16 @@ def check_records(books: Books) -> None:
 
 
 def check_streams(books: Books, rest: Column) -> None:
-    """Check that after the reader's next record follow those written, and the one being written, of which `rest` bytes are missing."""
+    """Check the sizes of records: those after the reader's next one end at the offset `written`.
+
+    `rest` has the missing bytes of the record that is being written to each channel, or 0.
+    """
     ch = books.channels
     known = ch["records_in"] <= ch["records_out"]
     books.ensure(known, lambda c: f"channel {c} has more records read than written", ch)
     behind, size = books.sizes()
     missing, expected = ch["record_end"] + behind - ch["written"], np.where(rest > 0, rest, size)
-    halted = books.tasks["state"][ch["writer"]] == ThreadState.HALTED  # perhaps inside a record
+    halted = books.tasks["state"][ch["writer"]] == ThreadState.HALTED  # possibly within a record
     complete = np.where(halted, (missing > 0) & (missing <= size), missing == expected)
     books.ensure(
         complete,
@@ -283,6 +292,7 @@ def check_streams(books: Books, rest: Column) -> None:
 
 
 def check_pools(books: Books, floating: Column) -> None:
+    """Check the segments in use of each partition, its overdraft limit, and the floating buffers of each gate."""
     ch, parts, gates, spec = books.channels, books.partitions, books.gates, books.spec
     n, is_full = len(parts), ch["count"] >= spec.max_per_channel
     used, full = summed(n, ch["partition"], ch["count"]), summed(n, ch["partition"], is_full.astype(np.int64))
@@ -299,7 +309,10 @@ def check_pools(books: Books, floating: Column) -> None:
 
 
 def check_lists(books: Books) -> None:
-    """Check that no task sleeps while it has work: a ready channel is in its gate's list, its gate in its task's list."""
+    """Check that no task is idle while it has work.
+
+    Each ready channel must be in the list of its gate, and the gate in the list of its task.
+    """
     ch, gates, tasks = books.channels, books.gates, books.tasks
     ready = np.zeros(len(gates), np.int64)
     for owners, here in followed(gates["ready_head"], ch["ready_after"]):
@@ -310,7 +323,7 @@ def check_lists(books: Books) -> None:
             unaware == 0,
             lambda i: f"channel {unaware[i] - 1} stands in the list of gate {i} without knowing",  # noqa: B023
             gates,
-        )  # told at once
+        )  # `ensure` calls the lambda before the next iteration
     known = summed(len(gates), ch["gate"], ch["ready"])
     books.ensure(ready == known, lambda i: f"ready channels of gate {i} lost", gates)
     books.ensure(

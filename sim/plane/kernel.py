@@ -1,11 +1,11 @@
-"""The data plane as a kernel: its methods, and restarts of tasks."""
+"""`KernelPlane`, the data plane that runs on the compiled or interpreted kernel, and the restart of its tasks."""
 
-# The path of a call.  Python checks arguments and copies tables; rows change behind `dispatch_operation`
-# (text/loop.py).  The one exception is a restart of tasks:  `place` writes their rows between two operations of the
-# kernel.
+# The path of a call.  Python checks arguments and copies tables.  Only the kernel changes rows, in `dispatch_operation`
+# (text/loop.py).  There is one exception: when tasks are restarted, `place` writes their rows between two operations of
+# the kernel.
 #
-#   host                KernelPlane                            door(w, op, task, a, b, c, d)
-#   ----                -----------                            -----------------------------
+#   host                KernelPlane                            dispatch_operation(w, op, t, a, b, c, d)
+#   ----                -----------                            ----------------------------------------
 #   forward(marker) --> check arguments, grow the pool  -->    FORWARD: change rows, append to the work list
 #   advance(until)  --> a pending notice, if any; else  -->    ADVANCE: work items and events before `until`,
 #                                                              up to the first step that reports something
@@ -77,10 +77,13 @@ from sim.plane.text import basics
 from sim.plane.text.basics import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.text.loop import dispatch_operation
 
-# ---- Positions of a kernel's tasks, read from its rows and written into them (P2-P6).
+# ---- Positions of tasks, read from the rows of the kernel and written to them (P2-P6).
 #
-# A start has three steps.  The kernel sweeps out what belongs to the tasks.  Here every field becomes what it was at
-# the beginning, except those that last.  Then the kernel has the tasks stand at their positions.
+# Tasks are started at positions in three steps:
+#
+# 1. SWEEP (kernel): remove the tasks' elements and work items from all queues and lists.
+# 2. Python: reset the fields of their rows, except those that last, and write their positions.
+# 3. STAND (kernel): derive all other fields from the positions, and queue the recovered input and output.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class Places:
 
     @classmethod
     def of(cls, plan: Layout, tasks: Iterable[int]) -> Places:
+        """Return the rows of these tasks."""
         every = sorted(tasks)
         return cls(
             every,
@@ -104,7 +108,10 @@ class Places:
 
 
 def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position:
-    """Return the position without captures (P2), whose fields are on cache lines that are seldom read.  `cells`: as the kernel copies them."""
+    """Return the position without captured data (P2), from the `cells` that the kernel has copied.
+
+    The fields of captures are left out because reading them is slow: they are on cache lines of their own.
+    """
     read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
     return Position(
         int(cells[0]),
@@ -119,7 +126,7 @@ def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position
 
 
 def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
-    """Return the position with captures (P2).  `inputs`, `outputs`: the channels of the task."""
+    """Return the position with captured data (P2).  `inputs` and `outputs` are the channels of the task."""
     rows = state.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
     return bare._replace(
@@ -129,7 +136,7 @@ def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outp
 
 
 def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
-    """Return the segments in use beyond the pools, once the tasks are at these positions."""
+    """Return how many segments more than the pools contain are in use after the tasks have been started at these positions."""
     used = column(state.partitions, "used")
     for t, position in positions.items():
         segments = iter((-(-position.overtaken // segment_bytes)).tolist())
@@ -141,7 +148,7 @@ def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Ma
 def place(
     state: PlaneState, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]
 ) -> None:
-    """Start the tasks at their positions (P3).  `do` executes an operation of the kernel."""
+    """Start the tasks at their positions (P3).  `do(operation, task)` executes an operation of the kernel."""
     where = Places.of(plan, positions)
     before, stood = totals(state), standing(state, where)
     assign(state.tasks, "held", where.tasks, FORGETTING)
@@ -171,7 +178,10 @@ def place(
 
 
 def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the counts of tasks and channels, by the field that keeps what a start takes back (P8)."""
+    """Return the record counts of tasks and channels that a start sets back.
+
+    Keys are the fields that preserve the differences, so that total counts never decrease (P8).
+    """
     return {
         "earlier_served": picked(state.tasks, "served", where.tasks),
         "earlier_read": picked(state.channels, "records_in", where.channels),
@@ -180,7 +190,7 @@ def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]
 
 
 def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
-    """Reset the rows to their initial values, except the kept fields."""
+    """Reset the rows to their initial values, except the fields marked as kept."""
     for row, rows, places in (  # noqa: F402
         (Task, state.tasks, where.tasks),
         (Partition, state.partitions, where.partitions),
@@ -205,7 +215,7 @@ def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
 
 
 def write(state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
-    """Write the records that a task has served, and the offsets of its output channels (P5)."""
+    """Write the number of records a task has served, and the offsets of its output channels (P5).  `captured`: input bytes of their readers."""
     assign(state.tasks, "served", [task], position.served)
     assign(state.tasks, "late", [task], position.late)
     sent = position.written - position.overtaken
@@ -221,7 +231,7 @@ def write(state: PlaneState, task: int, position: Position, outputs: list[int], 
 
 
 def count_copies(state: PlaneState, partitions: Sequence[int], position: Position) -> None:
-    """Write the copies made of the records whose outputs are written, and the channel of the next one (P4)."""
+    """Write, for each partition of a task, the number of copies of the records whose outputs are written, and the next channel (P4)."""
     columns = (
         picked(state.partitions, name, partitions).tolist()
         for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels")
@@ -254,17 +264,17 @@ def seek_due(state: PlaneState, task: int, served: int) -> None:
         assign(state.tasks, "due_part", [task], parts % num)
 
 
-# ---- The kernel behind the seam: verbs become operations on its state, rows become tables.
+# ---- `KernelPlane` implements `DataPlane`: methods are operations of the kernel, tables are copies of its rows.
 #
-# One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the
-# kernel's.
+# The same class uses the compiled and the interpreted kernel.  It checks the arguments and whether a call is legal; the
+# kernel does the rest.
 
-KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
-MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
+KINDS = tuple(sorted(NoticeKind))  # by number, because a lookup in the enumeration is slower
+MARKER_ROOM = 1024  # initial elements of the pool for markers; at least one per channel
 
 
 class KernelPlane:
-    """The data plane as a compiled or interpreted kernel over rows of integers."""
+    """A data plane that runs on the compiled or interpreted kernel.  Its state consists of rows of integers."""
 
     def __init__(self, spec: PlaneSpec, backend: Literal["compiled", "interpreted"] = "compiled") -> None:
         self.spec = spec
@@ -278,19 +288,23 @@ class KernelPlane:
         self._horizon = int(arrays.g["horizon"][0])
         self._settle_in(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
-        self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint puts a marker on every channel
+        self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint sends a marker on every channel
         self._excess_room = 0
         self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
-        self._channels: dict[int, tuple[int, int]] = {}  # read and written by each task, as far as they were asked for
+        self._channels: dict[int, tuple[int, int]] = {}  # (inputs, outputs) of each task, computed on demand
         self._partitions: dict[tuple[int, int | None], tuple[int, int]] = {}
-        self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}  # of them
-        self._unseen = np.zeros((0, len(self.layout.vertex)), np.int64)  # no look
+        self._places: dict[
+            int, tuple[ChannelPlaces, ChannelPlaces]
+        ] = {}  # (inputs, outputs) of each task, computed on demand
+        self._unseen = np.zeros(
+            (0, len(self.layout.vertex)), np.int64
+        )  # returned by `look` if a notice precedes its first time
         self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
         self._do(basics.START)
 
     def _settle_in(self, state: PlaneState) -> None:
-        """Let operations use this state from now on."""
+        """Use this state, or its new addresses, for all later operations."""
         self._state = state
         self._handle: Any = state
         if self.backend == "compiled":
@@ -298,10 +312,11 @@ class KernelPlane:
             self._handle = self._addresses.ctypes.data
 
     def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        """Execute an operation of the kernel, and return its result."""
         return self._enter(self._handle, op, task, a, b, c, d)
 
     def _collect(self, n: int) -> None:
-        """Move n pending notices out of the kernel."""
+        """Copy the n pending notices of the kernel to the queue of notices."""
         words: Any = self._state.notes[: n * basics.NOTE_WORDS]
         numbers = words.tolist() if self.backend == "compiled" else words
         for i in range(0, len(numbers), basics.NOTE_WORDS):
@@ -311,7 +326,7 @@ class KernelPlane:
     def advance(self, until: int) -> Notice:
         if self._notices:
             return self._notices.popleft()
-        if until == self.now:  # several control events of an instant
+        if until == self.now:  # common: several control events at the same time
             return Notice(until, NoticeKind.QUIET)
         self._require_to_come(until, until)
         noted = self._do(basics.ADVANCE, 0, until)
@@ -321,13 +336,14 @@ class KernelPlane:
         return self._first_notice(noted)
 
     def _require_to_come(self, first: int, last: int) -> None:
+        """Raise ValueError unless both times are possible and not in the past."""
         if not self.now <= first <= last <= self._horizon:
             raise ValueError(
                 f"advance to {last} ns: now is {self.now}, the last possible time of this job {self._horizon}"
             )
 
     def _first_notice(self, noted: int) -> Notice:
-        """Return the first of the pending notices."""
+        """Collect the pending notices, and return the first one.  The clock is set to its time."""
         self._collect(noted)
         notice = self._notices.popleft()
         self.now = notice.time
@@ -344,7 +360,7 @@ class KernelPlane:
         return captured
 
     def _written_by(self, task: int, edge: int | None) -> tuple[int, int]:
-        """Return the partition of a task on an edge (-1 for None: all of them), and the number of its output channels."""
+        """Return the partition of a task on an edge (-1 for all, if `edge` is None), and the number of output channels of the task."""
         if (task, edge) not in self._partitions:
             of_edge = {self.layout.partitions[p][1]: p for p in self.layout.task_partitions[task]}
             if edge is not None and edge not in of_edge:
@@ -353,12 +369,12 @@ class KernelPlane:
         return self._partitions[task, edge]
 
     def _general(self, name: str) -> int:
-        """Return one field of the plane as a whole."""
+        """Return a field of `General`, the row of the plane as a whole."""
         g: Any = self._state.g
         return int(g[name][0]) if self.backend == "compiled" else int(getattr(g, name))
 
     def _make_room(self, markers: int) -> None:
-        """Enlarge the pool before an operation adds markers.  It grows by doubling."""
+        """Enlarge the element pool, if necessary, before an operation that adds markers.  The room for markers is at least doubled."""
         needed = self._general("markers") + markers
         if needed > self._marker_room:
             extra = max(needed, 2 * self._marker_room) - self._marker_room
@@ -366,7 +382,7 @@ class KernelPlane:
             self._marker_room += extra
 
     def _make_excess_room(self, segments: int) -> None:
-        """Enlarge the pool before recovered output takes more segments than the pools have (P6)."""
+        """Enlarge the element pool, if necessary, before recovered output needs more segments than the buffer pools have (P6)."""
         if segments > self._excess_room:
             self._settle_in(grown(self._state, segments - self._excess_room))
             self._excess_room = segments
@@ -429,10 +445,11 @@ class KernelPlane:
         self._drop_notices(halted)
 
     def _drop_notices(self, tasks: Iterable[int]) -> None:
+        """Discard the pending notices of these tasks."""
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
     def _present(self) -> PlaneState:
-        """Return the state, with no task ahead of now."""
+        """Return the state at the current time.  Records that tasks have served ahead of it are taken back."""
         self._do(basics.CATCH_UP)
         return self._state
 
@@ -445,6 +462,7 @@ class KernelPlane:
         return self._stands(task)
 
     def _stands(self, task: int) -> Position:
+        """Return the position of a task without captured data."""
         late = self._do(basics.POSITION, task)
         inputs, outputs = self._ends(task)
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
@@ -492,7 +510,7 @@ class KernelPlane:
         return rows, self._first_notice(self._general("noted"))
 
     def _looks(self, n: int) -> np.ndarray[Any, Any]:
-        """Return the rows of the first n looks."""
+        """Return the rows that the first n looks have copied: records served by task."""
         begin, tasks = self._looks_at, len(self.layout.vertex)
         return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
 

@@ -64,14 +64,14 @@ def copies_of(w: PlaneState, p: int, served: int) -> int:
 
 
 def address(w: PlaneState, p: int) -> int:
-    """Return the channel of the next copy, and count the copy."""
+    """Return the channel that the next copy of a record is written to, and count the copy."""
     c = route(w, p)
     count_copy(w, p)
     return c
 
 
 def count_copy(w: PlaneState, p: int) -> None:
-    """Count one more copy."""
+    """Count a copy of a record, and advance the round robin of the partition."""
     part = w.partitions[p]
     part.copies += 1
     if part.ship == REBALANCE or part.ship == RESCALE:
@@ -81,12 +81,12 @@ def count_copy(w: PlaneState, p: int) -> None:
 
 
 def route(w: PlaneState, p: int) -> int:
-    """Return the channel of the next copy, or the first channel of a broadcast (O5)."""
+    """Return the channel of the partition's next copy, or the first channel of a broadcast (O5)."""
     return route_later(w, p, 0)
 
 
 def route_later(w: PlaneState, p: int, k: int) -> int:
-    """Return the channel of the copy that follows after k more."""
+    """Return the channel of the copy after the next k copies."""
     part = w.partitions[p]
     if part.ship == HASH:
         u = draw(part.stride, part.offset, part.copies + k)
@@ -106,7 +106,7 @@ def fetch_targets(w: PlaneState, t: int, k: int) -> None:
 
 
 def next_due(w: PlaneState, t: int) -> None:
-    """Compute when record `served` is due (W1), step by step without a division."""
+    """Compute when the source's next record is due, from the time of the previous one and without a division (W1)."""
     task = w.tasks[t]
     if task.segment == task.last_segment:
         return
@@ -127,7 +127,7 @@ def next_due(w: PlaneState, t: int) -> None:
 
 
 def consume(w: PlaneState, c: int) -> None:
-    """Assign the next complete record of a channel to its reader."""
+    """Let the reader of channel c take its next record, which is complete."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.consumed = ch.record_end
@@ -137,7 +137,7 @@ def consume(w: PlaneState, c: int) -> None:
 
 
 def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
-    """Return the service time of record `served` [ns] (T11)."""
+    """Return the service time of the task's next record [ns] (T11).  `table` and `n` are the distribution."""
     task = w.tasks[t]
     ns = law(w, table, n, task.stride, task.offset, task.served)
     if task.slow_num != task.slow_den:
@@ -156,7 +156,10 @@ def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
 
 
 def goes_far(w: PlaneState, t: int) -> bool:
-    """Return whether serving ahead pays off.  If channels come from memory, a few records wait less when each is served by itself."""
+    """Return whether serving records ahead of their time pays off.
+
+    It does not if the channels exceed the cache and only few records are at hand: then waiting for memory dominates.
+    """
     task = w.tasks[t]
     if w.g.fetches == 0 or task.source > 0:
         return True
@@ -167,7 +170,7 @@ def goes_far(w: PlaneState, t: int) -> bool:
 
 
 def run_ahead(w: PlaneState, t: int, end: int) -> int:
-    """Serve records ahead after a service that ends at `end`.  Return the time of the task's next event."""
+    """Serve records ahead of their time, after a service that ends at `end`.  Return the time of the task's next visible event."""
     task = w.tasks[t]
     task.ahead_end = end
     if task.source > 0:
@@ -182,7 +185,7 @@ def run_ahead(w: PlaneState, t: int, end: int) -> int:
 
 
 def catch_up(w: PlaneState, t: int) -> None:
-    """Take back the records that a task has served ahead, and serve those up to now again."""
+    """Set a task to the current time: take back all records it has served ahead, and serve those that are due by now again."""
     task = w.tasks[t]
     if task.ahead == 0:
         return
@@ -203,12 +206,16 @@ def catch_up(w: PlaneState, t: int) -> None:
 
 
 def catch_up_all(w: PlaneState) -> None:
+    """Set all tasks to the current time."""
     for t in range(w.g.tasks):
         catch_up(w, t)
 
 
 def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
-    """Serve records from a service that ends at `end` to the first visible event, or the first key not below `bound`.  Return its time."""
+    """Serve records without events, up to the first one that other components can see or whose event is not before `bound`.
+
+    The current service ends at `end`.  `bound` is a key of the event tree.  Return the time of the task's next event.
+    """
     task = w.tasks[t]
     while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
         task.ahead += 1
@@ -234,12 +241,12 @@ def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
 
 
 def is_below(w: PlaneState, t: int, time: int, bound: int) -> bool:
-    """Return whether the task's event at `time` comes before the key `bound`."""
+    """Return whether an event of the task at `time` precedes the key `bound` of the event tree."""
     return time < w.g.horizon and ((time << w.g.shift) | t) < bound
 
 
 def has_next(w: PlaneState, t: int) -> bool:
-    """Return whether another record follows unseen: in the same buffer, or of a source that is not exhausted."""
+    """Return whether another record is at hand: in the current buffer, or of a source that is not exhausted."""
     task = w.tasks[t]
     if task.source > 0:
         return task.served + 1 != task.total
@@ -250,7 +257,10 @@ def has_next(w: PlaneState, t: int) -> bool:
 
 
 def write_unseen(w: PlaneState, t: int) -> bool:
-    """Write the record in service if that neither fills nor opens a buffer.  It makes one copy at most."""
+    """Write the record in service, unless this fills or opens a buffer.  Return whether it was written.
+
+    The task makes at most one copy of a record.
+    """
     task = w.tasks[t]
     p = task.first_partition
     if p == task.last_partition or copies_of(w, p, task.served + 1) == 0:
@@ -267,7 +277,7 @@ def write_unseen(w: PlaneState, t: int) -> bool:
 
 
 def take_back(w: PlaneState, t: int) -> None:
-    """Put the last record served back into service."""
+    """Take back the last record served: it is in service again."""
     task = w.tasks[t]
     if task.source == 0:
         gone = w.channels[task.current]
@@ -314,7 +324,7 @@ def sendable(w: PlaneState, c: int) -> bool:
 
 
 def pollable(w: PlaneState, c: int) -> bool:
-    """Return whether the reader has something to poll (R4).  A shut gate has only recovered input."""
+    """Return whether the reader has something to poll from channel c (R4).  Before its gate opens, that is only recovered input."""
     ch = w.channels[c]
     if ch.taken < ch.recovered:
         return True
@@ -324,7 +334,7 @@ def pollable(w: PlaneState, c: int) -> bool:
 
 
 def offer(w: PlaneState, c: int) -> None:
-    """Append SEND c if there is something to send and SEND c is not on the work list."""
+    """Append SEND c to the work list, if the channel has something to send and is not on the list."""
     ch = w.channels[c]
     if ch.listed == 0 and sendable(w, c) and (ch.ready == 0 or ch.local == 0 or is_priority(w, ch.head)):
         ch.listed = 1
@@ -332,7 +342,7 @@ def offer(w: PlaneState, c: int) -> None:
 
 
 def append_ready(w: PlaneState, c: int) -> None:
-    """Append a channel to the gate's ready list, and the gate to its task's list unless it is in it."""
+    """Append a channel to the ready list of its gate, and the gate to the list of its task unless it is there already."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.ready = 1
@@ -348,6 +358,7 @@ def append_ready(w: PlaneState, c: int) -> None:
 
 
 def append_gate(w: PlaneState, i: int) -> None:
+    """Append a gate to the list of its task."""
     gate = w.gates[i]
     task = w.tasks[gate.task]
     gate.listed = 1
@@ -391,7 +402,7 @@ def remove_gate(w: PlaneState, i: int) -> None:
 
 
 def withdraw(w: PlaneState, c: int) -> None:
-    """Remove a channel that has nothing left to poll."""
+    """Remove a channel that has nothing left to poll from the ready list, and its gate from the task's list if it was the last one."""
     remove_ready(w, c)
     i = w.channels[c].gate
     if w.gates[i].ready_head < 0:
@@ -399,7 +410,7 @@ def withdraw(w: PlaneState, c: int) -> None:
 
 
 def make_ready(w: PlaneState, c: int) -> None:
-    """Mark a channel as having something to poll (R4)."""
+    """Put a channel on the ready list of its gate, and wake its reader if it is idle (R4)."""
     ch = w.channels[c]
     if ch.ready == 0:
         append_ready(w, c)
@@ -410,7 +421,7 @@ def make_ready(w: PlaneState, c: int) -> None:
 
 
 def put_on_line(w: PlaneState, i: int, e: int, time: int) -> None:
-    """Let element e arrive at `time`.  Lines rank behind tasks."""
+    """Put element e on line i, to arrive at `time`.  At the same time, events of tasks precede those of lines."""
     line = w.lines[i]
     w.elements[e].time = time
     w.elements[e].next = -1
@@ -423,7 +434,7 @@ def put_on_line(w: PlaneState, i: int, e: int, time: int) -> None:
 
 
 def take_off_line(w: PlaneState, i: int) -> int:
-    """Remove the element that arrives now.  The next one sets the event of the line."""
+    """Remove and return the element that arrives now, and schedule the arrival of the next one."""
     line = w.lines[i]
     e = line.head
     line.head = w.elements[e].next
@@ -437,7 +448,7 @@ def take_off_line(w: PlaneState, i: int) -> int:
 
 
 def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
-    """Send a message from the reader of channel c to its writer."""
+    """Send a message (CREDIT, RESUME or RESIZE) from the reader of channel c to its writer."""
     if w.g.latency == 0 or w.channels[c].local == 1:
         act(w, c, kind, number)
     else:
@@ -447,7 +458,7 @@ def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
 
 
 def act(w: PlaneState, c: int, kind: int, number: int) -> None:
-    """Apply a message that has arrived."""
+    """Apply a message that has arrived at the writer of channel c."""
     ch = w.channels[c]
     if kind == CREDIT:
         ch.credit += number
@@ -460,6 +471,7 @@ def act(w: PlaneState, c: int, kind: int, number: int) -> None:
 
 
 def reverse_line_event(w: PlaneState) -> None:
+    """Apply the message that arrives now at a writer."""
     e = take_off_line(w, 0)
     element = w.elements[e]
     c = element.channel
@@ -470,7 +482,7 @@ def reverse_line_event(w: PlaneState) -> None:
 
 
 def resume_sender(w: PlaneState, c: int) -> None:
-    """Resume the sender of one channel (M5)."""
+    """Resume the sender of a channel if a marker has blocked it (M5)."""
     ch = w.channels[c]
     if ch.held_back == 1:
         ch.held_back = 0
@@ -481,7 +493,10 @@ def resume_sender(w: PlaneState, c: int) -> None:
 
 
 def emit(w: PlaneState, t: int) -> bool:
-    """Write the outputs of the last record that is not late, or continue where a segment was refused.  Return False if one is refused (O4, O5)."""
+    """Write the outputs of the last record without pending outputs, or continue where no segment was available (O4, O5).
+
+    Return False if no segment is available now.
+    """
     task = w.tasks[t]
     done = task.served - task.late
     cursor = task.first_partition - 1
@@ -528,7 +543,7 @@ def emit(w: PlaneState, t: int) -> bool:
 
 
 def write(w: PlaneState, c: int, rest: int) -> int:
-    """Append `rest` bytes of a record.  Return the bytes for which no segment was granted."""
+    """Append `rest` bytes of a record to channel c.  Return how many could not be written because no segment was available."""
     ch = w.channels[c]
     if ch.written + rest < ch.full_at:  # the common case: it fits and leaves room
         ch.written += rest
@@ -549,7 +564,7 @@ def write(w: PlaneState, c: int, rest: int) -> int:
 
 
 def write_shared(w: PlaneState, p: int, rest: int) -> int:
-    """Append the bytes to all channels of a broadcast, step by step (O4)."""
+    """Append `rest` bytes of a record to all channels of a broadcast (O4).  The result is that of `write`."""
     part = w.partitions[p]
     lead = w.channels[part.first_channel]
     while rest > 0:
@@ -570,7 +585,7 @@ def write_shared(w: PlaneState, p: int, rest: int) -> int:
 
 
 def open_shared(w: PlaneState, p: int) -> bool:
-    """Open one segment for a buffer of each channel, as small as the smallest (O1, O3)."""
+    """Open a buffer on each channel of a broadcast, all in one segment.  Their size is the smallest one announced (O1, O3)."""
     part = w.partitions[p]
     if part.used >= part.limit:
         return False
@@ -620,7 +635,7 @@ def count_shared(w: PlaneState, p: int) -> None:
 
 
 def open_buffer(w: PlaneState, c: int) -> bool:
-    """Take a segment from the pool (O3), at the end of the queue."""
+    """Open a buffer at the end of the queue.  Return False if the pool has no segment for it (O3)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
     if part.used >= part.limit:
@@ -637,7 +652,7 @@ def open_buffer(w: PlaneState, c: int) -> bool:
 
 
 def enlarge(w: PlaneState, c: int, rest: int) -> int:
-    """Enlarge a small buffer to what the record needs if no output is available.  Return the bytes gained."""
+    """Enlarge the open buffer for the rest of a record, up to a whole segment, if the partition is not available.  Return the bytes gained."""
     ch = w.channels[c]
     at_most = ch.opened_at + w.g.segment_bytes
     if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):
@@ -650,6 +665,7 @@ def enlarge(w: PlaneState, c: int, rest: int) -> int:
 
 
 def close_full(w: PlaneState, c: int) -> None:
+    """Close the open buffer, which is full, and offer it to the network."""
     ch = w.channels[c]
     w.elements[ch.tail].end = ch.written
     ch.full_at = 0
@@ -657,7 +673,7 @@ def close_full(w: PlaneState, c: int) -> None:
 
 
 def close(w: PlaneState, c: int) -> None:
-    """Close the open buffer at any place (M1), and remove it if nothing of it is left to send."""
+    """Close the open buffer, which need not be full (M1).  Remove it if all its bytes have been sent."""
     ch = w.channels[c]
     if ch.full_at == 0:
         return
@@ -681,7 +697,7 @@ def close(w: PlaneState, c: int) -> None:
 
 
 def has_room(w: PlaneState, p: int) -> bool:
-    """Return whether one partition is available (O2)."""
+    """Return whether a partition is available (O2; Flink: LocalBufferPool)."""
     part = w.partitions[p]
     return part.used < part.pool and part.full == 0
 
@@ -714,7 +730,7 @@ def give_back(w: PlaneState, c: int) -> None:
 
 
 def retire(w: PlaneState, c: int, end: int) -> None:
-    """Retire the buffer ending at `end`, which is sent (local: recycled).  A pinned segment is owed (C4)."""
+    """Return the segment of a buffer that has been sent (local: recycled) and ends at `end`; later, if a capture pins it (C4)."""
     ch = w.channels[c]
     if end <= ch.out_to and ch.out_from < end:  # most often no byte is pinned, and `out_from` is not read
         ch.owed_segments += 1
@@ -723,6 +739,7 @@ def retire(w: PlaneState, c: int, end: int) -> None:
 
 
 def flush_channel(w: PlaneState, c: int) -> None:
+    """Send everything written to a channel, including its open buffer (O6)."""
     ch = w.channels[c]
     if ch.written > ch.sent:
         ch.flush = 1
@@ -730,7 +747,7 @@ def flush_channel(w: PlaneState, c: int) -> None:
 
 
 def flush(w: PlaneState, t: int) -> None:
-    """Let everything written leave (O6)."""
+    """Flush all output channels of a task (O6)."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
@@ -739,7 +756,7 @@ def flush(w: PlaneState, t: int) -> None:
 
 
 def touch(w: PlaneState, p: int, c: int) -> None:
-    """Record where an emission writes, so that its flush need not visit every channel."""
+    """Record that an emission writes to channel c, so that its flush need not visit every channel of the partition."""
     part = w.partitions[p]
     if part.touched_to == 0 or c < part.touched_from:
         part.touched_from = c
@@ -748,7 +765,7 @@ def touch(w: PlaneState, p: int, c: int) -> None:
 
 
 def flush_touched(w: PlaneState, t: int) -> None:
-    """Flush at the end of an emission.  Elsewhere nothing is unsent that was not flushed before."""
+    """Flush the channels that the emission has written to.  All others have been flushed before."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
@@ -759,7 +776,7 @@ def flush_touched(w: PlaneState, t: int) -> None:
 
 
 def go_on_writing(w: PlaneState, t: int) -> bool:
-    """Continue the emission, and flush at its end if there is no timer (T2, O6)."""
+    """Continue the emission, and flush at its end if the buffer timeout is 0 (T2, O6).  Return False if no segment is available."""
     if not emit(w, t):
         return False
     if w.g.timeout == 0:
@@ -771,7 +788,7 @@ def go_on_writing(w: PlaneState, t: int) -> bool:
 
 
 def arrive(w: PlaneState, e: int) -> None:
-    """Deliver an element to the reader of a remote channel."""
+    """Deliver element e to the reader of its remote channel (R1)."""
     element = w.elements[e]
     c = element.channel
     if element.kind == DATA:
@@ -793,7 +810,7 @@ def arrive(w: PlaneState, e: int) -> None:
 
 
 def deliver_marker(w: PlaneState, c: int, e: int) -> None:
-    """Deliver a marker (R5).  An ordinary marker of a local channel does not come here."""
+    """Deliver a marker to the reader (R5).  Not for ordinary markers of local channels, which stay in the sender's queue."""
     element = w.elements[e]
     note_mark(w, c, element.kind, element.number)
     ch = w.channels[c]
@@ -812,7 +829,7 @@ def deliver_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def note_mark(w: PlaneState, c: int, series: int, number: int) -> None:
-    """Record the marker (R5).  A capture that waited for it is complete on this channel (C2)."""
+    """Record the arrival of a marker (R5), and complete the capture that waits for it on this channel (C2)."""
     ch = w.channels[c]
     if series == MARKER_SERIES and number >= ch.mark:
         ch.mark = number
@@ -822,6 +839,7 @@ def note_mark(w: PlaneState, c: int, series: int, number: int) -> None:
 
 
 def finish_capture(w: PlaneState, c: int) -> None:
+    """Complete the capture of an input channel at the position of its marker (C2)."""
     ch = w.channels[c]
     ch.capturing = 0
     ch.cap_in = ch.mark_at - ch.captured_from
@@ -842,7 +860,10 @@ def append_received(w: PlaneState, c: int, e: int) -> None:
 
 
 def require(w: PlaneState, c: int, backlog: int) -> None:
-    """Take as many buffers as the sender's backlog asks for, or wait in the list of listeners (R2)."""
+    """Take floating buffers for the sender's backlog, and grant them as credits (R2).
+
+    If the gate has too few, the channel waits in its list of listeners.
+    """
     g = w.g
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -860,7 +881,7 @@ def require(w: PlaneState, c: int, backlog: int) -> None:
 
 
 def listen(w: PlaneState, c: int) -> None:
-    """Append a channel to the gate's listeners."""
+    """Append a channel to the listeners of its gate, which wait for floating buffers."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     ch.waiting = 1
@@ -873,7 +894,7 @@ def listen(w: PlaneState, c: int) -> None:
 
 
 def recycle_current(w: PlaneState, c: int) -> None:
-    """Recycle the channel's current buffer, which is read (T7, T8)."""
+    """Recycle the current buffer of a channel, which has been read to its end (T7, T8)."""
     ch = w.channels[c]
     how = ch.current
     ch.current = 0
@@ -894,7 +915,7 @@ def recycle_current(w: PlaneState, c: int) -> None:
 
 
 def recycle_exclusive(w: PlaneState, c: int) -> None:
-    """Recycle an exclusive buffer (R3)."""
+    """Recycle an exclusive buffer: return a surplus floating buffer to the gate, or else grant a credit (R3)."""
     ch = w.channels[c]
     ch.ex_free += 1
     if ch.ex_free + ch.fl_free > ch.required and ch.fl_free > 0:
@@ -905,7 +926,7 @@ def recycle_exclusive(w: PlaneState, c: int) -> None:
 
 
 def recycle_floating(w: PlaneState, i: int) -> None:
-    """Return a floating buffer to the first listener that still needs it, or to the gate (R3)."""
+    """Give a floating buffer to the first listener that still needs one, or else return it to the gate (R3)."""
     gate = w.gates[i]
     while gate.listener_head >= 0:
         c = gate.listener_head
@@ -948,7 +969,7 @@ def send(w: PlaneState, c: int) -> None:
 
 
 def send_data(w: PlaneState, c: int, head: int) -> int:
-    """Remove the head from the queue, or a slice of it if it is open.  Return what travels."""
+    """Remove the first buffer from the queue, or a slice with its written bytes if it is open.  Return the element to transmit."""
     ch = w.channels[c]
     w.partitions[ch.partition].buffers_out += 1
     e = head
@@ -969,7 +990,7 @@ def send_data(w: PlaneState, c: int, head: int) -> int:
 
 
 def send_marker(w: PlaneState, c: int, e: int) -> None:
-    """Remove a marker from the queue.  A blocking one blocks the queue, an announced one is counted as left."""
+    """Remove marker e from the head of the queue.  A blocking marker blocks the queue; an announced one counts as having left."""
     ch = w.channels[c]
     take_head(w, c)
     element = w.elements[e]
@@ -980,7 +1001,7 @@ def send_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def miss(w: PlaneState, t: int, number: int) -> None:
-    """Count one announced marker less, and report LEFT with the last one of its number (S7)."""
+    """Count that an announced marker has left the queues, and report LEFT if it is the last one of its number (S7)."""
     task = w.tasks[t]
     before = -1
     e = task.watches
@@ -1002,7 +1023,7 @@ def miss(w: PlaneState, t: int, number: int) -> None:
 
 
 def backlog(w: PlaneState, c: int) -> int:
-    """Return the data left in the queue, without an open buffer that is not to be flushed (S3)."""
+    """Return the number of buffers left in the queue (S3).  An open buffer counts only if it will be flushed."""
     ch = w.channels[c]
     if ch.blocked == 1:
         return 0
@@ -1013,7 +1034,7 @@ def backlog(w: PlaneState, c: int) -> int:
 
 
 def transmit(w: PlaneState, e: int, length: int) -> None:
-    """Put an element on the wire (S5)."""
+    """Put an element of `length` bytes on the wire.  Without a NIC limit and latency it arrives at once (S5)."""
     g = w.g
     if g.nic_num > 0:
         i = w.tasks[w.channels[w.elements[e].channel].writer].line
@@ -1029,11 +1050,12 @@ def transmit(w: PlaneState, e: int, length: int) -> None:
 
 
 def forward_line_event(w: PlaneState, i: int) -> None:
+    """Deliver the element that arrives now on forward line i."""
     arrive(w, take_off_line(w, i))
 
 
 def send_local(w: PlaneState, c: int) -> None:
-    """Deliver a priority marker; anything else waits for its reader (S4)."""
+    """Deliver a priority marker of a local channel.  Everything else stays in the queue, and the channel becomes ready (S4)."""
     ch = w.channels[c]
     e = ch.head
     if is_priority(w, e):

@@ -1,4 +1,4 @@
-"""Tasks: markers counted, outputs that wait, the turns of a thread."""
+"""Tasks: counting markers, pending outputs, and the turns of task threads."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
@@ -90,7 +90,7 @@ def process_marker(w: PlaneState, c: int, e: int) -> None:
 
 
 def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
-    """Count the marker under its number.  Markers of the upper series are reported one by one."""
+    """Count a marker of channel c, and report the first and the last one of its number.  Report each marker of the upper series."""
     words = w.words
     gate = w.gates[w.channels[c].gate]
     if series >= ONE_BY_ONE:
@@ -114,7 +114,7 @@ def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
 
 
 def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
-    """Return where the open count is in `words`, or -1."""
+    """Return the index in `words` of the open count of gate i for this number, or -1 if there is none."""
     gate = w.gates[i]
     for k in range(gate.open_counts):
         at = gate.counts + k * gate.count_words
@@ -124,7 +124,10 @@ def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
 
 
 def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
-    """Open a count, which includes the closed channels.  The oldest count is dropped if there are too many, and its number is obsolete."""
+    """Open a count on gate i, and return its index in `words`.  Closed channels are counted at once.
+
+    If there are too many counts, the oldest one is dropped, and its number becomes obsolete.
+    """
     words = w.words
     gate = w.gates[i]
     if gate.open_counts == COUNTS:
@@ -141,7 +144,7 @@ def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
 
 
 def drop_count(w: PlaneState, i: int, at: int) -> None:
-    """Drop a count, and move the younger ones up."""
+    """Drop the count at index `at` of gate i, and close the gap in the list."""
     words = w.words
     gate = w.gates[i]
     gate.open_counts -= 1
@@ -208,7 +211,7 @@ def settle_gate(w: PlaneState, i: int, series: int, number: int) -> None:
 
 
 def become_late(w: PlaneState, t: int) -> None:
-    """Delay the outputs of the record just served.  It is in hand if there is no room (L1, L2)."""
+    """Delay the outputs of the record just served.  If the capacity is used up, the thread keeps the record in hand (L1, L2)."""
     task = w.tasks[t]
     if task.lag == TIMED:
         if task.late == task.lag_capacity:
@@ -219,7 +222,7 @@ def become_late(w: PlaneState, t: int) -> None:
 
 
 def set_ready(w: PlaneState, t: int, k: int) -> None:
-    """Compute when record k, behind `late` others, is ready (L2)."""
+    """Compute the time at which the outputs of record k are ready.  They follow the pending outputs (L2)."""
     task = w.tasks[t]
     ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
     if ready < task.lag_last:
@@ -232,7 +235,10 @@ def set_ready(w: PlaneState, t: int, k: int) -> None:
 
 
 def write_late(w: PlaneState, t: int) -> bool:
-    """Write late outputs (L3).  Return False if the turn ends: HARD, with a record in hand, firing, or with a notice."""
+    """Write the pending outputs that are ready (L3).
+
+    Return False if this ends the turn: the thread waits for a segment, has a record in hand, fires, or has a notice.
+    """
     task = w.tasks[t]
     while True:
         while task.in_hand > 0 and task.late - task.in_hand < task.lag_capacity:
@@ -263,7 +269,7 @@ def write_late(w: PlaneState, t: int) -> bool:
 
 
 def begin_firing(w: PlaneState, t: int) -> bool:
-    """Start the work for the outputs of the first late record (L7).  Return False if it has none."""
+    """Start the firing of the first record with pending outputs (L7).  Return False if the record has no outputs."""
     task = w.tasks[t]
     k = task.served - task.late
     outputs = (k + 1) * task.fired_num // task.fired_den - k * task.fired_num // task.fired_den
@@ -281,7 +287,7 @@ def begin_firing(w: PlaneState, t: int) -> bool:
 
 
 def end_firing(w: PlaneState, t: int) -> None:
-    """End that work (L7).  The caller makes the turn that follows."""
+    """End a firing, and write its outputs (L7).  The caller makes the turn that follows."""
     task = w.tasks[t]
     task.serving = 0
     task.late -= 1
@@ -305,6 +311,7 @@ def yields_now(w: PlaneState, t: int) -> bool:
 
 
 def first_ready(w: PlaneState, t: int) -> bool:
+    """Return whether the first pending output is ready or released (L3)."""
     task = w.tasks[t]
     if task.lag == TIMED:
         return w.words[task.lag_ring + task.lag_first] <= w.g.now
@@ -312,7 +319,7 @@ def first_ready(w: PlaneState, t: int) -> bool:
 
 
 def expect_late(w: PlaneState, t: int) -> None:
-    """Schedule the next late output (L4)."""
+    """Schedule the time at which the next pending output is ready, if the thread waits (L4)."""
     task = w.tasks[t]
     if task.lag == TIMED and task.serving == 0 and (task.state == IDLE or task.state == SOFT):
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
@@ -327,7 +334,7 @@ def release_late_outputs(w: PlaneState, t: int, until: int) -> None:
 
 
 def wait_for_late(w: PlaneState, t: int) -> None:
-    """Wait for the last late output before anything else is processed (L6)."""
+    """Let the task process nothing else until its last pending output is written (L6)."""
     task = w.tasks[t]
     if (task.waits_for_late & 1) == 0:
         task.waits_for_late += 1
@@ -335,7 +342,7 @@ def wait_for_late(w: PlaneState, t: int) -> None:
 
 
 def report_written(w: PlaneState, t: int) -> None:
-    """Report when the released outputs are written (L9)."""
+    """Request a notice when all released outputs are written (L9)."""
     task = w.tasks[t]
     if task.waits_for_late < 2:
         task.waits_for_late += 2
@@ -343,7 +350,7 @@ def report_written(w: PlaneState, t: int) -> None:
 
 
 def go_on_waiting(w: PlaneState, t: int) -> None:
-    """Report that released outputs are written (L9), or process only mails before the last late output (L6)."""
+    """Report that released outputs are written (L9), or process only mails until the last pending output is written (L6)."""
     task = w.tasks[t]
     if task.waits_for_late >= 2:
         task.waits_for_late -= 2
@@ -358,7 +365,7 @@ def go_on_waiting(w: PlaneState, t: int) -> None:
 
 
 def be_late_again(w: PlaneState, t: int) -> None:
-    """Delay the outputs of records that a restored task has served (L5)."""
+    """Delay the pending outputs of a restored task again, from now on (L5)."""
     task = w.tasks[t]
     if task.lag == TIMED:
         n = task.late
@@ -374,7 +381,7 @@ def be_late_again(w: PlaneState, t: int) -> None:
 
 
 def poll_recovered(w: PlaneState, c: int) -> None:
-    """Take the next piece of recovered input as the current buffer, which belongs to no pool."""
+    """Take the next segment of recovered input as the current buffer.  It belongs to no pool."""
     ch = w.channels[c]
     before = ch.taken
     ch.taken = before + w.g.segment_bytes
@@ -388,7 +395,10 @@ def poll_recovered(w: PlaneState, c: int) -> None:
 
 
 def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
-    """Let gates from `first` to before `last` request their partitions if no recovered input is left.  Return whether RECOVERED is reported."""
+    """Let the gates from `first` to `last` - 1 request their partitions if they have no recovered input left.
+
+    Return whether all gates of the task are open, so that RECOVERED is reported.
+    """
     task = w.tasks[t]
     for i in range(first, last):
         gate = w.gates[i]
@@ -408,7 +418,7 @@ def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
 
 
 def turn(w: PlaneState, t: int) -> None:
-    """Make TURN t.  A turn that reported a notice is repeated (T10)."""
+    """Execute TURN t, a turn of the task's thread.  A turn that reported a notice is repeated (T10)."""
     task = w.tasks[t]
     task.listed = 0
     if task.serving > 0 or task.held == 1:
@@ -431,7 +441,7 @@ def turn(w: PlaneState, t: int) -> None:
 
 
 def run(w: PlaneState, t: int) -> None:
-    """Continue from T3 until the thread waits, serves, or has something to report."""
+    """Continue the turn from T3 on, until the thread waits, serves a record, or has reported a notice."""
     g = w.g
     task = w.tasks[t]
     if task.recovering == 1 and g.opens_at_once == 1:
@@ -490,7 +500,7 @@ def has_due(w: PlaneState, t: int) -> bool:
 
 
 def pass_over(w: PlaneState, t: int) -> None:
-    """Draw whether a waiting mail gets the lock now, or the source takes it again (W3)."""
+    """Draw at random whether a waiting mail gets the checkpoint lock now, or the source takes it again (W3)."""
     task = w.tasks[t]
     task.passed_over = 0
     if task.interrupted == 1 and draw(task.lock_stride, task.lock_offset, task.served) >= task.lock_wins:
@@ -576,7 +586,10 @@ def ready_gate(w: PlaneState, t: int, first: int, last: int) -> int:
 
 
 def take_record(w: PlaneState, t: int, c: int) -> bool:
-    """Start the service of the next record of a current buffer if it is complete (T7); otherwise the buffer is used up (T8)."""
+    """Start the service of the next record of the channel's current buffer, if the record is complete (T7).
+
+    Otherwise recycle the buffer, which has been read to its end (T8).  Return whether a service has started.
+    """
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     complete = ch.record_end <= ch.taken
@@ -590,7 +603,7 @@ def take_record(w: PlaneState, t: int, c: int) -> bool:
 
 
 def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> None:
-    """Start a service (T11).  The thread is busy from now on (W3)."""
+    """Start a service that is counted from `begin_ns` (T11).  The thread is busy from now on (W3)."""
     task = w.tasks[t]
     end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
@@ -619,7 +632,10 @@ def end_service(w: PlaneState, t: int) -> None:
 
 
 def poll(w: PlaneState, t: int, i: int) -> int:
-    """Take the first element of gate i, which has a ready channel (T9).  Return a marker; data becomes the current buffer (-1)."""
+    """Take the first element of gate i, which has a ready channel (T9).
+
+    Return the element if it is a marker.  If it is data, make it the current buffer and return -1.
+    """
     gate = w.gates[i]
     c = gate.ready_head
     ch = w.channels[c]
@@ -649,7 +665,7 @@ def poll(w: PlaneState, t: int, i: int) -> int:
 
 
 def poll_remote(w: PlaneState, c: int) -> int:
-    """Take the first element of the receive queue.  Return a marker; data becomes the current buffer."""
+    """Take the first element of the receive queue.  Return it if it is a marker; make data the current buffer and return -1."""
     ch = w.channels[c]
     e = ch.first
     element = w.elements[e]
@@ -669,7 +685,7 @@ def poll_remote(w: PlaneState, c: int) -> int:
 
 
 def poll_local(w: PlaneState, c: int) -> int:
-    """Take the head of the sender's queue, which is sent, arrives and is taken at once."""
+    """Take the head of the sender's queue of a local channel: it is sent, arrives and is taken at once.  Return values are those of `poll`."""
     ch = w.channels[c]
     e = ch.head
     if w.elements[e].kind != DATA:
@@ -699,7 +715,7 @@ def poll_local(w: PlaneState, c: int) -> int:
 
 
 def pause_gate(w: PlaneState, i: int) -> None:
-    """Stop the measurement of a gate without a ready channel (D2)."""
+    """Stop measuring the active time of a gate if no channel of it is ready (D2)."""
     gate = w.gates[i]
     if gate.active == 1 and gate.ready_head < 0:
         gate.active = 0

@@ -1,4 +1,4 @@
-"""Verbs: capture, markers, positions, restarts, sums."""
+"""Operations that the control plane calls: capture, markers, positions, restarts, sums (RULES.md: verbs)."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
@@ -57,7 +57,7 @@ from sim.plane.text.task import be_late_again, settle_gate
 
 
 def capture(w: PlaneState, t: int, number: int) -> None:
-    """Capture every input channel until the marker of this number arrives, and pin what waits or arrives before it (C1)."""
+    """Capture the data of every input channel that waits or arrives before the marker of this number, and pin its buffers (C1)."""
     pin_for(w, t, number)
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
@@ -75,7 +75,7 @@ def capture(w: PlaneState, t: int, number: int) -> None:
 
 
 def pin_for(w: PlaneState, t: int, number: int) -> None:
-    """Release what is pinned for an earlier number before anything is pinned for this one (C4)."""
+    """Release the buffers pinned for an earlier number, before buffers are pinned for this one (C4)."""
     task = w.tasks[t]
     if task.pinning != number:
         release_capture(w, t)
@@ -83,7 +83,7 @@ def pin_for(w: PlaneState, t: int, number: int) -> None:
 
 
 def captured_in(w: PlaneState, t: int) -> int:
-    """Return the captured input bytes.  A channel without its marker counts what has arrived so far (C5)."""
+    """Return the captured input bytes of a task.  A channel whose marker is missing counts all that has arrived so far (C5)."""
     task = w.tasks[t]
     total = 0
     for i in range(task.first_gate, task.last_gate):
@@ -97,7 +97,7 @@ def captured_in(w: PlaneState, t: int) -> int:
 
 
 def captured_out(w: PlaneState, t: int) -> int:
-    """Return the captured output bytes."""
+    """Return the captured output bytes of a task."""
     task = w.tasks[t]
     total = 0
     for p in range(task.first_partition, task.last_partition):
@@ -119,7 +119,7 @@ def pin_output(w: PlaneState, c: int, end: int) -> int:
 
 
 def release_capture(w: PlaneState, t: int) -> None:
-    """Return the buffers that were recycled or sent while they were pinned (C4)."""
+    """Unpin the buffers of a task, and return those to their pools that were recycled or sent while pinned (C4)."""
     task = w.tasks[t]
     if task.pinning == 0:
         return
@@ -135,6 +135,7 @@ def release_capture(w: PlaneState, t: int) -> None:
 
 
 def release_input(w: PlaneState, i: int, c: int) -> None:
+    """Unpin the input buffers of channel c of gate i, and recycle those that have been read."""
     ch = w.channels[c]
     ch.in_from = NEVER
     while ch.owed_exclusive > 0:
@@ -146,6 +147,7 @@ def release_input(w: PlaneState, i: int, c: int) -> None:
 
 
 def release_output(w: PlaneState, c: int) -> None:
+    """Unpin the output segments of channel c, and return those that have been sent."""
     ch = w.channels[c]
     ch.out_from = 0
     ch.out_to = 0
@@ -158,7 +160,7 @@ def release_output(w: PlaneState, c: int) -> None:
 
 
 def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: int) -> int:
-    """Write a marker to every channel of the task, or of partition `only` (-1: all).  Return the captured bytes (M1)."""
+    """Write a marker to every output channel of the task, or of partition `only` unless it is -1.  Return the bytes captured (M1)."""
     task = w.tasks[t]
     captured = 0
     sent = 0
@@ -179,7 +181,7 @@ def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: 
 
 
 def insert(w: PlaneState, c: int, e: int) -> int:
-    """Insert the marker into the sender's queue.  A priority marker captures what it overtakes."""
+    """Insert marker e into the sender's queue.  A priority marker captures the data it overtakes.  Return its bytes."""
     close(w, c)
     captured = 0
     if is_priority(w, e):
@@ -192,7 +194,7 @@ def insert(w: PlaneState, c: int, e: int) -> int:
 
 
 def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
-    """Wait for `markers` more of this number to leave before LEFT is reported (S7)."""
+    """Report LEFT when `markers` more markers of this number have left the output queues (S7)."""
     task = w.tasks[t]
     e = task.watches
     while e >= 0 and w.elements[e].number != number:
@@ -208,7 +210,10 @@ def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
 
 
 def convert_output(w: PlaneState, t: int, number: int) -> int:
-    """Let ordinary markers of this number in the task's queues overtake.  Return the captured bytes (M2)."""
+    """Convert ordinary markers of this number in the task's output queues to priority markers, which overtake data (M2).
+
+    Flink: ResultSubpartition#alignedBarrierTimeout.  Return the bytes captured.
+    """
     task = w.tasks[t]
     captured = 0
     pin_for(w, t, number)
@@ -221,6 +226,7 @@ def convert_output(w: PlaneState, t: int, number: int) -> int:
 
 
 def convert_channel(w: PlaneState, c: int, number: int) -> int:
+    """Convert the markers in the queue of one channel (M2).  Return the bytes captured."""
     ch = w.channels[c]
     captured = 0
     end = ch.sent
@@ -251,7 +257,7 @@ def convert_channel(w: PlaneState, c: int, number: int) -> int:
 
 
 def prioritise(w: PlaneState, t: int, number: int) -> None:
-    """Make markers of this number urgent, in the task's receive queues and those still to arrive (M3)."""
+    """Process markers of this number before data: those in the task's receive queues, and those still to arrive (M3)."""
     task = w.tasks[t]
     task.prioritised = number
     moved = False
@@ -266,6 +272,7 @@ def prioritise(w: PlaneState, t: int, number: int) -> None:
 
 
 def prioritise_channel(w: PlaneState, t: int, c: int, number: int) -> bool:
+    """Move markers of this number from a receive queue to the task's urgent markers.  Return whether there were any."""
     ch = w.channels[c]
     moved = False
     before = -1
@@ -292,7 +299,7 @@ def prioritise_channel(w: PlaneState, t: int, c: int, number: int) -> bool:
 
 
 def resume(w: PlaneState, t: int, number: int) -> None:
-    """Resume the senders that wait behind a blocking marker (M5)."""
+    """Resume the senders that are blocked by a marker of this or an earlier number (M5)."""
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
@@ -302,6 +309,7 @@ def resume(w: PlaneState, t: int, number: int) -> None:
 
 
 def settle(w: PlaneState, t: int, series: int, number: int) -> None:
+    """Make numbers up to this one obsolete on all gates of the task (M5)."""
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         settle_gate(w, i, series, number)
@@ -311,7 +319,11 @@ def settle(w: PlaneState, t: int, series: int, number: int) -> None:
 
 
 def bare_position(w: PlaneState, t: int) -> int:
-    """Copy records served; by input channel bytes and records read; by output channel bytes and records written.  Return the late records."""
+    """Copy the position of a task without captured data to `words[copied]`.  Return the number of pending outputs.
+
+    The words are: records served; bytes, then records read by input channel; bytes, then records written by output
+    channel.
+    """
     task = w.tasks[t]
     w.words[w.g.copied] = task.served
     at = w.g.copied + 1
@@ -335,7 +347,10 @@ def bare_position(w: PlaneState, t: int) -> int:
 
 
 def counted(w: PlaneState, t: int, earlier: int) -> int:
-    """Copy records read by input channel and written by output channel.  Return those served.  `earlier`: whether there were other attempts."""
+    """Copy the number of records read by input channel, then written by output channel, to `words[copied]`.
+
+    Return the number of records served.  With `earlier` = 1, earlier attempts of the task are included (P8).
+    """
     task = w.tasks[t]
     at = w.g.copied
     for i in range(task.first_gate, task.last_gate):
@@ -379,7 +394,7 @@ def outputs(w: PlaneState, t: int) -> int:
 
 
 def halt(w: PlaneState, t: int) -> None:
-    """Halt a task.  Nothing that its thread was doing ends (P1)."""
+    """Halt a task.  Its thread stops within the current service or record, neither of which ends (P1)."""
     task = w.tasks[t]
     task.serving = 0
     if task.emitting == 1:
@@ -391,13 +406,14 @@ def halt(w: PlaneState, t: int) -> None:
 
 
 def drop_event(w: PlaneState, t: int) -> None:
+    """Cancel the event of a task."""
     cancel(w, t)
     if w.g.stale == t:
         w.g.stale = -1
 
 
 def sweep(w: PlaneState) -> None:
-    """Remove the tasks that are started anew from the work list, the lines, queues and lists (P3)."""
+    """Remove the tasks marked FORGETTING, which are restarted, from the work list, lines, queues and lists (P3)."""
     g = w.g
     for _ in range(g.work_n):
         item = w.ring[g.work_head]
@@ -434,14 +450,14 @@ def sweep(w: PlaneState) -> None:
 
 
 def forgotten(w: PlaneState, item: int) -> bool:
-    """Return whether a work item belongs to a task that is started anew.  Both ends of a channel are, or neither."""
+    """Return whether a work item belongs to a task that is restarted.  Both ends of a channel are restarted, or neither is."""
     if item >= w.g.tasks:
         return w.tasks[w.channels[item - w.g.tasks].reader].held == FORGETTING
     return w.tasks[item].held == FORGETTING
 
 
 def free_chain(w: PlaneState, first: int) -> None:
-    """Return linked elements of any kind to the pool."""
+    """Return all elements of a linked list to the pool.  `first` is -1 for an empty list."""
     e = first
     while e >= 0:
         after = w.elements[e].next
@@ -453,7 +469,7 @@ def free_chain(w: PlaneState, first: int) -> None:
 
 
 def stand(w: PlaneState, t: int) -> None:
-    """Complete the rows of a task whose channels have their offsets (P5, P6)."""
+    """Restore a task: derive its other fields from the offsets of its channels, and queue recovered output and input (P5, P6)."""
     task = w.tasks[t]
     task.held = 1
     task.recovering = 1
@@ -478,7 +494,7 @@ def stand(w: PlaneState, t: int) -> None:
 
 
 def seek_record(w: PlaneState, c: int) -> None:
-    """Find the reader's next record, counted back from the end of the stream (P5)."""
+    """Find the reader's next record in channel c, by stepping back from the last record written (P5)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
     i = ch.records_out
@@ -495,7 +511,7 @@ def seek_record(w: PlaneState, c: int) -> None:
 
 
 def recover_output(w: PlaneState, c: int) -> None:
-    """Fill closed buffers from `sent` to `written` (P6).  The next flush, of any record, includes them (O6)."""
+    """Queue the recovered output of channel c, the bytes from `sent` to `written`, as closed buffers (P6).  The next flush sends them (O6)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
     if ch.written > ch.sent:
@@ -521,7 +537,7 @@ def recover_output(w: PlaneState, c: int) -> None:
 
 
 def sum_up(w: PlaneState, now: int) -> None:
-    """Write the sums to `words[g.sums]`: those of all vertices, then those of all edges."""
+    """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (the interface's OF_VERTICES and OF_EDGES)."""
     g = w.g
     for v in range(g.vertices):
         sum_tasks(w, w.words[g.first_tasks + v], w.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS, now)
@@ -532,7 +548,7 @@ def sum_up(w: PlaneState, now: int) -> None:
 
 
 def flying(w: PlaneState) -> None:
-    """Write to `words[g.copied]`, by task, the records written into its channels minus those that it read."""
+    """Write, by task, the number of records written to its output channels minus those read from its input channels, to `words[g.copied]`."""
     for t in range(w.g.tasks):
         task = w.tasks[t]
         records = 0
@@ -544,7 +560,7 @@ def flying(w: PlaneState) -> None:
 
 
 def written_into(w: PlaneState, p: int) -> int:
-    """Return the records that the channels of a partition count: its copies without those cut off or being written."""
+    """Return the number of records completely written to the channels of a partition: not those cut off by a halt or being written."""
     part = w.partitions[p]
     task = w.tasks[part.task]
     copies = part.copies - part.uncounted
@@ -556,7 +572,10 @@ def written_into(w: PlaneState, p: int) -> int:
 
 
 def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
-    """Sum served records, bytes written by earlier attempts, busy, idle, soft and hard time up to now."""
+    """Write the sums of the tasks from `first` to `last` - 1 to `words[at]`.
+
+    They are records served, bytes of earlier attempts (`earlier_out`), and busy, idle, soft and hard time up to `now` [ns].
+    """
     served = 0
     earlier = 0
     busy = 0
@@ -589,7 +608,10 @@ def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
 
 
 def sum_channels(w: PlaneState, first: int, last: int, at: int) -> int:
-    """Sum bytes and buffers at the reader, and at the writer.  Return the bytes ever written."""
+    """Write the sums of the channels from `first` to `last` - 1 to `words[at]`, and return the sum of their offsets `written`.
+
+    They are bytes and buffers to read, and bytes and buffers to send (the interface's OF_EDGES).
+    """
     written = 0
     at_reader = 0
     to_read = 0
