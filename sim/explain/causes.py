@@ -1,4 +1,4 @@
-"""Describe the causes of a long simulated checkpoint, for example slow files."""
+"""Place and cause of each wait on the critical path of a simulated checkpoint, as text."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 # ---- Slow files: a slow node of a distributed file system, prefix of an object store, or stream of flat storage.
 
 _MAX_BLOCKS = 1000
+"""Maximum blocks of a file whose nodes are searched."""
 
 
 class SlowPlace(NamedTuple):
-    """A slow part of storage that a file was written through."""
+    """A slow part of storage that delayed a file: a node, a prefix or a stream."""
 
-    factor: Fraction  # what the bandwidth is divided by
-    place: str  # in words: which node, or the stream itself
+    factor: Fraction  # the bandwidth is divided by it
+    place: str  # clause, e.g. ``node 3 was slow``
 
 
 def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
-    """Return the slowest part of storage that a file was written through, or None if nothing was slow."""
+    """Return the slowest part of storage that a file was written to, or None if none was slow or the file is on a local disk."""
     if file.disk:
         return None
     medium = context.storage.medium
@@ -57,11 +58,13 @@ def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
 
 
 def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
+    """Return the numbers of the nodes that hold blocks of a file."""
     blocks = min(_MAX_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
     return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
 
 
 def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
+    """Return the slowest of these nodes or prefixes while the file was written, or None if none was slow."""
     end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
     moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
     slowest: SlowPlace | None = None
@@ -79,7 +82,10 @@ _FILES = (PathKind.UPLOAD, PathKind.FLUSH)
 
 
 class Causes:
-    """Describes the causes of the parts of one checkpoint."""
+    """Describes the places and causes of the critical path parts of one checkpoint.
+
+    `instance`: observations of its job.  `checkpoint`: its id.
+    """
 
     def __init__(self, instance: ObservedInstance, checkpoint: int) -> None:
         self.instance = instance
@@ -87,18 +93,18 @@ class Causes:
         self.checkpoint = checkpoint
 
     def place(self, part: PathPart) -> str:
-        """Return the subtask, the channel (``reader < writer``), or the coordinator."""
+        """Return where a part was spent: a subtask, a channel (``reader < writer``), or the coordinator."""
         if part.channel >= 0:
             return f"{self._task(part.task)} < {self._task(self.context.layout.writer[part.channel])}"
         return "coordinator" if part.task < 0 else self._task(part.task)
 
     def slow(self, parts: Sequence[PathPart]) -> SlowPlace | None:
-        """Return the slowest part of storage that the files of these parts were written through."""
+        """Return the slowest part of storage that the files of these parts were written to, or None if none was slow."""
         found = [slow_file(self.context, file) for file in self._files(parts)]
         return max((slow for slow in found if slow is not None), key=lambda slow: slow.factor, default=None)
 
     def text(self, parts: Sequence[PathPart]) -> str:
-        """Return why the parts took long, as a clause without a full stop."""
+        """Return the cause of consecutive parts of the same kind and place, as a clause without a full stop."""
         part, options = parts[0], self.context.scenario.checkpoint
         vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         match part.kind:
@@ -148,6 +154,7 @@ class Causes:
     # ------------------------------------------------------------------------------------------ channels
 
     def _ahead(self, part: PathPart) -> str:
+        """Return a clause on the data in front of the barrier, in one channel or in all outputs of the task."""
         channels = [part.channel] if part.channel >= 0 else list(self._outputs(part.task))
         queued = [
             row for channel in channels if (row := self.instance.before_barrier(self.checkpoint, channel)) is not None
@@ -159,6 +166,7 @@ class Causes:
         return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet, {bytes_text(reader)} received or on the way)"
 
     def _queue(self, part: PathPart) -> str:
+        """Return why a barrier waited in a channel."""
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         if (firing := self._firing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
@@ -171,12 +179,15 @@ class Causes:
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
 
     def waits_for_thread(self, part: PathPart) -> bool:
-        """Return whether a barrier in front of a task waits for its thread, however little data lies before it."""
+        """Return whether the barrier waits for the thread of the task, and not for the data in front of it.
+
+        Unaligned barriers would then not shorten the part.
+        """
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         return self._firing(part) is not None or row is None or not row.total or self._overtook(part)
 
     def _firing(self, part: PathPart) -> str | None:
-        """Return a clause if a firing window occupied the thread for most of the part."""
+        """Return a clause if a firing window occupied the thread for at least half of the part, else None."""
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
         if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
@@ -185,6 +196,7 @@ class Causes:
         return f"its window ended, and {left} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
 
     def _alignment(self, part: PathPart) -> str:
+        """Return why the last barrier of a task arrived later than the first."""
         story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]
         arrivals = [entry for entry in story if entry.happening is Happening.BARRIER_ARRIVED]
         text = ""
@@ -215,6 +227,7 @@ class Causes:
     # ------------------------------------------------------------------------------------------ files
 
     def _written(self, parts: Sequence[PathPart]) -> str:
+        """Return a clause on the files of these parts: their size, their rate, and slow storage."""
         files, spent_ns = self._files(parts), sum(part.duration_ns for part in parts)
         longest = max(files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
         size = sum(file.size_bytes for file in files)
@@ -228,7 +241,7 @@ class Causes:
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
 
     def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
-        """Return a clause if compactions wrote most of an upload."""
+        """Return a clause on bytes that a compaction wrote, or "" if they are at most half of the upload."""
         names = self.instance.compacted(self.checkpoint, task)
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
         return (
@@ -238,6 +251,7 @@ class Causes:
         )
 
     def _async_work(self, part: PathPart) -> str:
+        """Return what the asynchronous part did apart from writing files."""
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         own_ns = vertex.snapshot.async_ns
         if own_ns and part.duration_ns <= own_ns:
@@ -254,6 +268,7 @@ class Causes:
         )
 
     def _channel_state(self, part: PathPart) -> str:
+        """Return a clause on the channel state file, and the tasks that share it."""
         group = self.instance.path_finder().graph.groups
         members = [self._task(task) for task, number in enumerate(group) if number == group[part.task]]
         rows = [
@@ -267,6 +282,7 @@ class Causes:
         return f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
 
     def _files(self, parts: Sequence[PathPart]) -> list[StoredFile]:
+        """Return the stored files of these parts."""
         return [self.context.storage.files[FileId(part.file)] for part in parts if part.file >= 0]
 
     # ------------------------------------------------------------------------------------------ the checkpoint
@@ -277,7 +293,7 @@ class Causes:
 
     @property
     def _end_ns(self) -> int:
-        """The time of the last acknowledgement, the failure, or, for a checkpoint in progress, the end of the run."""
+        """Return the time of the last acknowledgement or of the failure, or, for a checkpoint in progress, the end of the run."""
         if self._stats.status == "IN_PROGRESS":
             return self.context.env.now
         return max(self._stats.latest_ack_ns, self._stats.failed_ns)
@@ -287,9 +303,11 @@ class Causes:
         return "when the run ended" if self._stats.status == "IN_PROGRESS" else "when the checkpoint was given up"
 
     def _is_open(self, part: PathPart) -> bool:
+        """Return whether the checkpoint did not complete and this is its last part."""
         return self._stats.status != "COMPLETED" and part.end_ns == self._end_ns
 
     def _time(self, happening: Happening, task: int) -> int | None:
+        """Return the time of the first such event of a task in this checkpoint [ns], or None."""
         story = self.instance.path_finder().story(self.checkpoint)
         return next((entry.time_ns for entry in story if entry.happening is happening and entry.task == task), None)
 
@@ -297,5 +315,6 @@ class Causes:
         return channels_out(self.context.layout, task)
 
     def _task(self, task: int) -> str:
+        """Return the name of a subtask, e.g. ``sink[3]``."""
         vertex, index = self.context.names[task]
         return f"{one_line(vertex, 24)}[{index}]"

@@ -1,6 +1,7 @@
-"""Repeat a run with observers of data that result tables do not contain.
+"""Repeat a run with observers, to collect data that result tables do not contain.
 
-These are the data in channels when a barrier is sent, the files of storage, and the output of compactions.
+They collect the data in channels when a barrier is sent, the records in windows, the files of storage, and the output of
+compactions.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Queued(NamedTuple):
-    """The data in a channel ahead of a barrier [bytes]."""
+    """The data in a channel in front of a barrier [bytes]."""
 
-    at_writer: int
-    at_reader: int  # received, or on the way
+    at_writer: int  # not sent yet
+    at_reader: int  # sent, but not read yet
 
     @property
     def total(self) -> int:
@@ -38,37 +39,44 @@ class Queued(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedInstance:
-    """The observations of one job instance: data ahead of barriers, records in windows, files below level 0."""
+    """The observations of one job instance."""
 
     context: Context
-    # (checkpoint, task): by output channel, two columns
+    # (checkpoint, task) -> data in front of the task's barrier: a row per output channel, columns as in `Queued`
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    # (checkpoint, task that cuts, reader): records in its window
+    # (checkpoint, task, reader) -> records in the reader's window when the task took its snapshot
     waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    # (checkpoint, task): tables below level 0
+    # (checkpoint, task) -> files of RocksDB below level 0, which compactions have written
     merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)
     paths: Paths | None = None
 
     def path_finder(self) -> Paths:
+        """Return the finder of critical paths, which is created at the first call."""
         if self.paths is None:
             self.paths = Paths(self.context)
         return self.paths
 
     def fired(self, checkpoint: int, channel: int) -> int:
-        """Return the minimum number of records that the reader's window fired between sending a barrier and its own snapshot."""
+        """Return the minimum number of records that left the reader's window while the barrier was in this channel.
+
+        This is from the snapshot of the writer to that of the reader; 0 if one of them is unknown.
+        """
         writer, reader = self.context.layout.writer[channel], self.context.layout.reader[channel]
         before, after = self.waiting.get((checkpoint, writer, reader)), self.waiting.get((checkpoint, reader, reader))
         return 0 if before is None or after is None else max(0, before - after)
 
     def compacted(self, checkpoint: int, task: int) -> frozenset[str]:
-        """Return the files written by compactions since the checkpoint before; none for the first, which uploads everything."""
+        """Return the files of a task that compactions wrote since its previous checkpoint.
+
+        Returns an empty set for the first checkpoint, which uploads all files.
+        """
         earlier = [number for number, owner in self.merged if owner == task and number < checkpoint]
         if not earlier:
             return frozenset()
         return self.merged.get((checkpoint, task), frozenset()) - self.merged[max(earlier), task]
 
     def before_barrier(self, checkpoint: int, channel: int) -> Queued | None:
-        """Return the data in the channel when the barrier was sent, or None if it was not sent."""
+        """Return the data in the channel at the time at which the barrier was sent, or None if it was not sent."""
         writer = self.context.layout.writer[channel]
         rows = self.queued.get((checkpoint, writer))
         if rows is None:
@@ -79,7 +87,7 @@ class ObservedInstance:
 
 @dataclass(frozen=True, slots=True)
 class CloseUp:
-    """The result of a run, and the observations of its job instances."""
+    """The result of a run, together with the observations of its job instances."""
 
     result: Result
     instances: tuple[ObservedInstance, ...]
@@ -92,7 +100,10 @@ def rerun_with_observers(
     progress: Callable[[int], None] | None = None,
     attach: Callable[[JobInstance], None] = lambda _: None,
 ) -> CloseUp:
-    """Repeat a run with observers, which do not affect it; `attach` adds another observer to each job instance."""
+    """Repeat a run with observers, which do not affect it.
+
+    `attach`: called with each job instance, to add another observer.  `progress`: see `simulate`.
+    """
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
@@ -104,7 +115,7 @@ def rerun_with_observers(
 
 
 def _watched(job: JobInstance) -> ObservedInstance:
-    """Observe a job instance at each snapshot of a task, and whenever state is stored."""
+    """Return the observations of a job instance, which are collected when a task takes a snapshot, and when state is stored."""
     instance = ObservedInstance(job.context)
     told_before = job.contents.on_cut
     vertices = job.scenario.job.vertices
@@ -129,7 +140,7 @@ def _watched(job: JobInstance) -> ObservedInstance:
 
 
 def _two_columns(rows: np.ndarray) -> np.ndarray:
-    """Return the bytes at the writer and at the reader, a row per channel."""
+    """Return the bytes at the writer and at the reader as two columns, with a row per channel."""
     import numpy as np
 
     return np.stack([rows["written"] - rows["sent"], rows["sent"] - rows["taken"]], axis=1)

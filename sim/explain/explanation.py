@@ -1,4 +1,4 @@
-"""Explain checkpoints of a run: which ones, where their time went, as text and as JSON."""
+"""Explanations of checkpoints: the selection of checkpoints, the account of their time, and its output as text and JSON."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
-# ---- Accounts: a critical path whose parts have a place, a cause, and a change that would avoid them.
+# ---- Accounts: the critical path of a checkpoint. Each part has a place, a cause, and a change that would avoid it.
 
 NOTABLE = 0.05
-"""Minimum share of a part in the duration for a note about it."""
+"""Minimum share of the duration from which a part gets a note, and a change is proposed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """A line of an account: consecutive parts of one kind at one place.  Times are ns since the trigger."""
+    """A line of an account: consecutive parts of the same kind at the same place.  Times are ns since the trigger."""
 
     kind: PathKind
     begin_ns: int
     end_ns: int
     place: str
     cause: str
-    what_if: WhatIf | None = None  # None: nothing of it can be spared, or too little
+    what_if: WhatIf | None = None  # change that would avoid it; None if there is none
 
     @property
     def name(self) -> str:
@@ -57,30 +57,31 @@ class Account:
     strategy: str
     job: int  # number of the job instance; 0 if there is only one
     number: int  # id of the checkpoint
-    status: str
-    failure: str
-    savepoint: str  # its format; empty for a checkpoint
+    status: str  # COMPLETED, FAILED or IN_PROGRESS
+    failure: str  # reason; "" unless it failed
+    savepoint: str  # format of a savepoint; "" for a checkpoint
     trigger_ns: int
-    lines: tuple[AccountLine, ...]  # up to the last acknowledgement, the failure, or now
-    after: tuple[AccountLine, ...] = ()  # up to the last commit
+    lines: tuple[AccountLine, ...]  # until the last acknowledgement, the failure, or the end of the run
+    after: tuple[AccountLine, ...] = ()  # from the last acknowledgement to the last commit
 
     @property
     def is_open(self) -> bool:
-        """Whether the last part would have taken longer, by an unknown time."""
+        """Return True if the checkpoint did not complete: the last part would have taken longer, by an unknown time."""
         return self.status != "COMPLETED"
 
     @property
     def duration_ns(self) -> int:
-        """The duration of `lines`, which equals `end_to_end_duration` in the table of checkpoints."""
+        """Return the duration of `lines`, which equals `end_to_end_duration` in the table of checkpoints."""
         return self.lines[-1].end_ns if self.lines else 0
 
     @property
     def longest(self) -> AccountLine:
+        """Return the line that took longest."""
         return max(self.lines, key=lambda line: line.duration_ns)
 
     @property
     def changes(self) -> tuple[WhatIf, ...]:
-        """The changes that would save a notable share of the duration; none for an aborted checkpoint."""
+        """Return the changes that would save a notable share of the duration, or () if the checkpoint did not complete."""
         saved: dict[str, WhatIf] = {}
         for line in self.lines:
             if (change := line.what_if) is not None:
@@ -91,14 +92,19 @@ class Account:
 
 
 def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
-    """Return the account of a checkpoint.  Raises `KeyError` if there is no such checkpoint."""
+    """Return the account of a simulated checkpoint.
+
+    `job`: number of the job instance.  `checkpoint`: its id.  Raises `KeyError` if there is no such checkpoint.
+    """
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
 
     def lines(parts: tuple[PathPart, ...]) -> Iterator[AccountLine]:
+        """Yield a line for consecutive parts of the same kind at the same place."""
         for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
             alike = tuple(group)
-            is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(alike[0])  # which no barrier overtakes
+            # an unaligned barrier would wait for the thread, too
+            is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(alike[0])
             change = None if is_thread else what_if(kind, alike, causes.slow(alike), instance.context)
             begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (alike[0].begin_ns, alike[-1].end_ns))
             yield AccountLine(kind, begin_ns, end_ns, causes.place(alike[0]), causes.text(alike), change)
@@ -107,7 +113,7 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     return Account(strategy, job, *about, tuple(lines(path.parts)), tuple(lines(path.after)))
 
 
-# ---- An account as text in 80 columns: a sentence, a waterfall, and notes about notable parts.
+# ---- An account as text in 80 columns: a sentence, a waterfall chart, and notes about notable parts.
 
 WIDTH = 80
 _NAME, _PLACE, _TAKES = 20, 22, 7
@@ -117,7 +123,7 @@ _BAR = WIDTH - _NAME - _PLACE - _TAKES - 8
 def text(account: Account, simulated: Mapping[str, int | None] | None = None) -> str:
     """Return an account as text.
 
-    `simulated` has the duration [ns] of the checkpoint with each change, None if it does not complete.
+    `simulated`: change -> simulated duration of the checkpoint with it [ns], or None if it does not complete.
     """
     if not account.lines:
         return fill(sentence(account), WIDTH)
@@ -136,19 +142,19 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
 
 
 def _exact(duration_ns: int) -> str:
-    """Return an exact duration: Flink's statistics are in ms, simulated times in ns."""
+    """Return an exact duration, in ms if possible: Flink's statistics are in ms, simulated times in ns."""
     return f"{duration_ns} ns" if duration_ns % 10**6 else f"{duration_ns // 10**6} ms"
 
 
 def title(account: Account) -> str:
-    """Return for example ``checkpoint 7 (aligned)``."""
+    """Return the name of the checkpoint, e.g. ``checkpoint 7 of job 1 (aligned)``."""
     kind = f"{account.savepoint} savepoint" if account.savepoint else "checkpoint"
     job = f" of job {account.job}" if account.job else ""
     return f"{kind} {account.number}{job} ({one_line(account.strategy)})"
 
 
 def sentence(account: Account) -> str:
-    """Return a sentence about the part that took longest, and its cause."""
+    """Return the duration of the checkpoint, its longest part, and the cause of this part as sentences."""
     name = capitalised(title(account))
     if not account.lines:
         if account.status == "COMPLETED":
@@ -162,18 +168,21 @@ def sentence(account: Account) -> str:
 
 
 def _fate(account: Account, total: str) -> str:
+    """Return a clause on how long the checkpoint took, or how long until it failed."""
     if account.status == "IN_PROGRESS":
         return f"has been under way for {total}"
     return f"was given up after {total} ({account.failure})" if account.is_open else f"took {total}"
 
 
 def _end_name(account: Account) -> str:
+    """Return the name of the event with which the path ends."""
     if account.status == "IN_PROGRESS":
         return "now"
     return "the failure" if account.is_open else "the last acknowledgement"
 
 
 def _passes(line: AccountLine) -> str:
+    """Return a clause on what happens during a line."""
     reader, _, writer = line.place.partition(" < ")
     match line.kind:
         case PathKind.QUEUE:
@@ -199,6 +208,7 @@ def duration(ns: int) -> str:
 
 
 def _row(number: int, line: AccountLine, end_ns: int) -> str:
+    """Return a row of the waterfall chart.  `end_ns`: end of its time axis."""
     span = max(1, end_ns)
     first = line.begin_ns * _BAR // span
     last = max(first + 1, -(-line.end_ns * _BAR // span))
@@ -208,6 +218,7 @@ def _row(number: int, line: AccountLine, end_ns: int) -> str:
 
 
 def _notes(account: Account) -> Iterator[str]:
+    """Yield the causes of notable lines, with their numbers."""
     for number, line in enumerate((*account.lines, *account.after), 1):
         if line.duration_ns >= NOTABLE * account.duration_ns:
             note = f"{capitalised(line.cause)}."
@@ -215,7 +226,7 @@ def _notes(account: Account) -> Iterator[str]:
 
 
 def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
-    """Yield a line per change: the rest of the path, and the simulated duration, which may differ from it."""
+    """Yield a line per change: the duration of the rest of the path, and the simulated duration, which may differ from it."""
     now = duration(account.duration_ns)
     for change in account.changes:
         if (rest := duration(account.duration_ns - change.saved_ns)) == now and change.change not in simulated:
@@ -227,11 +238,11 @@ def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[
         yield fill(f"{effect}.", WIDTH, subsequent_indent="  ")
 
 
-# ---- An account as JSON-ready values, with times in ns, so that sums are exact.
+# ---- An account as JSON-ready values. Times are in ns, so that sums are exact.
 
 
 def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
-    """Return an account as JSON-ready values; for `simulated` see `text`."""
+    """Return an account as JSON-ready values.  `simulated`: see `text`."""
     return {
         "strategy": account.strategy,
         "job": account.job,
@@ -259,12 +270,12 @@ def _part(line: AccountLine) -> dict[str, Any]:
 
 
 def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
-    """Return the rest of the path with a change, and the simulated duration."""
+    """Return the duration of the rest of the path with a change, and the simulated duration if there is one."""
     values = {"change": change.change, "rest_of_path_ns": account.duration_ns - change.saved_ns}
     return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})
 
 
-# ---- Select the checkpoints of a run to explain, and simulate the changes.
+# ---- The selection of checkpoints to explain, and the simulation of changes.
 
 
 class NoCheckpointError(PrintableError, LookupError):
@@ -286,10 +297,10 @@ def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
 
 
 def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:
-    """Return the accounts of a checkpoint in all job instances that have it.
+    """Return the accounts of a checkpoint, one per job instance that has a checkpoint with this id.
 
-    By default, of the first uploads, and of the median and the slowest of the later checkpoints.  Raises
-    `NoCheckpointError`.
+    Without `checkpoint`, returns the accounts of the first uploads, and of the median and the slowest later checkpoint.
+    Raises `NoCheckpointError` if there is no such checkpoint.
     """
     if checkpoint is not None:
         found = [
@@ -305,7 +316,10 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
 
 
 def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
-    """Return the simulated duration [ns] of the checkpoint with each change, None if it does not complete."""
+    """Simulate each change that a setting can make.
+
+    Returns {change: duration of the checkpoint with it [ns]}, with None if it does not complete.
+    """
     return {
         change.change: _simulated(explained, change.scenario, engine)
         for change in explained.changes
@@ -314,6 +328,7 @@ def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int |
 
 
 def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | None:
+    """Return the duration of the checkpoint in a run of `scenario` [ns], or None if it does not complete."""
     table = simulate(scenario, engine=engine, check=False).checkpoints
     if "x_job" in table:
         table = table[table["x_job"] == explained.job]
@@ -322,7 +337,11 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
 
 
 def _typical(run: CloseUp) -> list[tuple[int, int]]:
-    """First uploads, and completed ones after the warm-up; if there are none, the last that failed, or the one under way for longest."""
+    """Return (job instance, id) of the checkpoints to explain by default.
+
+    These are first uploads, and the median and the slowest completed checkpoint after the warm-up.  If there are none, it
+    is the last one that failed, or else the one that has been in progress for longest.  Raises `NoCheckpointError`.
+    """
     warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
     every = [(job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values()]
     rows = [(job, row) for job, row in every if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads]

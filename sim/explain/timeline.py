@@ -1,4 +1,4 @@
-"""Draw the timeline of a run as Trace Event JSON."""
+"""The timeline of a run as Trace Event JSON, for Perfetto: threads, snapshots, barriers, files and queues."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from sim.runtime.context import Context
 from sim.runtime.job_instance import JobInstance
 from sim.storage.media.dfs import DistributedFileSystem
 
-# ---- Events of the Trace Event Format: tracks with slices that never overlap, flows between them, counters.
+# ---- Events of the Trace Event Format: tracks with slices that do not overlap, arrows between slices, and counters.
 #
-# Times are ns here and µs with three digits in the file.  Format: "Trace Event Format" of the Chromium project, which
-# Perfetto reads.
+# Times are in ns here, and in µs with three decimals in the file. Source: "Trace Event Format" of the Chromium project,
+# which Perfetto reads.
 
 Event = dict[str, Any]
 
 
 class TimelineSlice(NamedTuple):
-    """A slice of a track."""
+    """A period of time with a name on a track."""
 
     name: str
     begin_ns: int
     end_ns: int
-    values: dict[str, Any]  # what a viewer shows when it is chosen
+    values: dict[str, Any]  # details that a viewer shows when the slice is selected
 
 
 def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
@@ -49,12 +49,13 @@ def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
 
 
 def slice_event(process: int, track: int, row: TimelineSlice) -> Event:
+    """Return the event of a slice."""
     times = {"ts": row.begin_ns / 1e3, "dur": (row.end_ns - row.begin_ns) / 1e3}
     return {"ph": "X", "pid": process, "tid": track, "name": row.name, **times, "args": row.values}
 
 
 def flow(number: int, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> list[Event]:
-    """Return the events of an arrow between two slices, each given as (process, track, time [ns])."""
+    """Return the two events of an arrow between two slices, each given as (process, track, time [ns])."""
     common = {"cat": "barrier", "name": name, "id": number}
     return [
         {"ph": "s", **common, "pid": start[0], "tid": start[1], "ts": start[2] / 1e3},
@@ -63,6 +64,7 @@ def flow(number: int, name: str, start: tuple[int, int, int], end: tuple[int, in
 
 
 def counter(process: int, name: str, time_ns: int, values: Mapping[str, float]) -> Event:
+    """Return the event that sets the values of a counter."""
     return {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time_ns / 1e3, "args": dict(values)}
 
 
@@ -82,17 +84,17 @@ def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
     return events
 
 
-# ---- The drawing: processes with tracks, arrows, and a time window that keeps the file small.
+# ---- The drawing: processes with tracks, arrows between them, and a time window that keeps the file small.
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A timeline: the events of its tracks."""
+    """A finished timeline."""
 
     events: list[Event]
     begin_ns: int
     end_ns: int
-    left_out: int  # events behind `end_ns`, cut off by the limit
+    left_out: int  # number of events after `end_ns`, which the limit cut off
 
 
 @dataclass(slots=True)
@@ -109,7 +111,10 @@ class Drawing:
     def process(
         self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]
     ) -> tuple[int, dict[tuple[str, int], int]]:
-        """Add a process with its tracks, each in as many lanes as needed.  Returns its number and the track of (slice, begin)."""
+        """Add a process with its tracks.  Overlapping slices get additional tracks with the same title.
+
+        `tracks`: (title, slices).  Returns (number of the process, {(name of a slice, begin [ns]): number of its track}).
+        """
         self.processes += 1
         titles: dict[int, str] = {}
         where: dict[tuple[str, int], int] = {}
@@ -122,18 +127,24 @@ class Drawing:
         return self.processes, where
 
     def arrow(self, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
+        """Add an arrow between two slices, each given as (process, track, time [ns])."""
         self.flows += 1
         self.events += flow(self.flows, name, start, end)
 
     def inside(self, time_ns: int) -> bool:
+        """Return whether a time is in the window."""
         return self.begin_ns <= time_ns <= self.end_ns
 
     def _clipped(self, row: TimelineSlice) -> TimelineSlice | None:
+        """Return the part of a slice that is in the window, or None if there is none."""
         begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
     def cut(self, limit: int) -> Timeline:
-        """Return the timeline with at most `limit` events besides names; the window ends before the first omitted event."""
+        """Return the timeline with at most `limit` events, not counting names.
+
+        If there are more, the later ones are left out, and the window ends before the first of them.
+        """
         events = sorted(self.events, key=lambda event: event["ts"])
         if len(events) <= limit:
             return Timeline([*self.names, *events], self.begin_ns, self.end_ns, 0)
@@ -143,15 +154,15 @@ class Drawing:
 
 
 def _whole_arrows(events: list[Event]) -> list[Event]:
-    """Return the events without arrows that lack an end."""
+    """Return the events, except arrows whose end is missing."""
     ended = {event["id"] for event in events if event["ph"] == "f"}
     return [event for event in events if event["ph"] != "s" or event["id"] in ended]
 
 
-# ---- Samples of threads and queues at fixed steps.  The data plane has totals, of which differences are taken.
+# ---- Samples of threads and queues at fixed steps. The data plane counts totals, so a step is the difference of two totals.
 
 STATES = ("processing", "idle", "back-pressured")
-"""States of a task thread; work for checkpoints counts as processing, as in Flink."""
+"""States of a task thread.  Work for checkpoints counts as processing, as in Flink."""
 _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 
 
@@ -159,8 +170,8 @@ _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 class TimelineSample:
     """Thread states and queue contents in one step."""
 
-    time_ns: int
-    spent: np.ndarray  # by task and state, since the sample before [ns]
+    time_ns: int  # end of the step
+    spent: np.ndarray  # tasks x STATES: time since the previous sample [ns]
     input_bytes: np.ndarray  # by vertex: received and not read yet
     output_bytes: np.ndarray  # by vertex: written and not sent yet
     in_flight_bytes: int  # in all channels
@@ -168,7 +179,7 @@ class TimelineSample:
 
 @dataclass(slots=True)
 class Samples:
-    """The samples of all job instances between two times [ns].  `attach` is called with each instance."""
+    """The samples of all job instances between two times.  Call `attach` with each instance when it starts."""
 
     step_ns: int
     begin_ns: int
@@ -196,6 +207,7 @@ class _Looking:
         self.instance.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
 
     def _look(self) -> None:
+        """Take a sample, and schedule the next one."""
         now, spent = self.instance.env.now, self._spent()
         if now > self.samples.end_ns:
             return
@@ -213,21 +225,22 @@ class _Looking:
         self._arm(self.samples.step_ns)
 
     def _spent(self) -> np.ndarray:
+        """Return the total time of each task in each state [ns]."""
         rows = self.instance.plane.tasks()
         return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
 
 
-# ---- Journal and files of a job instance -> slices: snapshots, asynchronous work, checkpoints, files by storage node.
+# ---- Slices from the journal and the files of a job instance: snapshots, asynchronous work, checkpoints, files, barriers.
 
 _Times = dict[Happening, int]
 Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
-"""(checkpoint, task) -> (first time of each event, barriers that arrived as (time, channel))."""
+"""(checkpoint, task) -> (first time of each event [ns], arrivals of barriers as (time [ns], channel))."""
 _SHORTEST_NS = 1
-"""Length of an instant, so that it is visible and arrows can end at it."""
+"""Length of the slice of an instant, so that it is visible and arrows can end at it."""
 
 
 def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
-    """Yield the main state of a thread in each step; equal consecutive states are one slice."""
+    """Yield slices with the state in which a task thread spends most of each step.  Consecutive equal states are one slice."""
     begin_ns = end_ns = 0
     current = ""
     for sample in samples:
@@ -243,7 +256,7 @@ def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Itera
 
 
 def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """Return by task: alignment, work before the barrier, synchronous phase."""
+    """Return the slices on each task thread, by task: alignment, work before the barrier, synchronous phase."""
     found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, arrivals) in found_stories.items():
         begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
@@ -256,7 +269,7 @@ def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
 
 
 def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """Return by task: waiting for its asynchronous thread, the work there, waiting for channel state and its file."""
+    """Return the slices of asynchronous phases, by task: waiting for the thread, its work, waiting for channel state."""
     found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, _) in found_stories.items():
         row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
@@ -286,7 +299,7 @@ def checkpoints(context: Context) -> list[TimelineSlice]:
 
 
 def files(context: Context) -> dict[str, list[TimelineSlice]]:
-    """Return by storage node or TaskManager: a slice per file, from its first byte until it is durable."""
+    """Return a slice per file, from its first byte until it is durable, by storage node, local disk or writing process."""
     found: dict[str, list[TimelineSlice]] = defaultdict(list)
     medium = context.storage.medium
     for file in context.storage.files:
@@ -315,7 +328,10 @@ def files(context: Context) -> dict[str, list[TimelineSlice]]:
 def barriers(
     context: Context, found_stories: Stories
 ) -> tuple[dict[int, list[TimelineSlice]], list[tuple[int, int, int, int, int]]]:
-    """Return sent and received barriers by task, and transits: (checkpoint, writer, sent [ns], reader, received [ns])."""
+    """Return (slices of sent and received barriers by task, transits of barriers).
+
+    A transit is (checkpoint, writer, time of sending [ns], reader, time of arrival [ns]).
+    """
     moments: dict[int, list[TimelineSlice]] = defaultdict(list)
     ways: list[tuple[int, int, int, int, int]] = []
     for (checkpoint, task), (times, arrivals) in found_stories.items():
@@ -351,7 +367,7 @@ def stories(context: Context) -> Stories:
 
 
 def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:
-    """Return a slice in a list; empty if it did not begin, has not ended, or took no time."""
+    """Return a list with a slice, or [] if it has not begun, has not ended, or took no time."""
     if begin_ns is None or end_ns is None or end_ns <= begin_ns:
         return []
     return [TimelineSlice(name, begin_ns, end_ns, values)]
@@ -359,11 +375,14 @@ def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object
 
 # ---- The timeline of an observed run: subtasks, asynchronous threads, storage nodes, coordinator, and barriers as arrows.
 #
-# A time window and a limit keep the file small enough for viewers; omitted events are counted.
+# A time window and a limit keep the file small enough for viewers. The number of omitted events is reported.
 
 
 def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
-    """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
+    """Return the timeline of observed job instances.
+
+    `samples`: their samples, which also define the time window.  `limit`: maximum number of events, see `Drawing.cut`.
+    """
     page = Drawing(samples.begin_ns, samples.end_ns)
     for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
         _draw(page, instance.context, looked, samples.step_ns, f"job {number}: " if len(instances) > 1 else "")
@@ -371,6 +390,7 @@ def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int
 
 
 def _draw(page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
+    """Add the tracks of one job instance."""
     found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
     page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
     _draw_vertices(page, context, samples, step_ns, prefix, found)
@@ -383,6 +403,7 @@ def _draw(page: Drawing, context: Context, samples: Sequence[TimelineSample], st
 def _draw_vertices(
     page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories
 ) -> None:
+    """Add the tracks and queues of vertices, and the arrows of barriers between them."""
     phases, (moments, ways) = snapshots(found), barriers(context, found)
     where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
     for v, vertex in enumerate(context.scenario.job.vertices):
@@ -418,7 +439,7 @@ def _draw_vertices(
 
 
 def _in_order(place: str) -> tuple[str, int]:
-    """Sort names in natural order: node 10 after node 9."""
+    """Return a key that sorts names in natural order: node 10 after node 9."""
     stem, _, number = place.rpartition(" ")
     return (stem, int(number)) if number.isdigit() else (place, 0)
 
@@ -426,16 +447,18 @@ def _in_order(place: str) -> tuple[str, int]:
 # ---- The time window, and the text of the file.
 
 _LOOKS = 1000
+"""Number of samples in a time window."""
 
 
 class WindowError(PrintableError, ValueError):
-    """Nothing lies in a time window."""
+    """A time window contains no part of the run."""
 
 
 def samples_in(run_ns: int, begin_ns: int, end_ns: int | None) -> Samples:
-    """Return the samples for a window of a run: by default to its end, in a thousand steps of at least 1 ms.
+    """Return a sampler for a time window of a run, with a thousand steps of at least 1 ms.
 
-    Raises `WindowError`.
+    `run_ns`: duration of the run.  `end_ns`: None if the window ends with the run.  Raises `WindowError` if the window is
+    empty.
     """
     end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
     if begin_ns >= end_ns:
@@ -455,5 +478,5 @@ def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timelin
 
 
 def trace_text(drawn: Timeline, about: Mapping[str, object]) -> str:
-    """Return Trace Event JSON; `about` is metadata of the run."""
+    """Return a timeline as Trace Event JSON.  `about`: metadata of the run."""
     return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n"

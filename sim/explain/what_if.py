@@ -1,7 +1,7 @@
-"""Changes that would shorten a critical path: the remaining path, and the scenario to simulate.
+"""Changes that would shorten a critical path, with the time that they save and the scenario to simulate.
 
-After a change another path may be critical, and the rest of the path may be shorter, too.  Only a simulation gives the
-duration of the checkpoint.
+The saved time is only an estimate: after a change another path may be critical, and the rest of the path may be shorter,
+too.  Only a simulation gives the duration of the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
 
 NO_SETTING = {PathKind.TRIGGER, PathKind.ACKNOWLEDGEMENT, PathKind.FINALISATION, PathKind.NOTIFICATION}
-"""Steps that no setting of a real job shortens: messages, the JobManager, pauses of a process."""
+"""Waits that no setting of a real job shortens: messages and work of the JobManager."""
 _UNLIMITED = 10**15
-"""Bytes per second at which flushes take no time."""
+"""A rate [bytes/s] at which flushes take no time."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A change of a scenario, and the time by which it shortens the path."""
+    """A change of a scenario, and the time by which it shortens the critical path."""
 
-    change: str  # what would be different: "without ..." or "with ..."
-    saved_ns: int  # of the path
-    scenario: Scenario | None  # the same run with the change; None: no setting says that
+    change: str  # "without ..." or "with ..."
+    saved_ns: int
+    scenario: Scenario | None  # the scenario with the change; None if no setting makes it
 
 
 def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, context: Context) -> WhatIf | None:
-    """Return the change that would avoid these parts, or None if there is none."""
+    """Return the change that would avoid these parts of a simulated checkpoint, or None if there is none.
+
+    `parts`: consecutive parts of this kind.  `slow`: slow part of storage that delayed them.
+    """
     scenario, spent_ns = context.scenario, sum(part.duration_ns for part in parts)
     if slow is not None:
         saved_ns = int(spent_ns * (1 - 1 / slow.factor))
@@ -46,15 +49,15 @@ def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, c
         return None
     change, changed = rule
     if changed is _unaligned and scenario.checkpoint.barriers.kind == "unaligned":
-        return None  # it is so already: a thread that fires timers is not overtaken
+        return None  # barriers are unaligned already; they cannot overtake a thread that fires timers
     vertex = context.scenario.job.vertices[context.layout.vertex[parts[0].task]] if parts[0].task >= 0 else None
     return WhatIf(change, spent_ns, changed(scenario, vertex))
 
 
 def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
-    """Return the change that would avoid a step of a recorded checkpoint, or None if no setting does.
+    """Return the change that would avoid a wait of a recorded checkpoint, or None if no setting does.
 
-    `overtakes` is True if checkpoints are unaligned already.
+    It has no scenario.  `spent_ns`: duration of the wait.  `overtakes`: whether checkpoints are unaligned already.
     """
     if kind not in _RULES or kind in NO_SETTING or (overtakes and _RULES[kind][1] is _unaligned):
         return None
@@ -65,10 +68,12 @@ _Change = Callable[[Scenario, "Vertex | None"], Scenario | None]
 
 
 def _unaligned(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    """Return the scenario with unaligned barriers."""
     return replace(scenario, checkpoint=replace(scenario.checkpoint, barriers=Barriers("unaligned"), max_concurrent=1))
 
 
 def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    """Return the scenario in which operators write files in the asynchronous part, or None if they already do."""
     return (
         None
         if scenario.checkpoint.operator_io == "async"
@@ -77,7 +82,7 @@ def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 
 
 def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """Return the scenario without snapshot work of the vertex in any phase, including CPU work for its state."""
+    """Return the scenario without snapshot work of the vertex in all phases, including CPU work for its state."""
     if vertex is None:
         return None
     own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
@@ -91,7 +96,10 @@ def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
 
 
 def _without_constant(part: str) -> _Change:
-    """Return a change: no snapshot work, and no constant time of RocksDB in this phase."""
+    """Return a change that removes the snapshot work of a vertex, and a constant time of RocksDB.
+
+    `part`: option of the state backend that sets the constant time.
+    """
 
     instant: dict[str, Any] = {part: 0}
 
@@ -104,6 +112,7 @@ def _without_constant(part: str) -> _Change:
 
 
 def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+    """Return the scenario in which the commit of the vertex takes no time, or None if it does not commit."""
     if vertex is None:
         return None
     writer = scenario.job.vertex(vertex.committer_of) if vertex.committer_of else vertex
@@ -115,11 +124,13 @@ def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | Non
 
 
 def _with_vertex(scenario: Scenario, changed: Vertex) -> Scenario:
+    """Return the scenario with a changed vertex."""
     vertices = tuple(changed if vertex.name == changed.name else vertex for vertex in scenario.job.vertices)
     return replace(scenario, job=replace(scenario.job, vertices=vertices))
 
 
 def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    """Return the scenario with storage in which writing files takes no time."""
     storage = Storage(
         metadata_ns=scenario.storage.metadata_ns, inline_threshold_bytes=scenario.storage.inline_threshold_bytes
     )
@@ -127,6 +138,7 @@ def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 
 
 def _healthy(scenario: Scenario) -> Scenario | None:
+    """Return the scenario without slow nodes, prefixes, streams and disks."""
     storage = scenario.storage
     dfs = None if storage.dfs is None else replace(storage.dfs, slow=None)
     objects = None if storage.object_store is None else replace(storage.object_store, slow=None)
@@ -142,10 +154,12 @@ def _healthy(scenario: Scenario) -> Scenario | None:
 
 
 def _instant(field: str) -> _Change:
+    """Return a change that sets an overhead to 0."""
     return lambda scenario, _: replace(scenario, overheads=replace(scenario.overheads, **{field: 0}))
 
 
 def _instant_metadata(scenario: Scenario, _: Vertex | None) -> Scenario | None:
+    """Return the scenario in which writing metadata and completing a checkpoint take no time."""
     return replace(
         scenario, storage=replace(scenario.storage, metadata_ns=0), overheads=replace(scenario.overheads, complete_ns=0)
     )
