@@ -1,4 +1,4 @@
-"""Monitors of checkpoints: pace, the JobManager, alignment of watermarks, restarts."""
+"""Monitors of checkpoints and restarts: the timing of triggers, the JobManager's promises, and restarts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sim.runtime.context import Context, TaskSnapshot
 from sim.runtime.monitors.files import deletions
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
-# ---- The account of the coordinator's pace: which checkpoints began while a source read a backlog, and the options they are held to.
+# ---- The timing of checkpoints: intervals, pauses and timeouts, also while a source processes a backlog.
 
 
 class PaceMonitor(InvariantMonitor):
-    """Knows which checkpoints began while a source read a backlog."""
+    """Checks that checkpoints are triggered in time and not too often, also while a source processes a backlog."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
@@ -45,7 +45,8 @@ class PaceMonitor(InvariantMonitor):
         self._begun_ns = self.now_ns
         # source task -> records of its backlog
         self._history = dict(_histories(context)) if self.pace.backlog_ns is not None else {}
-        self._behind: dict[int, int] = {}  # checkpoint -> when such a source was at its cut, behind still
+        # checkpoint -> time of the cut of a source that was still processing its backlog
+        self._behind: dict[int, int] = {}
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if part.position.served < self._history.get(task, 0):
@@ -59,7 +60,7 @@ class PaceMonitor(InvariantMonitor):
             yield from self._in_backlog(end.turns)
 
     def _in_backlog(self, turns: Sequence[Entry]) -> Iterator[Violation]:
-        """From one restart to the next: what a source has read it does not read again."""
+        """Yield the first violation of the interval during backlog.  The checkpoints after each restart are checked separately."""
         attempts: list[tuple[int, list[int]]] = [(self._begun_ns, [])]
         for row in turns:
             if row.happening is Happening.JOB_RESTORED:
@@ -78,7 +79,7 @@ class PaceMonitor(InvariantMonitor):
 
 
 def _histories(context: Context) -> Iterator[tuple[int, int]]:
-    """(source task, records that it reads as a backlog)"""
+    """Yield (source task, records of its backlog)."""
     for task, subtask in enumerate(context.layout.subtask):
         vertex = context.vertex(task)
         backlog = None if vertex.source is None else vertex.source.backlog
@@ -87,16 +88,16 @@ def _histories(context: Context) -> Iterator[tuple[int, int]]:
             yield task, backlog.records if total is None else min(backlog.records, total)
 
 
-# ---- The account of what only a JobManager does: checkpoints that it numbers, completes and retains.
+# ---- The work of the JobManager: checkpoints that it numbers, completes and retains.
 
 
 class JobManagerMonitor(InvariantMonitor):
-    """Reads the journal."""
+    """Checks, from the journal, that checkpoints are numbered, completed and retained correctly, also without a JobManager."""
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, formatter, scenario = self.context, self.formatter, self.context.scenario
         yield from broken_promises(context.journal.only(WATCHED), context.stats, formatter)
-        # else there is one, and a journal is long
+        # without this fault a JobManager is always running, and reading the whole journal takes long
         if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
             yield from without_job_manager(context.journal, formatter)
             yield from restarts_counted_across_leaders(
@@ -113,24 +114,24 @@ class JobManagerMonitor(InvariantMonitor):
             yield too_many
 
 
-# ---- The account of restarts: which tasks were deployed together, and what each had done when it was cancelled.
+# ---- Restarts: tasks that were deployed together, and the records that each had served when it was cancelled.
 
 _INTERVALS = 4
-"""So many periods may go by until checkpoints have begun again: the first may be refused; deletions under way are known."""
+"""Maximum checkpoint intervals until checkpoints resume after a restart.  The first triggers may be refused."""
 _SLACK_NS = 100_000_000
 _FAILED_CHECKPOINTS = 3
-"""`rescale-trigger.max-checkpoint-failures` (2) and one more: so many intervals an adaptive job waits for a checkpoint."""
+"""Checkpoint intervals that an adaptive job waits for a checkpoint: `rescale-trigger.max-checkpoint-failures` (2) + 1."""
 
 
 class RestartMonitor(InvariantMonitor):
-    """Knows which tasks were deployed together, and what they had done when they were cancelled."""
+    """Checks restarts: which tasks restart and when, that cancelled tasks do nothing, and that checkpoints resume."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.deployed = watched.deployed
         self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
-        self._copies: list[LocalCopy] = []
-        self._begun_ns = {self.context.instance: self.now_ns}  # when each instance of the job began, the latest first
+        self._copies: list[LocalCopy] = []  # local copies of state that restores have read
+        self._begun_ns = {self.context.instance: self.now_ns}  # job instance -> its start, latest first
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         self._begun_ns |= before._begun_ns
@@ -157,7 +158,7 @@ class RestartMonitor(InvariantMonitor):
             self._copies.append(LocalCopy(self.now_ns, task, stats.trigger_ns))
 
     def _look_for_copy(self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState]) -> None:
-        """A copy on the own disk is read rather than storage."""
+        """Check that a restore does not download state if there is a copy on the disk of its TaskManager."""
         afar = [
             piece
             for piece in restored_parts
@@ -200,19 +201,24 @@ class RestartMonitor(InvariantMonitor):
             )
 
     def _tell(self, found: Iterable[Violation]) -> None:
-        """The first one only."""
+        """Report the first violation; later ones are ignored."""
         if not self.found:
             self.found.extend(found)
 
     def _instance_at(self, time_ns: int) -> int:
-        """The one that ran then: each counts its checkpoints on from the one it begins with, so two may share a number."""
+        """Return the job instance that ran at this time.
+
+        Each instance continues the numbers of the checkpoint that it starts from, so checkpoints of two instances may have
+        the same number.
+        """
         return next((instance for instance, begun_ns in self._begun_ns.items() if begun_ns <= time_ns), 0)
 
     def _served(self) -> list[int]:
-        """Counts that no restart touches."""
+        """Return the records served by each task, from counters that restarts do not reset."""
         return [self.context.plane.counted(task).served for task in self.context.tasks]
 
     def _strategy(self) -> Allowance:
+        """Return the limits of the restart strategy."""
         options = self.context.scenario.restart
         match options.strategy:
             case "none":
@@ -222,11 +228,11 @@ class RestartMonitor(InvariantMonitor):
             case "failure-rate":
                 return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
             case _:
-                # exponential-delay: failures before the restart that they would cause are merged into it; an added one: not known
+                # exponential-delay merges failures that occur before the restart; the limits of plug-ins are not known
                 return Allowance()
 
     def _waits(self) -> Waits | None:
-        """The times of law 118; None: an operator rescales the job, or no scheduler does."""
+        """Return the times for invariant 118, or None if the user rescales the job or the scheduler is not adaptive."""
         scenario = self.context.scenario
         options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
         if options.scheduler != "adaptive" or scenario.rescale:
@@ -239,7 +245,10 @@ class RestartMonitor(InvariantMonitor):
         return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
 
     def _resumes_within_ns(self) -> int | None:
-        """The time of law 105; None: storage, a stop or a backlog without checkpoints may keep them away."""
+        """Return the time for invariant 105 [ns].
+
+        Return None if a storage outage, a stop, or a backlog without checkpoints may prevent checkpoints.
+        """
         scenario = self.context.scenario
         options = scenario.checkpoint
         in_backlog_ns = (

@@ -33,7 +33,10 @@ from sim.storage.state_files import Handle
 
 
 def deletions(context: Context) -> list[tuple[int, int]]:
-    """(begin, end) of each deletion [ns], by begin.  One that is still under way ends now, unless no client insists for so long."""
+    """Return the (start, end) of each deletion of a file [ns], by start.
+
+    A deletion in progress counts as ending now, or is left out if it started longer ago than a client would retry.
+    """
     files, now_ns = context.storage.files, int(context.env.now)
     since_ns = now_ns - longest_deletion_ns(context.scenario.storage, len(files))
     times = ((row.deleted_ns, row.removed_ns) for row in files if row.deleted_ns is not None)
@@ -44,19 +47,19 @@ def deletions(context: Context) -> list[tuple[int, int]]:
     )
 
 
-# ---- The account of files: which checkpoints name each, made from what acknowledgements brought; compared with storage at the end.
+# ---- References of completed checkpoints to files, compared with the content of storage at the end of the run.
 
 _OF_TASKS = frozenset({"keyed", "windows", "operator", "union"})
 _LOG = "changelog"
-"""A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
+"""Kind of changelog files.  They are not written for a checkpoint, and are deleted with the last checkpoint that refers to them."""
 
 
 class FileMonitor(InvariantMonitor):
-    """Knows which checkpoint names each file last."""
+    """Checks at the end of the run that retained snapshots are complete, and that other files are deleted."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
-        self._last: dict[int, int] = {}  # file -> the last completed checkpoint that names it
+        self._last: dict[int, int] = {}  # file -> the last completed checkpoint that refers to it
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         for part in self.contents.checkpoints.get(checkpoint, {}).values():
@@ -72,16 +75,16 @@ class FileMonitor(InvariantMonitor):
             yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.formatter)
 
     def _all_can_go(self) -> bool:
-        """Whether all that must go can go: storage fails no deletion, and this JobManager was there from the beginning."""
+        """Return whether all obsolete files can be deleted: no storage outage, and the same JobManager for the whole job."""
         scenario = self.context.scenario
         lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
         return not (lost or scenario.rescale or self.context.origin is not None)
 
     def _there(self) -> Iterator[OwnedFile]:
-        """Files of checkpoints that are over, and are there now; savepoints are the user's.
+        """Yield the existing files of checkpoints that have ended, except those of savepoints, which the user owns.
 
-        A store that answers so many requests per second deletes late: uploads and deletions share the limit.
-        So a file may wait in line as long as its line goes on.
+        A store with a limit of requests per second deletes late, because uploads and deletions share the limit.  So files
+        that wait for their deletion are left out as long as the queue makes progress.
         """
         ledger = self.context.storage.files
         moved_ns = self.now_ns - longest_deletion_ns(self.context.scenario.storage, len(ledger))
@@ -102,11 +105,12 @@ class FileMonitor(InvariantMonitor):
 
 
 def _ended(stats: CheckpointStats) -> bool:
+    """Return whether a checkpoint is completed or failed, and is not a savepoint."""
     return stats.status != "IN_PROGRESS" and not stats.savepoint_format
 
 
 def _checkpoint_of(stored: StoredFile) -> int:
-    """The checkpoint that a file was written for; -1: none."""
+    """Return the checkpoint that a file was written for, or -1 if it was not written for a checkpoint."""
     kind, name = stored.name[0], stored.name
     if kind in _OF_TASKS:
         return int(name[3])
@@ -115,32 +119,33 @@ def _checkpoint_of(stored: StoredFile) -> int:
     return int(name[1]) if kind == "_metadata" else -1
 
 
-# ---- The account of what is stored: files that completed checkpoints name, and what restarts read; held to what was captured and frozen.
+# ---- Stored snapshots: files of completed checkpoints and reads of restores, compared with captured data and frozen state.
 
 _RESTORE = "restore"
-"""The kind of name under which in-flight data is read."""
+"""First element of the name under which a restore reads in-flight data."""
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Tasks that were deployed together, while they read their state."""
+    """Tasks that were deployed together and are being restored."""
 
     checkpoint: int
-    left: set[int]
-    in_flight_bytes: int  # in files
-    before_bytes: int  # read by others
+    left: set[int]  # tasks that are not restored yet
+    in_flight_bytes: int  # in-flight data in files, which they must read
+    before_bytes: int  # in-flight data that the run had read when they were deployed
 
 
 class StoredStateMonitor(InvariantMonitor):
-    """Knows what tasks read after a restart, and which files the job did not claim."""
+    """Checks that completed checkpoints are durable, that restores read everything, and that unclaimed files are left alone."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
-        self._first_own = 0  # the first file of this job; those before are of older ones
-        self._not_claimed: tuple[FileId, ...] = ()  # files of the snapshot that the job began with
-        self._heard_ns = 0  # when tasks hear of the first checkpoint that completed here
+        self._first_own = 0  # id of the first file of this job instance; lower ids are of earlier instances
+        self._not_claimed: tuple[FileId, ...] = ()  # files of the restored snapshot, if the job did not claim it
+        # when tasks are notified of the first checkpoint that this instance completed; 0 before
+        self._heard_ns = 0
         self._readings: list[_Reading] = []
-        # vertex -> in-flight data in files of what is dealt out where this job begins
+        # vertex -> bytes of in-flight data in files of the snapshot that this job instance starts from
         self._dealt_bytes: Mapping[int, int] = {}
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
@@ -150,9 +155,12 @@ class StoredStateMonitor(InvariantMonitor):
             self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
 
     def dealt_from(self, checkpoint: int) -> Mapping[int, int]:
-        """In-flight data in files, by vertex, as the tasks stored it.  Nothing is known where readers get what writers stored."""
+        """Return vertex -> bytes of in-flight data in files of a checkpoint, as the tasks stored it.
+
+        It is empty if downstream tasks recover the captured output of upstream tasks.
+        """
         parts = self.contents.checkpoints.get(checkpoint, {})
-        if any(part.read_bytes is not None for part in parts.values()):  # it was dealt out before, and is again
+        if any(part.read_bytes is not None for part in parts.values()):  # redistributed before, and redistributed again
             return self._dealt_bytes
         found = Counter[int]()
         if not self.context.scenario.checkpoint.recover_output_on_downstream:
@@ -161,7 +169,10 @@ class StoredStateMonitor(InvariantMonitor):
         return found
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """Files of a changelog are numbered apart."""
+        """Check that savepoints share no files, and that incremental snapshots build on completed checkpoints.
+
+        Tasks with a changelog are not checked: the numbers of materialisations are not those of checkpoints.
+        """
         if self._has_changelog(task):
             return
         files, stats = self.context.storage.files, self.context.stats
@@ -216,7 +227,10 @@ class StoredStateMonitor(InvariantMonitor):
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
-        """What comes from a local copy or to several tasks is not counted here."""
+        """Check that a task has read all of its state, and tasks deployed together all of their in-flight data.
+
+        State that is restored from a local copy, or is redistributed, is not checked.
+        """
         own = [piece for piece in restored_parts if piece.share == 1 and piece.copied_from is None]
         if own and len(own) == len(restored_parts):
             row = self.context.journal.last(Happening.TASK_RESTORED)
@@ -244,7 +258,10 @@ class StoredStateMonitor(InvariantMonitor):
             self.found.append(of_stored_checkpoint(law, checkpoint, self.now_ns, fact, self.formatter))
 
     def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
-        """In-flight data that these tasks read in files; those of a vertex that is rescaled all that its former tasks stored."""
+        """Return the in-flight data in files that these tasks must read [bytes].
+
+        If all tasks of a rescaled vertex are among them, they read what its former tasks stored.
+        """
         plan, vertices = self.context.layout, self.context.scenario.job.vertices
         rescaled = Counter(plan.vertex[task] for task, part in parts.items() if part.read_bytes is not None)
         complete = {
@@ -258,33 +275,36 @@ class StoredStateMonitor(InvariantMonitor):
         return in_files + sum(self._dealt_bytes[vertex] for vertex in complete)
 
     def _cut_bytes(self, parts: Iterable[TaskSnapshot]) -> int:
-        """At most so much more is in flight in parts that were dealt out anew: records that were cut in two are whole again."""
+        """Return an upper limit of the bytes by which redistribution increases in-flight data: it completes partial records."""
         largest_bytes = max((max(edge.record_bytes) for edge in self.context.spec.edges), default=0)
         sides = (side for part in parts for side in (part.position.captured, part.position.overtaken))
         return largest_bytes * sum(int((side > 0).sum()) for side in sides)
 
     @property
     def _read_bytes(self) -> int:
+        """In-flight data read by restores so far [bytes]."""
         return self.context.storage.files.bytes_read[_RESTORE]
 
     def _parts(self, checkpoint: int) -> Iterable[TaskSnapshot]:
         return self.contents.checkpoints.get(checkpoint, {}).values()
 
     def _may_be_built_upon(self, checkpoint: int) -> bool:
-        """A task that has heard of no completion builds upon what it restored, claimed or not (RocksIncrementalSnapshotStrategy).
+        """Return whether a checkpoint may refer to files of the restored snapshot although the job has not claimed it.
 
-        The first checkpoint is a full one.  Tasks may hear of it when the next one has begun, or never.
+        An incremental snapshot builds on the latest checkpoint whose completion the task was notified of, otherwise on the
+        restored one (RocksIncrementalSnapshotStrategy).  The notification of the first checkpoint, which is a full one, may
+        arrive after the next one is triggered, or be lost.
         """
         begun_before = self.context.stats[checkpoint].trigger_ns < self._heard_ns
         return begun_before or self.context.scenario.checkpoint.lost_notifications > 0
 
     def _has_changelog(self, task: int) -> bool:
-        """Flink does not support a changelog without a claim."""
+        """Return whether a task has a changelog, which Flink does not support in no-claim mode."""
         state = self.context.vertex(task).state
         return state is not None and state.changelog is not None
 
     def _has_metadata(self, checkpoint: int) -> bool:
-        """Looks at the latest files only: metadata is the last that is written."""
+        """Return whether the metadata file of a checkpoint is complete.  It is among the latest files, as it is written last."""
         files, since_ns = self.context.storage.files, self.context.stats[checkpoint].latest_ack_ns
         for number in range(len(files) - 1, -1, -1):
             file = files[FileId(number)]
@@ -335,7 +355,7 @@ def _handles(part: TaskSnapshot) -> Iterator[Handle]:
 
 
 def _common_files(snapshot: StateSnapshot) -> int:
-    """Files that other snapshots refer to, or may."""
+    """Return the number of files of a snapshot that other snapshots refer to, or may refer to."""
     return len(snapshot.keyed.reused) + sum(
         file.scope == "shared" for step in snapshot.keyed.steps for file in step.files
     )

@@ -1,4 +1,4 @@
-"""Monitors of output: commits, the end of a job."""
+"""Monitors of output: commits of transactional sinks, and the end of tasks and of the job."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.monitors.files import deletions
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 
-# ---- The account of commits: what writers have to commit, and the transactions that a job began with.
+# ---- Commits: the records that writers must commit, and the transactions in the checkpoint that a job starts from.
 #
-# Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions
-# are counted.
+# Within one job instance the commits are checked by channel.  After rescaling channels have other numbers, so the
+# transactions that the new instance starts with are counted instead.
 
 
 class Transaction(NamedTuple):
-    """A transaction as external systems know it.  The number of its writer is no part of it."""
+    """A transaction, identified without the number of its writer task, which rescaling may change."""
 
     vertex: str
     epoch: int
@@ -36,25 +36,26 @@ class Transaction(NamedTuple):
 class _Content(NamedTuple):
     """The transactions of a committer in one checkpoint.  The in-flight part grows until the checkpoint is complete."""
 
-    names: Sequence[tuple[str, int]]  # of the tasks, by the numbers of that job instance
+    names: Sequence[tuple[str, int]]  # (vertex, index) of each task of the job instance that took the checkpoint
     uncommitted: Uncommitted
 
 
 class CommitMonitor(InvariantMonitor):
-    """Knows the transactions that each checkpoint holds, and those that are still owed."""
+    """Checks that all records are committed once, and that transactions in a restored checkpoint are committed."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.names = self.context.names
-        self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # by checkpoint and task: what committers hold
-        self._ended = Counter[Transaction]()  # in earlier instances
-        # by checkpoint, vertex and index: records that a writer holds back
+        self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # checkpoint -> task -> transactions of its committer
+        self._ended = Counter[Transaction]()  # committed or lost by earlier job instances
+        # checkpoint -> (vertex, index) -> records that a writer has read and not written
         self._held_back: dict[int, dict[tuple[str, int], int]] = {}
+        # transactions in the checkpoint that this instance starts from, until its first checkpoint completes
         self._owed = Counter[Transaction]()
-        self._begun_from = 0
+        self._begun_from = 0  # that checkpoint
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """What the committer of a task holds at its cut, and what its writer holds back."""
+        """Record the committables of a task in its snapshot, and the records that its writer has read but not written."""
         if part.committables is not None:
             self._in_checkpoint.setdefault(checkpoint, {})[task] = _Content(self.names, part.committables)
         if any(part.held_back):
@@ -67,7 +68,7 @@ class CommitMonitor(InvariantMonitor):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
-        """What writers held back is dealt out to the tasks of this job."""
+        """Check that records which writers have not written are redistributed completely, and take over open transactions."""
         self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
         kept, dealt = Counter[str](), Counter[str]()
         for (vertex, _), records in self._held_back[checkpoint].items():
@@ -89,14 +90,14 @@ class CommitMonitor(InvariantMonitor):
 
     @property
     def ended(self) -> Counter[Transaction]:
-        """Committed, or known to be lost, by this job and those before it."""
+        """The transactions committed, or reported lost, by this job instance and the earlier ones."""
         rows = self.context.commits
         return self._ended + Counter(
             _transaction(self.names, committable) for row in rows for committable in (*row.committed, *row.lost)
         )
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        """What the job began with must be committed by now, or known to be lost."""
+        """Check that the transactions in the checkpoint that the job started from are committed by now, or reported lost."""
         if not self._owed:
             return
         missing, self._owed = self._owed - self.ended, Counter()
@@ -128,7 +129,7 @@ class CommitMonitor(InvariantMonitor):
             )
 
     def _to_commit(self) -> dict[int, list[int]]:
-        """The records this job has to commit, by writer of a transactional sink and by input channel."""
+        """Return the records that this job instance must commit: writer task -> records of each input channel."""
         return {
             task: self._to_commit_by(task, commit.holds_back)
             for task in self.context.tasks
@@ -136,10 +137,11 @@ class CommitMonitor(InvariantMonitor):
         }
 
     def _to_commit_by(self, task: int, holds_back: int) -> list[int]:
-        """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
+        """Return the records of each input channel that a writer must commit.
 
-        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for
-        its commit is emitted again.  Their output came behind the cut here and belongs to that job.
+        These are all records that it has read.  If the job was stopped with a savepoint and without drain, they are those
+        read at the cut of the savepoint, except those not written yet: the rest is in the savepoint, and a job that starts
+        from it emits and commits it.
         """
         end = self.ends.end(task)
         read: list[int] = self.context.plane.position(task).records_out.tolist()
@@ -151,21 +153,22 @@ class CommitMonitor(InvariantMonitor):
 
 
 def _transaction(names: Sequence[tuple[str, int]], committable: Committable | CommittedEpoch) -> Transaction:
+    """Return the transaction of a committable.  `names` are the tasks of its job instance."""
     return Transaction(names[committable.writer][0], committable.epoch, committable.opened_ns, committable.records)
 
 
-# ---- The account of the ends of tasks: whose data has ended, and how; compared with snapshots, timers and what the user asked for.
+# ---- The end of tasks: how their data has ended, compared with snapshots, timers, and stop requests of the user.
 
 _SOON_NS = 100_000_000
-"""A final checkpoint may have to wait for a call, and for the lock of another one; deletions under way are known."""
+"""Time allowed for a final checkpoint to wait for calls and for the coordinator's lock; deletions are accounted for separately."""
 
 
 class EndOfTaskMonitor(InvariantMonitor):
-    """Knows whose data has ended, and how."""
+    """Checks how tasks and the job end: final snapshots, timers after the end of data, and the requested stop mode."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
-        self._ended: dict[int, str] = {}  # task -> how
+        self._ended: dict[int, str] = {}  # task whose data has ended -> how (a value of Ending)
         self._closed: set[int] = set()  # tasks restored as finished
 
     def data_ended(self, task: int, ending: str) -> None:
@@ -186,6 +189,7 @@ class EndOfTaskMonitor(InvariantMonitor):
             self._report_unknown_end(checkpoint, task, "it was restored as finished")
 
     def _report_unknown_end(self, checkpoint: int, task: int, why: str) -> None:
+        """Report a snapshot that is not marked as finished although the operators of its task have finished."""
         self.report_once([invariants_output.unknown_end(checkpoint, task, why, self.now_ns, self.formatter)])
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
@@ -210,7 +214,7 @@ class EndOfTaskMonitor(InvariantMonitor):
         yield from activity_after_stop(turns, context.stats, formatter)
 
     def _stopped(self) -> frozenset[int]:
-        """Sources that have not come to the end of their records."""
+        """Return the source tasks that have not emitted all of their records."""
         layout, served = self.context.layout, self.context.plane.served()
         totals = (self.context.vertex(task).total(subtask) for task, subtask in enumerate(layout.subtask))
         return frozenset(
@@ -220,4 +224,5 @@ class EndOfTaskMonitor(InvariantMonitor):
         )
 
     def _kept(self, checkpoint: int) -> int:
+        """Return the number of tasks that reused their part of an earlier checkpoint."""
         return sum(row.checkpoint == checkpoint for row in self.context.journal.only({Happening.PART_KEPT}))

@@ -443,7 +443,7 @@ class ConversionMonitor(InvariantMonitor):
 # ---- Partitioning: at the end of a run, the distribution of the records of each output is computed again and compared.
 
 _CHOOSING = frozenset({Ship.HASH, Ship.REBALANCE, Ship.RESCALE})
-"""Ship strategies that choose a channel per record.  Others send to all readers, or to the only one."""
+"""Ship strategies that choose a channel per record.  Others send to all readers, or to the first one."""
 
 
 class RouteMonitor(InvariantMonitor):

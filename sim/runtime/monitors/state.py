@@ -1,6 +1,6 @@
-"""The account of keyed state: how much each subtask has, how old its keys are, where its log stands; compared with each snapshot.
+"""The monitor of keyed state: size, age of keys and position of the changelog of each subtask, compared with snapshots.
 
-It is made from records served and from the options of the job.  A snapshot is read only to be compared.
+The expected values are computed from the records served and from the options of the job, independently of snapshots.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sim.storage.state_files import File, FrozenState, Handle
 
 _LOG = "log-"
 _NO_STATE = frozenset({"meta", "CURRENT", "MANIFEST", "OPTIONS"})
-"""Files of RocksDB that hold no entry."""
+"""Files of RocksDB that contain no entries."""
 _STEPS = frozenset(
     {
         Happening.TRIGGERED,
@@ -41,7 +41,7 @@ _MAX_STORY = 12
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a completed checkpoint holds of one subtask."""
+    """The keyed state of one subtask in a completed checkpoint."""
 
     handles: tuple[Handle, ...]
     ages: tuple[Cohort, ...]
@@ -50,50 +50,54 @@ class _Content:
 
 @dataclass(slots=True)
 class _Subtask:
-    """The account of the subtask of one attempt, since it began."""
+    """The expected keyed state of one attempt of a subtask.  Positions of the log are in bytes since its start."""
 
     state: State
     share: Fraction  # of the key groups
-    begun_bytes: int  # its share of what the job begins with
-    served: int = 0  # at the beginning
-    base: tuple[Handle, ...] = ()  # what every snapshot names: restored, or the latest materialisation
-    log_bytes: int = 0  # where the log stood at the beginning
-    from_bytes: int = 0  # from here on the log must be named
-    materialising: dict[int, int] = field(default_factory=dict)  # materialisation -> where the log stood
-    ages: tuple[Cohort, ...] = ()  # at the last look
-    looked: tuple[int, int] = (0, 0)  # time and records served then
+    begun_bytes: int  # size at the start of the job
+    served: int = 0  # records served at the start of the attempt
+    base: tuple[Handle, ...] = ()  # files that every snapshot must refer to: restored, or of the latest materialisation
+    log_bytes: int = 0  # position of the log at the start of the attempt
+    from_bytes: int = 0  # snapshots must refer to the log from this position on
+    materialising: dict[int, int] = field(
+        default_factory=dict
+    )  # materialisation -> position of the log when it started
+    ages: tuple[Cohort, ...] = ()  # keys by the time of their last write, at the last check
+    looked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
 
     def added_bytes(self, served: int) -> int:
-        """Bytes of new keys, since the job began."""
+        """Return the size of the keys added since the job started [bytes]."""
         if self.state.ttl is not None:
             return self.state.growth_bytes * served
         return self.state.added_bytes(self.begun_bytes, served, self.share)
 
     def rewritten_bytes(self, served: int) -> int:
+        """Return the size of the entries rewritten since the job started [bytes]."""
         return self.state.rewrites(self.begun_bytes, served, self.share) * self.state.value_bytes
 
     def log_end(self, served: int) -> int:
-        """Where the log stands after so many records."""
+        """Return the position of the log after `served` records."""
         begun = self.added_bytes(self.served) + self.rewritten_bytes(self.served)
         return self.log_bytes + self.added_bytes(served) + self.rewritten_bytes(served) - begun
 
     def live_bytes(self, served: int, ages: Sequence[Cohort]) -> int:
+        """Return the expected size of the state after `served` records, or of the keys in `ages` if keys expire [bytes]."""
         if self.state.ttl is not None:
             return sum(size_bytes for _, _, size_bytes in ages)
         return self.begun_bytes + self.added_bytes(served)
 
 
 class KeyedStateMonitor(InvariantMonitor):
-    """Knows how much keyed state each subtask has, how old its keys are, and where its log stands."""
+    """Checks that snapshots contain all keyed state, that keys expire in time, and that restores get the same state."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self._subtasks = {
             task: subtask for task in range(len(self.context.names)) if (subtask := self._begun(task)) is not None
         }
-        self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # by checkpoint and task
-        self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # by checkpoint, vertex and index
-        # tasks restored as finished -> bytes that the state of a task may have at its beginning
+        self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # checkpoint -> task
+        self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # checkpoint -> (vertex, index)
+        # task restored as finished -> maximum size of its state, which is not opened again [bytes]
         self._closed: dict[int, int] = {}
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
@@ -131,7 +135,7 @@ class KeyedStateMonitor(InvariantMonitor):
             subtask.materialising[number] = subtask.log_end(self.context.plane.position(task).served)
 
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
-        """The log before it is not needed any more."""
+        """Handle that the files of a materialisation are durable: snapshots need not refer to the log before it."""
         if (subtask := self._subtasks.get(task)) is not None:
             subtask.base, subtask.from_bytes = tuple(handles), subtask.materialising.pop(number)
 
@@ -200,10 +204,10 @@ class KeyedStateMonitor(InvariantMonitor):
         self._frozen = {number: frozen for number, frozen in self._frozen.items() if not gone(number)}
         self._by_checkpoint = {number: contents for number, contents in self._by_checkpoint.items() if not gone(number)}
 
-    # ------------------------------------------------------------------------------------------ what is compared
+    # ------------------------------------------------------------------------------------------ comparisons
 
     def _begun(self, task: int) -> _Subtask | None:
-        """The account of a subtask that begins with nothing but its share; None: it has no keyed state."""
+        """Return the expected state of a subtask at the start of the job, or None if it has no keyed state."""
         vertex = self.context.vertex(task)
         if vertex.state is None or not (vertex.state.bytes or vertex.state.growth_bytes):
             return None
@@ -216,6 +220,7 @@ class KeyedStateMonitor(InvariantMonitor):
         return subtask
 
     def _look_at_ages(self, subtask: _Subtask, checkpoint: int, task: int, ages: Sequence[Cohort], served: int) -> None:
+        """Check the ages of the keys in a snapshot against those in the previous one, if keys expire."""
         if subtask.state.ttl is None:
             return
         (before_ns, before), now_ns = subtask.looked, self.now_ns
@@ -228,7 +233,7 @@ class KeyedStateMonitor(InvariantMonitor):
         subtask.ages, subtask.looked = tuple(ages), (now_ns, served)
 
     def _log_fact(self, subtask: _Subtask, frozen: FrozenState, served: int) -> str | None:
-        """What a snapshot lacks: the base it builds upon, or a piece of the log behind it."""
+        """Return what a changelog snapshot lacks, or None: its base files, or a part of the log after them."""
         named = set(frozen.reused)
         missing = [handle for handle in subtask.base if handle not in named]
         if missing:
@@ -245,7 +250,7 @@ class KeyedStateMonitor(InvariantMonitor):
         return None if hole is None else without_log(hole, subtask.from_bytes)
 
     def _tell_of(self, law: str, checkpoint: int, task: int, fact: str) -> None:
-        """The first time of each law and task."""
+        """Report a violation by a snapshot of a task, but only the first one of each invariant and task."""
         if not self.is_first(law, task):
             return
         story = self.formatter.story(
@@ -259,14 +264,14 @@ class KeyedStateMonitor(InvariantMonitor):
 
 
 def _sizes(frozen: FrozenState) -> dict[str, int]:
-    """Bytes of the files that hold entries."""
+    """Return name -> size of the files of a snapshot that contain entries [bytes]."""
     sizes = {file.name: file.size_bytes for step in frozen.steps for file in step.files}
     sizes |= {handle.name: handle.size_bytes for handle in frozen.reused}
     return {name: size_bytes for name, size_bytes in sizes.items() if name not in _NO_STATE}
 
 
 def _size_fact(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
-    """What the files lack of a backend that keeps no log."""
+    """Return what the files of a snapshot lack, or None.  The backend has no changelog."""
     sizes = _sizes(frozen)
     if isinstance(frozen.image, TreeImage):
         for table in (table for level in frozen.image.levels for table in level):
