@@ -1,4 +1,7 @@
-"""Observations of a recorded job as a table: a row per quantity, vertex and checkpoint or sample."""
+"""Observations of a recorded job as a table, with a row per quantity, vertex and checkpoint or sample.
+
+Simulated runs have the same rows, so the two can be compared (`sim.jobs.evidence`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from sim.model.series.tables import is_known
 # ---- Tables of observations.  The quantities are defined in `sim.model.quantities`.
 
 WHOLE_RUN = -1
-"""Checkpoint id of rows about the whole run, and of samples of a series."""
+"""The checkpoint id of rows that are not about a checkpoint: values of the whole run, and samples of a series."""
 COLUMNS = ("quantity", "vertex", "checkpoint", "first", "value", "unit")
 
 Observation = tuple[str, str, int, bool, float]  # quantity, vertex ("" for the job), checkpoint, first, value
@@ -41,7 +44,7 @@ RunValue = tuple[str, str, float]  # quantity, vertex, value of the whole run
 
 
 def observation_table(rows: Iterable[Observation]) -> pd.DataFrame:
-    """Return a table with `COLUMNS`, whose types are the same without rows."""
+    """Return a table with `COLUMNS`.  A table without rows has the same column types."""
     types = {"checkpoint": "int64", "first": "bool", "value": "float64"}
     table = pd.DataFrame(rows, columns=list(COLUMNS[:-1])).astype(types)
     return table.assign(unit=table["quantity"].map({name: quantity.unit for name, quantity in QUANTITIES.items()}))
@@ -55,10 +58,10 @@ def run_values_table(values: Iterable[RunValue]) -> pd.DataFrame:
 # ---- Observations of series: rates, shares of time, queues.
 #
 # The first quarter of a run is left out (`SETTLED_AFTER`), because queues fill and the JVM warms up.  Rates and shares
-# are differences of counters over the rest, from the first trigger in it to the last (`steady_window`): a job that
-# stops for seconds in each checkpoint has a meaningful rate only over whole checkpoint intervals.  They are one number
-# per run, because Flink's own meters cover only 60 s.  Queues have a row per sample.  Sampled counters may be seconds
-# old, so exact counts are preferred if a recording contains them.  The same rules apply to simulated runs.
+# are differences of counters from the first trigger after that to the last one (`steady_window`): if a job stops for
+# seconds in each checkpoint, its rate is meaningful only over whole checkpoint intervals.  There is one number per run,
+# because Flink's own meters cover only 60 s.  Queues have a row per sample.  Sampled counters may be seconds old, so
+# exact counts are preferred if a recording contains them.  The same rules apply to simulated runs.
 
 _SHARES = {
     "busyTimeMsPerSecond": "accumulateBusyTimeMs",
@@ -76,7 +79,7 @@ _QUEUES = {
 def series_values(
     recording: RecordedJob, counted: Callable[[RecordedVertex], float | None] = lambda _: None
 ) -> Iterator[RunValue]:
-    """Yield values of the whole run and of its samples.
+    """Yield rates and shares of time of the whole run, and the queue lengths of each sample.
 
     `counted` returns the exact records per ms of a vertex, or None if the recording does not contain them.
     """
@@ -98,12 +101,16 @@ def series_values(
 
 
 def _settled(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the complete samples after the first quarter."""
     complete = samples.dropna(how="any")
     return complete.iloc[int(len(complete) * SETTLED_AFTER) :]
 
 
 def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
-    """Return the growth of a sampled counter per ms, summed over subtasks.  Resets to 0 by restarts are allowed for."""
+    """Return the growth of a sampled counter per ms, summed over subtasks, or None with too few samples.
+
+    A counter that falls was reset to 0 by a restart, and has grown to its new value since.
+    """
     complete = samples.dropna(how="any")
     if len(complete) < 2:
         return None
@@ -119,19 +126,22 @@ def _growth(recording: RecordedJob, samples: pd.DataFrame) -> float | None:
 
 
 def steady_window_of_recording(recording: RecordedJob, begin_ms: float, end_ms: float) -> tuple[float, float]:
-    """Return the `steady_window` of a recording, by its completed checkpoints."""
+    """Return the `steady_window` of a recording, from the triggers of its completed checkpoints."""
     done = (point for point in recording.checkpoints.list if not point.is_savepoint and point.status == "COMPLETED")
     return steady_window(begin_ms, end_ms, (float(point.trigger_timestamp) for point in done))
 
 
 SETTLED_AFTER = 0.25
-"""Share of a run that is left out at its beginning."""
+"""Share at the start of a run that is left out."""
 
 Numbers = npt.NDArray[np.float64]
 
 
 def steady_window(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) -> tuple[float, float]:
-    """Return (begin, end) of the period for rates: from trigger to trigger, unless that is less than half of the run."""
+    """Return (begin, end) of the period over which rates are computed, without the first quarter of the run.
+
+    It begins and ends with a trigger, unless that would leave less than half of the remaining run.
+    """
     settled_ms = begin_ms + SETTLED_AFTER * (end_ms - begin_ms)
     inside = [time for time in triggers_ms if settled_ms <= time <= end_ms]
     if inside and max(inside) - min(inside) >= (end_ms - settled_ms) / 2:
@@ -140,7 +150,10 @@ def steady_window(begin_ms: float, end_ms: float, triggers_ms: Iterable[float]) 
 
 
 def growth_per_ms(times_ms: Numbers, counted: Numbers, window: tuple[float, float]) -> float | None:
-    """Return the growth of a counter per ms, linear between samples, or None with fewer than two samples in the window."""
+    """Return the growth of a counter per ms in a window (begin, end), or None with fewer than two samples in it.
+
+    The counter is interpolated linearly between samples.
+    """
     begin, end = (
         max(window[0], float(times_ms[0])) if len(times_ms) else 0.0,
         min(window[1], float(times_ms[-1])) if len(times_ms) else 0.0,
@@ -151,14 +164,14 @@ def growth_per_ms(times_ms: Numbers, counted: Numbers, window: tuple[float, floa
     return float(there - here) / (end - begin)
 
 
-# ---- Observations of checkpoints.  `first` marks the job's first checkpoint, which meets queues that are not full yet.
+# ---- Observations of checkpoints.  `first` marks the job's first checkpoint: it is atypical, because queues are not full.
 
-# Flink's CheckpointFailureReason: its name, and its text in the REST API.
+# A regular expression for Flink's CheckpointFailureReason: its name, or its text in the REST API.
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"
 
 
 def observed(recording: RecordedJob) -> pd.DataFrame:
-    """Return the observations of a recording, without checkpoints in progress.  Of savepoints only the duration is included."""
+    """Return the observations of a recording.  Checkpoints in progress are left out; savepoints have only their duration."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
     rest = (
@@ -178,7 +191,7 @@ def savepoint_values(recording: RecordedJob) -> Iterator[RunValue]:
 
 
 def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:
-    """Return the observations in two tables with Flink's columns, recorded or simulated."""
+    """Return the observations of recorded or simulated checkpoints, from two tables with Flink's columns."""
     first = 1  # id of the job's first checkpoint; a history may begin later
     completed = checkpoints[checkpoints["status"] == "COMPLETED"]
     failed = checkpoints[checkpoints["status"] == "FAILED"]
@@ -203,10 +216,11 @@ def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -
 # ---- Measured jobs, from REST answers or a log: their observations, and the scenario inferred from them.
 #
 # The scenario is inferred from the same measurements that it is compared with, so agreement only shows that the model
-# reproduces the job that it was inferred from.  Of the program only the graph is known.  A log has neither subtasks nor
+# reproduces the job that it was inferred from.  Only the graph of the program is known.  A log has neither subtasks nor
 # metrics.
 
 COMPARED_ALIGNED_TIMEOUT = "1 s"
+"""The aligned timeout that is compared if the job has none."""
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -249,7 +263,7 @@ class Measured(RecordedJob):
 
 
 def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
-    """Return the scenario with three barrier modes, that of the job first."""
+    """Return the scenario with three barrier modes (aligned, unaligned, aligned timeout), that of the job first."""
     checkpoint = dict(inference.document["checkpoint"])
     own = checkpoint.get("barriers")
     timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_ALIGNED_TIMEOUT
@@ -269,7 +283,7 @@ def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
-    """Return the recorded job of a log.  Its durations include writing the metadata, because logs have no others."""
+    """Return the recorded job of a log.  Durations in logs include the time to write the metadata."""
     inference = infer_log(log)
     points = log.recorded
     ends = [point.trigger_timestamp + max(point.end_to_end_duration, 0) for point in points] or [0]
@@ -303,7 +317,10 @@ def _graph_vertex(name: str, parallelism: int, upstreams: Iterable[str]) -> dict
 
 
 def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
-    """The recorded job of a snapshot; `name` defaults to that of the job.  RecordingError: the answers contradict each other."""
+    """Return the recorded job of a snapshot.  `name` defaults to the name of the job.
+
+    Raises `RecordingError` if the answers contradict each other.
+    """
     job = RestJob(snapshot)
     begun_ms, ended_ms = _window(job)
     seen = {
@@ -327,17 +344,17 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
 
 
 MAX_EXCEPTION_HISTORY = 16
-"""web.exception-history-size, by default: of more failures the first are not known."""
+"""Default of web.exception-history-size.  If the job has failed more often, the first failures are unknown."""
 
 
 def _begun_ms(job: RestJob) -> int:
-    """Since when all failures of the job are known."""
+    """Return the time from which on all failures of the job are known [epoch ms]."""
     failures = job.failures_ms
     return failures[0] if len(failures) >= MAX_EXCEPTION_HISTORY else max(job.job.start_time, 0)
 
 
 def _window(job: RestJob) -> tuple[int, int]:
-    """The observed time: from the first checkpoint or sample to the last."""
+    """Return (begin, end) of the observed period [epoch ms]: from the first checkpoint or sample to the last."""
     points = [point for point in job.checkpoints if point.end_to_end_duration >= 0]
     times = [*job.snapshot.samples, *(point.trigger_timestamp for point in points)]
     times += [point.trigger_timestamp + point.end_to_end_duration for point in points]
@@ -345,7 +362,10 @@ def _window(job: RestJob) -> tuple[int, int]:
 
 
 def _metrics(job: RestJob, vertex: RestVertex) -> dict[str, list[Any]]:
-    """Metrics in the recorder's layout: times, and for each metric the values of the subtasks at each time."""
+    """Return the metrics of a vertex in the layout of the recorder.
+
+    `t` has the times [epoch ms]; each metric has, per time, the values of all subtasks, or None if there are none.
+    """
     samples_of = series(job, vertex)
     times = sorted({time_ms for samples in samples_of.values() for time_ms, _ in samples})
     table: dict[str, list[Any]] = {"t": times}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 # ---- Simulate the imported job with other loads or state sizes, to see whether they explain the observed durations.
 
 CHECKPOINTS_PER_RUN = 25
-"""Enough for a p90; the first checkpoint is left out."""
+"""Checkpoints in a run, enough for a p90.  The first one is not counted."""
 BUDGET_S = 10.0
-"""CPU time of one run."""
+"""Maximum CPU time of one run."""
 
 
 class TooSlowError(Exception):
@@ -41,11 +41,11 @@ class SimulatedDurations:
 
 
 def with_circumstances(scenario: Scenario, load: Mapping[str, float], state: Mapping[str, float]) -> Scenario:
-    """Return the scenario with other loads and state sizes.
+    """Return the scenario with changed loads and state sizes.
 
     Args:
         scenario: The imported job.
-        load: Vertex -> factor of the rate of a source.
+        load: Source -> factor by which its rate is multiplied.
         state: Vertex -> state size [bytes].  Vertices without state are ignored.
     """
     vertices = tuple(
@@ -67,7 +67,10 @@ def _with_circumstances(vertex: Vertex, load: float, state_bytes: float | None) 
 
 
 def simulate_durations(scenario: Scenario) -> SimulatedDurations:
-    """Simulate a scenario.  Raises `TooSlowError`."""
+    """Simulate a scenario, and return the percentiles of its checkpoints.
+
+    Raises `TooSlowError` if it has no checkpoint interval, exceeds `BUDGET_S`, or completes no checkpoint.
+    """
     interval_ns = scenario.checkpoint.interval_ns
     if interval_ns is None:
         raise TooSlowError("the job has no checkpoint interval")
@@ -88,10 +91,10 @@ def simulate_durations(scenario: Scenario) -> SimulatedDurations:
     return SimulatedDurations(p50, p90)
 
 
-# ---- The forecast: percentiles of checkpoint durations, and the factors within which they are expected.
+# ---- The forecast: percentiles of checkpoint durations, and the factors by which the observed ones may differ.
 
 MAX_WIDENING_FACTOR = 2.0
-"""An unchanged job may deviate by a smaller factor for a while, because of other work on its machines."""
+"""Limit of the deviation that widens a forecast.  An unchanged job may deviate because of other work on its machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,27 +102,27 @@ class Circumstances:
     """The load, utilization and state of a job during some checkpoints, by vertex."""
 
     load: Mapping[str, float] = field(default_factory=dict)  # records per second of each source
-    busy: Mapping[str, float] = field(default_factory=dict)  # busy share of the time of its threads
+    busy: Mapping[str, float] = field(default_factory=dict)  # busy share of the time of task threads
     pressed: Mapping[str, float] = field(default_factory=dict)  # back-pressured share of their time
-    state: Mapping[str, float] = field(default_factory=dict)  # bytes
-    parts_ms: Mapping[str, float] = field(default_factory=dict)  # time of each part of the critical path
+    state: Mapping[str, float] = field(default_factory=dict)  # state size [bytes]
+    parts_ms: Mapping[str, float] = field(default_factory=dict)  # time of each part of the critical path, by part
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """A forecast of the durations of completed checkpoints."""
 
-    made_ms: int
-    job: str
+    made_ms: int  # time when it was made [epoch ms]
+    job: str  # id
     p50_ms: float
     p90_ms: float
-    factors: tuple[float, float]  # within which p50 and p90 are expected
-    history: int  # number of checkpoints in the backtest that the factors come from
-    usual: Circumstances  # when the forecast was made
+    factors: tuple[float, float]  # p50 and p90 are expected within these factors
+    history: int  # number of checkpoints in the backtest that the factors are from
+    usual: Circumstances  # circumstances when the forecast was made
 
     @property
     def limits_ms(self) -> dict[str, float]:
-        """The limit of each of `DEPARTURES`, by its name."""
+        """The duration [ms] at each bound of `DEPARTURES`, by the name of the bound."""
         p50, p90 = self.factors
         return {TAIL.name: self.p90_ms * p90, UPPER.name: self.p50_ms * p50, LOWER.name: self.p50_ms / p50}
 
@@ -135,11 +138,14 @@ class Forecast:
 
 
 class NoForecastError(Exception):
-    """A forecast cannot be made from the import."""
+    """Raised if no forecast can be made from the import."""
 
 
 def forecast_of(backtest: Backtest | None, made_ms: int, job: str, usual: Circumstances) -> Forecast:
-    """Make a forecast from a backtest.  Raises `NoForecastError` if there is none, or its deviation is unlimited."""
+    """Return the forecast that follows from a backtest.
+
+    Raises `NoForecastError` if there is no backtest, no simulated checkpoint completes, or its deviation is unlimited.
+    """
     row = None if backtest is None else backtest.of("end-to-end")
     factors = None if backtest is None else factors_of(backtest, AS_IT_IS)
     if backtest is None or row is None or factors is None:
@@ -155,24 +161,25 @@ def forecast_of(backtest: Backtest | None, made_ms: int, job: str, usual: Circum
 
 # ---- Detect that checkpoints have left a forecast: Page's test (CUSUM; Biometrika 41, 1954).
 #
-# A forecast allows a share of checkpoints beyond each bound: 10 % beyond p90, 50 % beyond p50.  Each checkpoint multiplies
-# the likelihood ratio of "far more than allowed" against "as many as allowed".  If the ratio falls below 1, it is reset
-# to 1; the last reset is the estimate of when the change began.  With a threshold of `FALSE_ALARM_CHECKPOINTS` there is
-# on average at most one false alarm in as many checkpoints (Lorden 1971).
+# A forecast allows a share of checkpoints beyond each bound: 10 % beyond p90, 50 % beyond p50.  Each checkpoint updates
+# the likelihood ratio of two hypotheses: far more checkpoints than allowed are beyond the bound, or as many as allowed.
+# If the ratio falls below 1, it is reset to 1.  The last reset is the estimate of when the change began.  With a
+# threshold of n (`FALSE_ALARM_CHECKPOINTS`), there is on average at most one false alarm in n checkpoints (Lorden 1971).
 
 FALSE_ALARM_CHECKPOINTS = 10_000
+"""Threshold of the likelihood ratio: mean number of checkpoints between two false alarms."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastBound:
-    """A bound of durations, and the share of checkpoints beyond it: allowed by the forecast, and after a change."""
+    """A bound of checkpoint durations."""
 
     name: str
-    allowed: float
-    suspected: float
+    allowed: float  # share of checkpoints beyond the bound that the forecast allows
+    suspected: float  # share of checkpoints beyond the bound after a change
 
     def weight(self, *, beyond: bool) -> float:
-        """Return the logarithm of the likelihood ratio of one checkpoint."""
+        """Return the logarithm of the likelihood ratio of one checkpoint.  `beyond` says whether it is beyond the bound."""
         if beyond:
             return math.log(self.suspected / self.allowed)
         return math.log((1 - self.suspected) / (1 - self.allowed))
@@ -183,7 +190,7 @@ UPPER = ForecastBound("longer than p50", 0.5, 0.95)
 LOWER = ForecastBound("shorter than p50", 0.5, 0.95)
 DEPARTURES = (TAIL, UPPER, LOWER)
 RETURN = ForecastBound("within again", 0.2, 0.8)
-"""The bound for checkpoints that have left the forecast: shares within it by chance, and after a return."""
+"""The bound to detect that checkpoints are within the forecast again.  Here, "beyond" means within the forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +198,9 @@ class ForecastEvidence:
     """The evidence that more checkpoints than allowed are beyond a bound, since the last reset."""
 
     log_ratio: float = 0.0
-    count: int = 0  # checkpoints
-    beyond: int = 0  # checkpoints beyond the bound
-    since_ms: int = 0  # trigger of the first of them
+    count: int = 0  # number of checkpoints since the reset
+    beyond: int = 0  # number of them that are beyond the bound
+    since_ms: int = 0  # trigger time of the first checkpoint since the reset
 
     def after(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
         """Return the evidence including one more checkpoint."""
@@ -211,4 +218,5 @@ class ForecastEvidence:
 
     @property
     def is_sure(self) -> bool:
+        """Whether the evidence exceeds the threshold."""
         return self.log_ratio >= math.log(FALSE_ALARM_CHECKPOINTS)

@@ -24,24 +24,25 @@ if TYPE_CHECKING:
     from sim.jobs.source.rest_answers import RestSnapshot
 
 
-# ---- An observation ("look") of a job: plain values from the answers of its JobManager.  Times are epoch milliseconds by its clock.
+# ---- An observation ("look") of a job: values from the answers of its JobManager, with times of its clock [epoch ms].
 
 N = TypeVar("N", int, float)
 
 MAX_TIME_MS = 253_402_300_799_000
 """The end of the year 9999.  Later times are rejected as invalid."""
 _MAX_ID = 2**63 - 1
+"""The largest value of a Java long."""
 
 MAX_NEW_CHECKPOINTS = 100
-"""Newest checkpoints of one look; by default Flink keeps ten (web.checkpoints.history)."""
+"""Maximum checkpoints of one look; the newest are used.  By default Flink keeps ten (web.checkpoints.history)."""
 MAX_NAMED_PARTS = 20
-"""Largest parts and vertices stored of a checkpoint."""
+"""Maximum parts, and maximum vertices, that are stored of a checkpoint; the largest are used."""
 _MAX_FAILURE_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
 class SeenCheckpoint:
-    """A checkpoint that has ended."""
+    """A checkpoint that has completed or failed.  Unknown numbers are -1."""
 
     job: str
     checkpoint: int
@@ -66,20 +67,20 @@ class JobObservation:
     state: str  # Flink's job status
     started_ms: int
     version: str
-    parallelism: Mapping[str, int]  # vertex -> subtasks
+    parallelism: Mapping[str, int]  # by vertex
     sources: tuple[str, ...]
-    settings: Mapping[str, Mapping[str, str]]  # "checkpoints" and "cluster", unless the request failed
-    task_managers: int  # 0 if unknown
-    restored: int | None  # number of restores
-    failures_ms: tuple[int, ...] | None
+    settings: Mapping[str, Mapping[str, str]]  # "checkpoints" and "cluster"; a group is missing if its request failed
+    task_managers: int  # their number; 0 if unknown
+    restored: int | None  # number of restores; None if the request failed
+    failures_ms: tuple[int, ...] | None  # times of task failures; None if the request failed
     totals: Mapping[str, Totals]  # counters of each vertex since its start
-    checkpoints: tuple[SeenCheckpoint, ...]  # that have ended and are not in an earlier look, oldest first
+    checkpoints: tuple[SeenCheckpoint, ...]  # those that have ended since earlier looks, oldest first
     implausible: tuple[str, ...] = ()  # reasons for which checkpoints were rejected
     # Number of checkpoints that Flink lists, including those in progress, and the id of the oldest.
     listed: tuple[int, int] = (0, 0)
 
     def after(self, before: JobObservation) -> JobObservation:
-        """Return the observation with values of the one before where a request failed."""
+        """Return this observation.  Values whose request failed are taken from the observation before."""
         if before.job != self.job:
             return self
         return replace(
@@ -93,15 +94,15 @@ class JobObservation:
 
 
 def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> JobObservation:
-    """Return the observation in a snapshot.
+    """Return the observation that a snapshot contains.
 
     Args:
         snapshot: Answers of the JobManager.
-        now_ms: Our clock, used if the JobManager does not report its own.
-        seen: Ids of checkpoints that are already known.
+        now_ms: Time of the local clock, used if the JobManager does not report its own.
+        seen: Ids of checkpoints of earlier looks.
 
     Raises:
-        RecordingError: An answer is invalid.
+        RecordingError: An answer is invalid, for example a time after the year 9999.
     """
     job, history = RestJob(snapshot), history_of(snapshot)
     about = job.job
@@ -142,7 +143,7 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
 
 
 def _implausible(point: RecordedCheckpoint) -> str:
-    """Return why the id or time of a checkpoint is invalid, or an empty text.  The answer may come from any server."""
+    """Return why the id or time of a checkpoint is invalid, or "".  They are checked, because any server may answer."""
     if not 0 < point.id <= _MAX_ID:
         return f"checkpoint {point.id}: is not a valid checkpoint id"
     if not 0 <= point.trigger_timestamp <= MAX_TIME_MS:
@@ -170,6 +171,7 @@ def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> Rest
 
 
 def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:
+    """Return the values of a checkpoint that a watch stores."""
     state = {
         one_line(vertex): float(sum(max(subtask.state_size, 0) for subtask in task.subtasks))
         for vertex, task in point.tasks.items()
@@ -190,7 +192,7 @@ def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> See
 
 
 def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
-    """Return the time of each part of the critical path, for example ``{"alignment of count": 120.0}``."""
+    """Return the time of each part of the critical path [ms], for example ``{"alignment of count": 120.0}``."""
     return {
         f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value: ns / MS
         for (kind, vertex), ns in time_by_part(history, point).items()
@@ -209,7 +211,7 @@ MAX_NAMED_SETTINGS = 5
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change of the job."""
+    """A change of a job between two looks."""
 
     text: str
     kind: str  # one of job, settings, rescale, restart, cluster
@@ -217,6 +219,7 @@ class JobChange:
 
 
 def changes(before: JobObservation, now: JobObservation) -> list[JobChange]:
+    """Return the changes of a job between two looks."""
     return list(_changes(before, now))
 
 
@@ -248,7 +251,7 @@ def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]
 
 
 def count_restarts(before: JobObservation, now: JobObservation) -> int:
-    """Return how often the job failed or was restored between two looks."""
+    """Return how often the job restarted between two looks: the largest of its failures, its restores, and its new starts."""
     earlier = max(before.failures_ms or (), default=before.started_ms)
     failures = 0 if before.failures_ms is None else sum(at > earlier for at in now.failures_ms or ())
     restored = 0 if before.restored is None else (now.restored or 0) - before.restored
@@ -256,6 +259,7 @@ def count_restarts(before: JobObservation, now: JobObservation) -> int:
 
 
 def _restarts(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
+    """Yield the restarts of a job, and a change of its status."""
     if count := count_restarts(before, now):
         rescaled = "its rescaling, " if before.parallelism != now.parallelism else ""
         often = "" if count == 1 else f", {count} times"
@@ -274,17 +278,18 @@ def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
 
 
-# ---- Load, utilization and state between two looks and over several of them, and differences between two periods.
+# ---- Activity of a job between two looks and over several looks, and the differences between two periods.
 
 EQUAL_LOAD_FACTOR = 1.3
-"""Loads that differ by a smaller factor count as equal: Flink's counters are up to 10 s old."""
+"""Loads that differ by a smaller factor count as equal, because Flink's counters are up to 10 s old."""
 MIN_STATE_FACTOR = 1.2
 """State sizes that differ by a smaller factor count as equal."""
 _MIN_BUSY_DIFFERENCE = 0.2
-"""Minimum difference of busy shares."""
+"""Minimum difference between two busy shares that is reported."""
 _MIN_PART_DIFFERENCE_MS = 20.0
-"""A smaller difference of a part is noise."""
+"""Minimum difference of a part of the critical path.  A smaller one is noise."""
 MAX_CAUSES = 3
+"""Maximum causes of load and state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,23 +297,23 @@ class MeasuredLook:
     """The activity of a job between two looks."""
 
     time_ms: int
-    seconds: float  # between the two
+    seconds: float  # time between the two looks
     load: Mapping[str, float]  # source -> records per second
-    busy: Mapping[str, float]  # vertex -> share of time
+    busy: Mapping[str, float]  # vertex -> busy share of time
     pressed: Mapping[str, float]  # vertex -> back-pressured share of time
 
 
 def has_new_counters(before: JobObservation, now: JobObservation) -> bool:
-    """Return whether Flink has fetched task counters since the look before.
+    """Return whether the JobManager has fetched new counters of the tasks since the look before.
 
-    A request makes Flink's MetricFetcherImpl query the TaskManagers, whose answers only later requests show.  Busy and
+    A request makes Flink's MetricFetcherImpl query the TaskManagers, but only later requests return the result.  Busy and
     idle times always grow, so new counters differ even if no record arrived.
     """
     return before.job != now.job or before.totals != now.totals
 
 
 def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
-    """Return the activity between two looks, or None if the JobManager's clock has not advanced, or the job restarted."""
+    """Return the activity between two looks, or None if the JobManager's clock has not advanced, or the job was restarted."""
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or count_restarts(before, now) or before.parallelism != now.parallelism:
         return None
@@ -333,9 +338,9 @@ def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
 
 
 def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
-    """Return the means of several looks, weighted by their length, and the medians of checkpoints.
+    """Return the mean activity over several looks, weighted by their length, and the medians over checkpoints.
 
-    Because of the weights a late counter is compensated by the next look.
+    Because of the weights, the next look compensates for a counter that was not up to date.
     """
     done = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return Circumstances(
@@ -352,15 +357,15 @@ class Cause:
     """A difference between two periods that may explain longer or shorter checkpoints."""
 
     text: str
-    factor: float  # of load or state, otherwise 1
+    factor: float  # new / old load or state; 1 for other kinds
     vertex: str = ""
-    kind: str = ""  # load, state, thread, part
+    kind: str = ""  # load, state, thread, or part
 
 
 def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Cause]:
-    """Return the differences: load and state first, then the busiest thread, and the part of checkpoints that grew most.
+    """Return the differences of load and state, then of the threads and of the part of checkpoints that grew most.
 
-    With a `sign` of -1 checkpoints have become shorter: threads that work less, and the part that shrank most.
+    A `sign` of -1 means that checkpoints have become shorter.  Then the threads and the part that shrank most are returned.
     """
     found = [
         Cause(
@@ -394,7 +399,7 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
 
 
 def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
-    """Return the circumstances that cannot be compared, because one of the periods lacks them."""
+    """Return the names of the circumstances that cannot be compared, because they are unknown in one of the periods."""
     kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
     return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
 
@@ -426,7 +431,7 @@ def _means(rows: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float
 
 
 def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict[str, float]:
-    """Return the median of each name; with `fill`, rows without the name count as 0."""
+    """Return the median of each name over the rows that have it.  With `fill`, rows without the name count as 0."""
     listed = list(rows)
     names = dict.fromkeys(name for row in listed for name in row)
     return {name: float(median(row.get(name, 0.0) for row in listed if fill or name in row)) for name in names}
@@ -435,7 +440,7 @@ def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict
 def _ratios(
     usual: Mapping[str, float], now: Mapping[str, float], alike: float
 ) -> list[tuple[str, float, float, float]]:
-    """Return (name, before, now, factor) of values that differ by more than `alike`, the largest factor first."""
+    """Return (name, before, now, factor) of the values that differ by more than the factor `alike`, the largest first."""
     both = [(name, usual[name], value) for name, value in now.items() if name in usual and usual[name] != value]
     rows = [(name, was, value, value / was if was else inf) for name, was, value in both]
     return sorted(

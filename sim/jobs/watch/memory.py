@@ -1,13 +1,14 @@
-"""The folder of a watch: observed checkpoints and looks, events, and the state needed to resume.
+"""The folder of a watch: checkpoints, looks, events, and the state that is needed to resume.
 
     watch.json                   the state of the watch
     events.jsonl                 the events
     looks-2026-11-28-0.parquet   a full part of PART_ROWS rows, never rewritten
-    looks-2026-11-28-1.parquet   the last part, replaced at each look; named by the day of its first row
-    checkpoints...               in the same form as looks
+    looks-2026-11-28-1.parquet   the last part, replaced at each look; its name has the day of its first row
+    checkpoints-...              the same for checkpoints
 
-So the cost of a look does not depend on how long the watch has run.  `watch.json` is written last, so that the rows it
-refers to exist.  After a crash in between, a checkpoint is seen again and has two rows; readers use the last one.
+Because only the last part is rewritten, the cost of a look does not grow with the age of the watch.  `watch.json` is
+written last, so that the rows that it refers to exist.  After a crash in between, a checkpoint is processed again and has
+two rows.  Readers use the last one.
 """
 
 from __future__ import annotations
@@ -73,34 +74,37 @@ class MemoryFileError(Exception):
 
 
 PART_ROWS = 500
-"""Rows of a part."""
+"""Maximum rows of a part."""
 _MAX_ROWS_READ = 1000
-"""Rows read when a watch resumes; more than the watcher keeps in memory."""
+"""Minimum rows that are read when a watch resumes.  It is more than the watcher keeps in memory."""
 
 
 @dataclass
 class RowLog:
-    """The rows of one kind, in Parquet parts."""
+    """A table (checkpoints or looks) that is stored in Parquet files of limited size, its parts."""
 
     folder: Path
     name: str
     schema: pa.Schema
     key: tuple[str, ...]  # columns that identify a row
-    part: Path | None = None  # the last one, if it is not full
-    rows: list[dict[str, Any]] = field(default_factory=list)  # of that part
-    is_written: bool = True
+    part: Path | None = None  # file of the last part; None if a new one begins
+    rows: list[dict[str, Any]] = field(default_factory=list)  # all rows of the last part
+    is_written: bool = True  # whether all rows are in the file
 
     def parts(self) -> list[Path]:
         """Return the parts, oldest first."""
         return sorted(self.folder.glob(f"{self.name}-*.parquet"), key=_part_order)
 
     def open(self) -> None:
-        """Continue the last part.  Raises `MemoryFileError` if it is damaged."""
+        """Read the last part, to continue it.  Raises `MemoryFileError` if it is damaged."""
         for part in self.parts()[-1:]:
             self.part, self.rows = part, _read_part(part)
 
     def write(self, day: str) -> None:
-        """Write the part with the new rows; one that begins is named after `day`.  On `OSError` the next look does so."""
+        """Write the last part if it has new rows.  The name of a new part contains `day`.
+
+        Raises `OSError`.  Then the rows are written by the next call.
+        """
         if self.is_written:
             return
         if self.part is None:
@@ -112,14 +116,18 @@ class RowLog:
         self.is_written = True
 
     def append(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add rows, which `write` stores."""
+        """Add rows to the last part, or begin a new part if it is full.  They are stored by `write`."""
         if rows and self.is_written and len(self.rows) >= PART_ROWS:
             self.part, self.rows = None, []
         self.rows += rows
         self.is_written = self.is_written and not rows
 
     def read(self, max_rows: int | None = None) -> list[dict[str, Any]]:
-        """Return the stored rows, oldest first: all, or at least the last `max_rows`.  Raises `MemoryFileError`."""
+        """Return the stored rows, oldest first.
+
+        If `max_rows` is given, only the latest parts are read, until they have at least that many rows.  Of rows with the
+        same key, the last one is returned.  Raises `MemoryFileError` if a part is damaged.
+        """
         parts: list[list[dict[str, Any]]] = []
         for file in reversed(self.parts()):
             if max_rows is not None and sum(map(len, parts)) >= max_rows:
@@ -135,14 +143,14 @@ def row_logs(folder: Path) -> tuple[RowLog, RowLog]:
 
 
 class Memory:
-    """The folder of a watch."""
+    """The folder of a watch, with its tables of checkpoints and looks."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.checkpoints, self.looks = row_logs(folder)
 
     def open(self) -> dict[str, Any] | None:
-        """Return the content of `watch.json`, or None if the folder is new.  Raises `MemoryFileError`."""
+        """Return the content of `watch.json`, or None if the folder is new.  Raises `MemoryFileError` if a file is damaged."""
         remove_partials(self.folder)
         for log in (self.checkpoints, self.looks):
             log.open()
@@ -162,7 +170,7 @@ class Memory:
     def save(
         self, now_ms: int, checkpoints: Sequence[dict[str, Any]], look: dict[str, Any], state: dict[str, Any]
     ) -> None:
-        """Add rows, and replace `watch.json`.  Raises `OSError`; the next call writes the rows again."""
+        """Store new rows, then replace `watch.json`.  Raises `OSError`; then the next call writes the rows again."""
         day = f"{datetime.fromtimestamp(now_ms / 1e3, UTC):%Y-%m-%d}"
         self.checkpoints.append(checkpoints)
         self.looks.append([look])
@@ -198,23 +206,24 @@ def checkpoint_row(point: SeenCheckpoint, verdict: str, forecast: tuple[float, f
 
 
 def _values(kind: type[SeenCheckpoint | MeasuredLook], row: dict[str, Any], time: str) -> dict[str, Any]:
-    """Return the fields of an object that was stored as a row."""
+    """Return the fields of an object that was stored as a row.  `time` is the name of its time column."""
     values = row | {f"{time}_ms": round(row[time].timestamp() * 1e3)}
     return {field.name: values[field.name] for field in fields(kind)}
 
 
 def _map_to_pairs(value: Any) -> Any:
+    """Return the items of a dict, which is how PyArrow expects a map; other values are unchanged."""
     return list(value.items()) if isinstance(value, dict) else value
 
 
 def _part_order(file: Path) -> tuple[str, int]:
-    """Sort parts by day and number, so that part 10 comes after part 9."""
+    """Return a sort key of a part: its day and number, so that part 10 comes after part 9."""
     start, _, number = file.stem.rpartition("-")
     return (start, int(number)) if number.isdecimal() else (file.stem, -1)
 
 
 def _read_part(file: Path) -> list[dict[str, Any]]:
-    """Read the rows of a part.  Raises `MemoryFileError` if it is not one."""
+    """Return the rows of a part.  Raises `MemoryFileError` if the file cannot be read."""
     try:
         rows = pq.read_table(file).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:

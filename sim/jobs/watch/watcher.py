@@ -1,4 +1,4 @@
-"""Watch a job: turn looks into events and stored rows."""
+"""Watch a job: compare each look with the forecast and the look before, and return events and rows to store."""
 
 from __future__ import annotations
 
@@ -65,17 +65,19 @@ Kind = Literal[
 class WatchEvent:
     """An event, which is printed as one line."""
 
-    time_ms: int  # by our clock
+    time_ms: int  # of the local clock
     kind: Kind
     text: str
-    data: Mapping[str, Any] = field(default_factory=dict)  # the numbers in the text, for JSON
+    data: Mapping[str, Any] = field(default_factory=dict)  # numbers of the text, for JSON
 
     @property
     def line(self) -> str:
+        """The event as a line of text."""
         return f"{time_text(self.time_ms)}  {self.text}"
 
     @property
     def facts(self) -> dict[str, Any]:
+        """The event as values for JSON."""
         return {
             "time": f"{to_utc(self.time_ms).isoformat(timespec='seconds')}",
             "kind": self.kind,
@@ -89,7 +91,7 @@ def to_utc(ms: float) -> datetime:
 
 
 def time_text(ms: float) -> str:
-    """Format a time in UTC: ``2026-11-23 14:03:20``."""
+    """Format a time in UTC, for example ``2026-11-23 14:03:20``."""
     return f"{to_utc(ms):%Y-%m-%d %H:%M:%S}"
 
 
@@ -99,35 +101,37 @@ def clock_text(ms: float, now_ms: float) -> str:
     return f"{to_utc(ms):%H:%M:%S}" if same_day else time_text(ms)
 
 
-# ---- The state of a watch: everything needed to resume after a restart, as JSON-ready values.
+# ---- The state of a watch: everything that is needed to resume it.  It is stored as JSON.
 
 MAX_SEEN_CHECKPOINTS = 2000
-"""Ids of known checkpoints that are stored: more than Flink lists."""
+"""Maximum ids of known checkpoints that are stored.  It is more than Flink lists."""
 
 
 @dataclass(slots=True)
 class WatchState:
-    """The state of a watch."""
+    """The state of a watch, which `watch.json` stores."""
 
-    look: JobObservation | None = None  # the last one
-    counted: JobObservation | None = None  # the last one with new counters
+    look: JobObservation | None = None  # the latest one
+    counted: JobObservation | None = None  # the latest one with new counters
     seen: list[int] = field(default_factory=list)  # ids of known checkpoints
     forecast: Forecast | None = None
-    evidence: dict[str, ForecastEvidence] = field(default_factory=dict)  # by name of a bound
-    left_ms: int | None = None  # time since when checkpoints are outside the forecast
-    left_by: str = ""  # the bound beyond which they are
-    left_by_itself: bool = False  # whether load and state were unchanged then
-    held_from_ms: int = 0  # earlier checkpoints ran with other settings, and are not compared with the forecast
-    settling: int = 0  # checkpoints after a restart that are still to be skipped
-    away_ms: int | None = None  # time since when the JobManager is unreachable
-    failed: int = 0  # periodic checkpoints that failed since one completed
-    completed_ms: int | None = None  # trigger of the last one that completed
+    evidence: dict[str, ForecastEvidence] = field(default_factory=dict)  # by name of the bound
+    left_ms: int | None = None  # time at which checkpoints left the forecast; None if they are within it
+    left_by: str = ""  # name of the bound that they are beyond
+    left_by_itself: bool = False  # whether load and state were unchanged at that time
+    held_from_ms: int = (
+        0  # checkpoints triggered before ran with other settings, and are not compared with the forecast
+    )
+    settling: int = 0  # number of checkpoints after a restart that are still to be skipped
+    away_ms: int | None = None  # time at which the JobManager became unreachable; None if it answers
+    failed: int = 0  # number of periodic checkpoints that failed since the last completed one
+    completed_ms: int | None = None  # trigger time of the last completed checkpoint
     sizes: dict[str, float] = field(default_factory=dict)  # vertex -> last reported state size
     loads: dict[str, float] = field(default_factory=dict)  # source -> last reported records per second
     is_over: bool = False  # whether the last report was that checkpoints exceed the limit
     counts: dict[str, int] = field(default_factory=dict)  # "looks answered", "checkpoints within", ...
-    strange: str = ""  # last reported error in the answers; empty while they are valid
-    implausible: list[str] = field(default_factory=list)  # reported reasons for rejecting checkpoints
+    strange: str = ""  # last reported error in the answers; "" while they are valid
+    implausible: list[str] = field(default_factory=list)  # reasons for rejecting checkpoints that were reported
 
     def count(self, what: str, by: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + by
@@ -139,6 +143,7 @@ class WatchState:
         return found
 
     def see(self, numbers: list[int]) -> None:
+        """Add ids of checkpoints to the known ones."""
         self.seen = [*self.seen, *numbers][-MAX_SEEN_CHECKPOINTS:]
 
     def reset_evidence(self) -> None:
@@ -147,7 +152,7 @@ class WatchState:
         self.left_ms, self.left_by, self.left_by_itself = None, "", False
 
     def reset(self) -> None:
-        """Reset evidence and last reports, because the forecast changed or was dropped."""
+        """Reset the evidence and the last reports, because there is a new forecast, or none any more."""
         self.reset_evidence()
         self.sizes, self.loads, self.is_over = {}, {}, False
 
@@ -168,23 +173,24 @@ def parse_state(state: Mapping[str, Any], place: object) -> WatchState:
         raise MemoryFileError(f"{place}: '{where}' is invalid: remove the file to start a new watch") from None
 
 
-# ---- The watcher: a pure state machine from looks to events and rows, without I/O or a clock.
+# ---- The watcher: a state machine that turns looks into events and rows, without I/O and without a clock.
 
 SKIPPED_AFTER_RESTART = 3
-"""Checkpoints after a restart that are not compared with the forecast, while the job catches up."""
+"""Number of checkpoints after a restart that are not compared with the forecast, because the job catches up."""
 MAX_RECENT_ROWS = 300
-"""Checkpoints and looks in memory."""
+"""Maximum checkpoints, and maximum looks, in memory."""
 RECENT_CHECKPOINTS = 20
-"""Checkpoints whose percentiles are shown."""
+"""Number of latest checkpoints whose percentiles are shown."""
 MIN_FORECAST_CHECKPOINTS = 6
 """Minimum completed checkpoints, without the first, for a forecast."""
 MIN_LOOKS_OF_LOAD, _MIN_LOAD_FACTOR = 3, 1.4
-"""A load is reported if it differs by this factor at this number of consecutive looks."""
+"""A load is reported if it differs by at least this factor in this number of consecutive looks."""
 _MIN_SHARE = 0.02
 """Minimum share of a vertex in the whole state for its changes to be reported."""
 _RECOVERED_SHARE = 0.8
-"""Share of the limit below which checkpoints are within it again (hysteresis)."""
+"""Maximum p90 / limit at which checkpoints count as within the limit again (hysteresis)."""
 MAX_EVENTS_PER_LOOK = 12
+"""Maximum events of one look.  Further ones are only counted."""
 
 
 @dataclass
@@ -192,15 +198,15 @@ class Watcher:
     """The watcher of one job."""
 
     course: WatchState
-    limit_ms: float | None = None  # for the p90; if None, the checkpoint interval
-    recent: list[SeenCheckpoint] = field(default_factory=list)
-    rows: list[MeasuredLook] = field(default_factory=list)
+    limit_ms: float | None = None  # limit of the p90; if None, the checkpoint interval
+    recent: list[SeenCheckpoint] = field(default_factory=list)  # latest checkpoints, oldest first
+    rows: list[MeasuredLook] = field(default_factory=list)  # activity at the latest looks, oldest first
     study: ScenarioFile | None = None  # the imported job that the forecast was made with
 
     # ------------------------------------------------------------------------------------------ looks
 
     def away(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
-        """Process a look without answer; `is_slow` if only some answers were in time."""
+        """Process a look without an answer.  `is_slow` means that some answers arrived, but not all in time."""
         self.course.count("looks unanswered")
         if self.course.away_ms is not None:
             return []
@@ -226,7 +232,7 @@ class Watcher:
         return events
 
     def process_look(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
-        """Process a look.  Returns events, and rows for `sim.jobs.watch.memory`."""
+        """Process a look.  Return events, and a row for each checkpoint to store (`sim.jobs.watch.memory`)."""
         self.course.count("looks answered")
         look = look if self.course.look is None else look.after(self.course.look)
         events = [*self._report_answers(now_ms), *self._report_changes(look, now_ms)]
@@ -257,7 +263,7 @@ class Watcher:
         return events, kept
 
     def _measure(self, look: JobObservation) -> None:
-        """Add the activity since the last look with new counters, if this one has new counters, too."""
+        """Add the activity since the last look with new counters.  Do nothing if this look has no new counters."""
         before = self.course.counted
         if before is not None and not has_new_counters(before, look):
             return
@@ -267,7 +273,7 @@ class Watcher:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Correct the usual load of the forecast at the first look after it, because Flink's counters are late."""
+        """Correct the usual load of a new forecast at the next look, because Flink's counters were not up to date before."""
         forecast = self.course.forecast
         if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
             return
@@ -277,7 +283,7 @@ class Watcher:
         self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
     def _report_missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
-        """Report checkpoints that ended between two looks, and are no longer listed."""
+        """Report checkpoints that ended between two looks and are no longer listed.  Only the first time is reported."""
         listed, oldest = look.listed
         missed = oldest - max(self.course.seen, default=0) - 1
         if not self.course.seen or missed <= 0:
@@ -295,6 +301,7 @@ class Watcher:
         self.course.implausible = [*self.course.implausible, *new][-MAX_EVENTS_PER_LOOK:]
 
     def _report_answers(self, now_ms: int) -> Iterator[WatchEvent]:
+        """Report that the JobManager answers again, or that its answers are valid again."""
         if self.course.away_ms is not None:
             passed = format_duration(max(now_ms - self.course.away_ms, 0) // 1000 * 10**9)
             yield WatchEvent(now_ms, "answers", f"the JobManager answers again, after {passed}")
@@ -304,6 +311,7 @@ class Watcher:
         self.course.strange = ""
 
     def _report_changes(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
+        """Report changes of the job.  If they affect the forecast, drop it and everything that was observed so far."""
         before = self.course.look
         if before is None:
             return
@@ -338,7 +346,7 @@ class Watcher:
         return self.course.forecast is None and sum(map(_is_usual, self.recent)) >= MIN_FORECAST_CHECKPOINTS
 
     def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
-        """Compare checkpoints with this forecast from now on."""
+        """Use this forecast from now on.  `study` is the imported job that it was made with."""
         self.course.reset()
         self.course.forecast, self.study = forecast, study
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
@@ -346,13 +354,13 @@ class Watcher:
 
     @property
     def usual(self) -> Circumstances:
-        """The present circumstances of the job."""
+        """The current circumstances of the job: load, utilization and state, over the latest looks and checkpoints."""
         return mean_circumstances(self.rows[-RECENT_CHECKPOINTS:], self.recent[-RECENT_CHECKPOINTS:])
 
     # ------------------------------------------------------------------------------------------ checkpoints
 
     def _judge(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
-        """Compare a checkpoint with the forecast.  Returns a verdict, which is stored, and events."""
+        """Compare a checkpoint with the forecast.  Return a verdict, which is stored, and events."""
         forecast = self.course.forecast
         if point.trigger_ms < self.course.held_from_ms:
             return "of other settings", []
@@ -374,7 +382,10 @@ class Watcher:
         return verdict, [*failed, *self._add_evidence(forecast, point, now_ms)]
 
     def _report_failure(self, point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
-        """Report a failure and, of failures in a row, the second, the fourth, the eighth, and how many there were."""
+        """Report a failed checkpoint, and at the next completed one how many failed in a row.
+
+        Of consecutive failures, only the first, second, fourth, eighth and so on are reported.
+        """
         course, is_periodic = self.course, not point.is_savepoint
         if point.status == "COMPLETED" and is_periodic:
             if course.failed > 1:
@@ -399,6 +410,7 @@ class Watcher:
             yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": course.failed})
 
     def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
+        """Add a checkpoint to the evidence.  Return an event if checkpoints have left the forecast, or are within it again."""
         course, ms, at_ms = self.course, point.duration_ms, point.trigger_ms
         is_beyond = {
             name: ms < limit_ms if name == LOWER.name else ms > limit_ms
@@ -414,13 +426,14 @@ class Watcher:
     def _report_departure(
         self, forecast: Forecast, line: ForecastBound, found: ForecastEvidence, now_ms: int
     ) -> WatchEvent:
+        """Report that checkpoints have left the forecast, with the likely reason."""
         course = self.course
         course.left_ms, course.left_by, course.evidence = found.since_ms, line.name, {}
         since = self._between(found.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
-        # A look that began before the change covers both loads.
+        # A look whose period began before the change contains both the old and the new load.
         now = mean_circumstances(
             [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= found.since_ms] or self.rows[-1:], since
         )
@@ -435,6 +448,7 @@ class Watcher:
         )
 
     def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
+        """Report that checkpoints are within the forecast again."""
         since_ms, begun_ms = self.course.left_ms or point.trigger_ms, back.since_ms
         learned = self._widen_forecast(since_ms, begun_ms) if self.course.left_by_itself else ""
         self.course.reset_evidence()
@@ -445,7 +459,10 @@ class Watcher:
         return [WatchEvent(now_ms, "within", text)]
 
     def _widen_forecast(self, since_ms: int, until_ms: int) -> str:
-        """Widen the forecast if load and state were unchanged while checkpoints were outside.  Returns a clause, or ""."""
+        """Widen the forecast if load and state were unchanged while checkpoints were outside of it.
+
+        Return a clause about it, or "" if the forecast is unchanged.
+        """
         forecast, since = self.course.forecast, self._between(since_ms)
         now = mean_circumstances([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
         if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
@@ -470,7 +487,7 @@ class Watcher:
         return None if interval_ns is None else interval_ns / 1e6
 
     def _report_state(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Report state that doubled or halved since the last report."""
+        """Report the state of each vertex that has doubled or halved since the last report."""
         done = [point for point in self.recent if _is_usual(point) and point.state_bytes][-3:]
         least = _MIN_SHARE * max((sum(point.state_bytes.values()) for point in done), default=0)
         for vertex in dict.fromkeys(
@@ -486,9 +503,9 @@ class Watcher:
                 yield WatchEvent(now_ms, "state", text, {"vertex": vertex, "bytes": size, "before": before})
 
     def _report_load(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Report loads that differ from the last report for several looks.
+        """Report the load of each source that has differed from the last report for several looks.
 
-        The first report is compared with the forecast, or without one with the first looks.
+        Before the first report, loads are compared with those of the forecast or, without one, of the first looks.
         """
         rows, forecast = self.rows[-MIN_LOOKS_OF_LOAD:], self.course.forecast
         if len(rows) < MIN_LOOKS_OF_LOAD:
@@ -500,7 +517,7 @@ class Watcher:
             if len(rates) < MIN_LOOKS_OF_LOAD:
                 continue
             if min(rates) > _MIN_LOAD_FACTOR * before or max(rates) * _MIN_LOAD_FACTOR < before:
-                rate = mean_circumstances(rows[1:], []).load[vertex]  # the first look may cover both loads
+                rate = mean_circumstances(rows[1:], []).load[vertex]  # the first look may contain both loads
                 self.course.loads[vertex] = rate
                 factor = rate / before if before else inf
                 text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
@@ -512,7 +529,10 @@ class Watcher:
                 )
 
     def _effect_of_load(self, rows: Sequence[MeasuredLook]) -> str:
-        """Return what a new load explains, if checkpoints had left the forecast before it was known."""
+        """Return a clause on whether a new load explains why checkpoints left the forecast, or "" if they did not.
+
+        Flink's counters show a load later than checkpoints do, so no reason was found when they left the forecast.
+        """
         forecast = self.course.forecast
         if forecast is None or self.course.left_ms is None or not self.course.left_by_itself:
             return ""
@@ -523,6 +543,7 @@ class Watcher:
         return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
 
     def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
+        """Report that the p90 exceeds the limit, or is within it again."""
         done = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
         if self.limit is None or len(done) < MIN_FORECAST_CHECKPOINTS:
             return
@@ -536,7 +557,7 @@ class Watcher:
 
 
 def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
-    """Return p50 and p90 of completed checkpoints [ms], NaN if there are none."""
+    """Return p50 and p90 of the durations of completed checkpoints without savepoints [ms], or NaN if there are none."""
     durations = [point.duration_ms for point in points if point.status == "COMPLETED" and not point.is_savepoint]
     if not durations:
         return float("nan"), float("nan")
@@ -545,7 +566,7 @@ def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
 
 
 def percentiles_text(points: Sequence[SeenCheckpoint]) -> str:
-    """Return for example ``p50 100 ms, p90 200 ms``."""
+    """Return the percentiles as text, for example ``p50 100 ms, p90 200 ms``."""
     p50, p90 = percentiles(points)
     return "none completes" if isnan(p50) else f"p50 {ms_text(p50)}, p90 {ms_text(p90)}"
 
