@@ -58,7 +58,7 @@ def _nothing(question: Question, found: Selection) -> Iterator[str]:
 
 
 def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
-    """Yield a sentence on windows in which the job does not end (catch up, ...) with any setting."""
+    """Yield a sentence on windows in which no setting makes the value final, e.g. all output visible within the run."""
     if not found.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
@@ -138,7 +138,7 @@ def _reason(rows: pd.DataFrame) -> str:
 
 
 def _behind(question: Question, found: Selection) -> Iterator[str]:
-    """Yield a sentence on settings with which the job does not end (catch up, ...) in some windows."""
+    """Yield a sentence on settings with which the value is not final in some windows, e.g. some output is not visible yet."""
     late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
     if not late:
         return

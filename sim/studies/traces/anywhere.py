@@ -1,4 +1,4 @@
-"""Conversion of traces to tables and of tables to windows, in this process if they are small, otherwise on Spark."""
+"""Convert trace files to tables, and cut windows from tables: in this process if they are small, otherwise on Spark."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HERE, ON_THIS_MACHINE = "here", "local[*]"
-"""Masters: without Spark, and Spark on this machine."""
+"""Values of --master: no Spark, and Spark on this machine."""
 
 
 def must_be_spark(master: str | None, conf: Iterable[str] | None) -> None:
-    """Raise MasterError if Spark settings are given without a Spark master."""
+    """Raise MasterError if Spark settings (--conf) are given without a Spark master."""
     if conf and master in (None, HERE):
         raise MasterError(f"--conf is for Spark: say {'another --master' if master else '--master as well'}")
 
@@ -31,7 +31,10 @@ def read_anywhere(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Read traces and return row counts.  `master` None: in this process if files are small and local, otherwise on local Spark."""
+    """Convert trace files to tables under `out`, and return row counts.
+
+    `master`: HERE, or a Spark master.  None: this process if files are small and local, otherwise Spark on this machine.
+    """
     if master == HERE or (master is None and "://" not in out and files_are_small(files)):
         from sim.studies.traces.tables_of_files import read_traces_here
 
@@ -54,7 +57,7 @@ def cut_anywhere(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return (windows, messages)."""
+    """Cut windows from tables, and return (windows, messages).  `master`: see `read_anywhere`; for the others see `windows_here`."""
     if master == HERE or (master is None and tables_are_small(tables)):
         from sim.studies.traces.windows import windows_here
 
@@ -67,18 +70,18 @@ def cut_anywhere(
 
 
 MAX_BYTES = 64 << 20
-"""Maximum bytes without Spark: a compressed CSV of this size has 10 million rows, and takes four minutes and 1 GB."""
+"""Maximum bytes that are read without Spark.  A compressed CSV of this size has 10 million rows, and takes 4 minutes and 1 GB."""
 
 
 def files_are_small(files: Sequence[TraceFile]) -> bool:
-    """Return True if the files are local and small."""
+    """Return True if all files are local, and have at most MAX_BYTES together."""
     if any("://" in file.root for file in files):
         return False
     return sum(file.size for file in files) <= MAX_BYTES
 
 
 def tables_are_small(tables: str) -> bool:
-    """Return True if the tables are local and small."""
+    """Return True if the tables are local, and their rates have at most MAX_BYTES."""
     return (
         "://" not in tables
         and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MAX_BYTES

@@ -1,4 +1,4 @@
-"""Options that tell how files of unknown format are read: the columns of time and value."""
+"""Options of `ckptsim traces read` for files of unknown format: the columns of time and value, and their meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, events, rates, recognised, speeds
 
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
-"""Meanings of the values in a custom table."""
+"""Meanings of a table's values that a user can choose (--as)."""
 
 
 class ChoiceError(PrintableError, ValueError):
@@ -23,13 +23,13 @@ class ChoiceError(PrintableError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Options for reading files.  None: detected from the file."""
+    """Options for reading files.  An option that is None is detected from the file, unless said otherwise."""
 
-    format: str | None = None  # format of all text tables, whatever their columns
+    format: str | None = None  # name of the format of all text tables, independent of their columns
     time: str | None = None  # time column
     unit_s: float | None = None  # unit of numeric times [s]; None: detected from their magnitude
     value: str | None = None  # value column
-    meaning: str | None = None
+    meaning: str | None = None  # one of MEANINGS
     per_s: float | None = None  # period over which a value is counted [s]; None: values are per second
     zone: str | None = None  # time zone of timestamps without one; None: UTC
 
@@ -59,7 +59,7 @@ class Choices:
         return recognised(columns) or self._of_grafana(columns)
 
     def value_column(self, columns: Sequence[str]) -> str | None:
-        """Return the only column of rates in a table of no known format, or None."""
+        """Return the value column of a table of rates: the chosen one, a known name, or the only series.  None: there is none."""
         if self.value is not None:
             return self.value if self.value in columns else None
         known = recognised(columns)
@@ -68,7 +68,7 @@ class Choices:
         return first_of(RATES, columns) if known is not None else columns[1] if _is_one_series(columns) else None
 
     def of_source(self, column: str) -> Choices:
-        """Return the options for a table of rates with this source, unless the user has chosen a column."""
+        """Return the options for a table with the rates of this source.  If the user chose a column or a format, return self."""
         return (
             self
             if self.value is not None or self.format is not None
@@ -76,14 +76,15 @@ class Choices:
         )
 
     def _of_grafana(self, columns: Sequence[str]) -> Format | None:
-        """The table of a panel with one series: its second column has whatever name the legend says."""
+        """Return the format of a table that Grafana exports from a panel with one series, whose name is in the legend; or None."""
         return replace(self, time=columns[0], value=columns[1]).format_of(columns) if _is_one_series(columns) else None
 
     def names_columns_by_number(self, columns: int) -> bool:
-        """Return True if columns are given by number from 0, for a table without a header."""
+        """Return True if the user names columns by number, from 0: the table has no header.  `columns`: number of columns."""
         return self.time is not None and self.time.isdigit() and int(self.time) < columns
 
     def _own(self, time: str) -> Format:
+        """Return the format with the chosen columns and this time column."""
         meaning = self.meaning or "rates"
         unit = self.unit_s
         parse: Callable[..., object] = {

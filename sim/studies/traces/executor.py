@@ -1,4 +1,7 @@
-"""The code of Spark tasks that read files and cut windows.  Executors get its text as it stands here, as they may not have `sim` yet."""
+"""Functions of Spark tasks that read files and cut windows.
+
+They are pickled by value, because an executor cannot import `sim` before the task has called `bring`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import Any
 
 
 def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function for Spark's mapInArrow.  It takes numbers of lists of files (`shares`, pickled) and returns the rows of their files."""
+    """Return a function for Spark's mapInArrow, which maps indices into `shares` to the rows of these files.
+
+    `shares`: list of lists of files, pickled.  `choices`: options for reading, pickled.  `bring`: makes `sim` importable.
+    """
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         bring()
@@ -24,7 +30,10 @@ def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable
 
 
 def cutter(given: bytes, bring: Callable[[], None]) -> Callable[[Any], Any]:
-    """A function for Spark's applyInPandas.  It takes the rates of a trace; `given`: failures and how to cut, pickled."""
+    """Return a function for Spark's applyInPandas, which maps the rates of a trace to its windows.
+
+    `given`: failures of all traces and the `Cutting`, pickled.  `bring`: makes `sim` importable.
+    """
 
     def cut(rates: Any) -> Any:
         bring()

@@ -1,4 +1,4 @@
-"""Files of traces: local, fetched, Parquet."""
+"""Read a trace file of any kind: text table, JSON document, Parquet, or the answer of an HTTP query."""
 
 from __future__ import annotations
 
@@ -35,14 +35,19 @@ from sim.studies.traces.reading import (
     with_arrivals_counted,
 )
 
-# Tables in Parquet: any whose columns a format knows, and OpenDC's models of failures, with the time to the next one and its duration.
+# ---- Parquet: tables whose columns belong to a known format, and OpenDC's failure models.
 
-COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, ms, share
+COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")
+"""Columns of OpenDC's failure models: time since the start of the previous failure [ms], duration [ms], and share that fails."""
 BLOCK_ROWS = 50_000
+"""Rows of a Parquet file that are read together."""
 
 
 def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Rows of a file, a block at a time.  Intervals of failures in quarantine count as 0."""
+    """Yield the rows of a file, a block at a time.
+
+    In a failure model, the interval of a row in quarantine counts as 0, so that later failures keep their distances.
+    """
     try:
         table = pq.ParquetFile(file)
         names = table.schema_arrow.names
@@ -57,7 +62,7 @@ def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.
 
 
 def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
-    """Rows as lines of text, which the formats of text tables read."""
+    """Yield rows as lines of CSV text, which the formats of text tables can parse."""
     rows = (
         row
         for block in table.iter_batches(BLOCK_ROWS)
@@ -68,6 +73,7 @@ def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
 
 
 def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the failures of an OpenDC model, whose times are the sums of intervals."""
     at_ms, line = 0.0, 0
     for block in blocks:
         rows = pd.DataFrame(
@@ -93,14 +99,18 @@ def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.
         )
 
 
-# ---- The answer to a query over HTTP, as a file that is read like any other.
+# ---- The answer of an HTTP query, stored in a file that is read like any other.
 
 NAME = "prometheus.json"
+"""Name of that file, and thus of its trace."""
 
 
 @contextmanager
 def local_copy(place: str) -> Iterator[str]:
-    """A place that needs no network: of a URL its answer, in a file that is there meanwhile.  TraceFileError: no usable answer."""
+    """Yield the path of a local copy: for an HTTP URL, a file with its answer, which exists during the block; else `place` itself.
+
+    Raises TraceFileError if the URL has no usable answer.
+    """
     if not place.startswith(("http://", "https://")):
         yield place
         return
@@ -115,11 +125,12 @@ def local_copy(place: str) -> Iterator[str]:
         yield str(folder / NAME)
 
 
-# ---- Reading a file below a folder or bucket, within a Spark task: its kind, by content, and its rows.
+# ---- Reading a file in a folder or bucket, in this process or in a Spark task. Its kind is detected by its first bytes.
 
 MAX_JSON = 64 << 20
-"""Limit in bytes of documents, which are parsed as a whole."""
+"""Maximum bytes of a JSON document, which is parsed as a whole."""
 HEAD = 1 << 16
+"""Bytes from which the kind of a file is detected."""
 _LOG_LINE = re.compile(
     rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE
 )
@@ -128,7 +139,10 @@ _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
-    """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
+    """Yield all rows of a file, including rows in quarantine.
+
+    If the file, or the rest of it, cannot be read, a row in quarantine says why; the rows before are kept.
+    """
     source = RowOrigin(file.trace, file.path)
     try:
         yield from with_arrivals_counted(source, _rows(source, file, choices))
@@ -140,6 +154,7 @@ def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.Record
 
 
 def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Detect the kind of a file, and yield its rows.  Arrivals are not counted yet."""
     filesystem, base = filesystem_of(file.root)
     with filesystem.open_input_file(f"{base}/{file.path}") as stream:
         head = _head(stream)
@@ -161,7 +176,7 @@ def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.R
 
 
 def _head(stream: Any) -> bytes:
-    """The first bytes of a file's unpacked content."""
+    """Return the first bytes of a file, decompressed; b"" if it is damaged gzip."""
     data: bytes = stream.read(HEAD)
     if data[:2] != GZIP:
         return data
@@ -172,7 +187,10 @@ def _head(stream: Any) -> bytes:
 
 
 def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Rows of a document, which is read as a whole."""
+    """Yield the rows of a JSON document: rates of a monitoring system, or labelled anomalies.
+
+    Raises TraceFileError if it is larger than MAX_JSON, or of another kind.
+    """
     data = b""
     for block in unpacked(stream):
         data += block
@@ -186,7 +204,10 @@ def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Ite
 
 
 def _monitored(data: bytes, *, as_written: bool) -> MonitoringTable | None:
-    """Rates of a monitoring system.  TraceFileError: it is of one, and there are none."""
+    """Return the rates in a document of a monitoring system, or None if it is another document.
+
+    Raises TraceFileError if it is a document of a monitoring system without rates.
+    """
     try:
         return table_of_document(data.decode("utf-8-sig"), as_written=as_written)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""List the trace files under a folder or bucket (path, s3://, gs://, hdfs://), selected by name."""
+"""List the trace files under a folder or bucket (path, s3://, gs://, hdfs://).  Files are selected by their names."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")
 class TraceFile(NamedTuple):
     """A file of a trace."""
 
-    trace: str
-    root: str  # common folder, as the user wrote it
-    path: str  # below the root
+    trace: str  # name of the trace
+    root: str  # folder that was listed: a URL, or an absolute path
+    path: str  # relative to the root
     size: int = 0  # stored (possibly compressed) bytes
 
 
@@ -36,7 +36,10 @@ class TraceListing(NamedTuple):
 
 
 def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
-    """List the trace files under `root`, except in the folder `exclude`.  TraceFileError: there are none."""
+    """List the trace files under `root`, except in the folder `exclude`.
+
+    Raises TraceFileError if there are none, or if `root` cannot be listed.
+    """
     notes = list[str]()
     try:
         filesystem, base = filesystem_of(root)
@@ -82,7 +85,10 @@ def filesystem_of(root: str) -> tuple[Any, str]:
 
 
 def trace_name(path: str) -> str:
-    """Return the name of a trace: its path without suffixes, in characters that are safe in any file system."""
+    """Return the name of a trace: its path without suffixes, in characters that are safe in any file system.
+
+    A name of more than MAX_TRACE_NAME_BYTES is shortened, and gets a hash of the path.
+    """
     short = path
     while ending := next((end for end in _ENDINGS if short.lower().endswith(end)), None):
         short = short[: -len(ending)]
@@ -95,11 +101,11 @@ def trace_name(path: str) -> str:
 
 
 MAX_TRACE_NAME_BYTES = 200
-"""Bytes of a folder's name; file systems allow 255."""
+"""Maximum bytes of a trace's name, which names a folder; file systems allow 255."""
 
 
 def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
-    """List files below a folder with their bytes; follow symlinks, and visit each folder once."""
+    """Yield (path, size in bytes) of the files below a folder.  Symbolic links are followed, and each folder is visited once."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
     yield from _walk(base, base, {os.path.realpath(base)}, notes)
@@ -140,7 +146,7 @@ def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
 
 
 def _below(inner: str, root: str) -> str | None:
-    """Return the path of `inner` relative to `root`, or None if it is not under it."""
+    """Return the path of `inner` relative to `root`, or None if `inner` is not below it."""
     if "://" in inner or "://" in root:
         base = root.rstrip("/") + "/"
         return inner[len(base) :] if inner.startswith(base) else None
@@ -151,7 +157,7 @@ def _below(inner: str, root: str) -> str | None:
 
 
 def _with_unique_names(files: Iterable[TraceFile], notes: list[str]) -> list[TraceFile]:
-    """Add numbers to the names of traces whose files differ only in their suffixes, with a note."""
+    """Return the files with unique trace names: files that differ only in their suffixes get a number.  A note says so."""
     by_name = dict[str, list[TraceFile]]()
     for file in sorted(files):
         by_name.setdefault(file.trace, []).append(file)

@@ -1,4 +1,4 @@
-"""Parsing of trace files: lines, columns, units, the known formats, and the order of time."""
+"""Parse trace files: order of times, lines of untrusted files, columns and their units, and the known formats."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ import pandas as pd
 from sim.model.series.tables import DATE, EXPECTED, RATES, TIMES, Clock, Kind, clock_of, first_of, metric_of
 from sim.model.text import PrintableError, printable
 
-# ---- Rows whose times go back. As few as possible are dropped, so that a single wrong row does not affect those after it.
+# ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.
 
 BACK, AHEAD = "time goes back", "time is ahead of the rows after it"
 
 
 def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dict[int, str]:
-    """Return {position: reason} of the fewest rows to drop so that times increase from `after` on.
+    """Return {position: reason} for the smallest set of rows to drop so that times increase, starting after the time `after`.
 
-    The remaining rows are the longest increasing subsequence, found by patience sorting in O(n log n).  `strictly`: equal
-    times are not allowed.
+    The other rows are a longest increasing subsequence, found by patience sorting in O(n log n).  `strictly`: equal times
+    count as out of order.  A reason is BACK or AHEAD.
     """
     place = bisect_left if strictly else bisect_right
-    # last times of the best subsequences by length; predecessor of each row
+    # ends[k], positions[k]: smallest last time, and its row, of all increasing subsequences of length k + 1
+    # before[i]: row before row i in the longest subsequence that ends with it; -1: none, -2: row i is in no subsequence
     ends, positions, before = list[float](), list[int](), list[int]()
     for i, time in enumerate(times):
         if time < after or (strictly and time == after):
-            before.append(-2)  # not part of any subsequence
+            before.append(-2)
             continue
         at = place(ends, time)
         before.append(positions[at - 1] if at else -1)
         if at == len(ends):
             ends.append(time)
             positions.append(i)
-        elif time < ends[at]:  # of equal times the first
+        elif time < ends[at]:  # of rows with equal times, keep the first
             ends[at], positions[at] = time, i
     kept = set[int]()
     i = positions[-1] if positions else -1
@@ -54,18 +55,18 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
     return reasons
 
 
-# ---- Lines of an untrusted file, which may have long lines or be compressed several times, in bounded memory.
+# ---- Lines of an untrusted file, read in bounded memory. It may have very long lines, or be a compression bomb.
 
 BLOCK = 1 << 20
 MAX_LINE = 1 << 16
-"""Maximum bytes of a line; rows of numbers have hundreds."""
+"""Maximum bytes of a line; a row of numbers has a few hundred."""
 MAX_EXPANSION, HARMLESS = 200, 100 << 20
-"""Maximum compression ratio: real tables have 5 to 50, bombs 1000.  Content up to 100 MB is always accepted."""
+"""Maximum compression ratio (real tables have 5 to 50, compression bombs 1000), and bytes that are accepted at any ratio."""
 GZIP = b"\x1f\x8b"
 
 
 class TraceFileError(PrintableError, ValueError):
-    """Raised if reading cannot continue.  Rows before are valid."""
+    """Raised if a file cannot be read any further.  Rows that were read before are valid."""
 
     exit_code = 3
 
@@ -75,11 +76,14 @@ class TraceLine(NamedTuple):
 
     number: int  # from 1
     text: str
-    fault: str = ""  # reason why it is not a row; then `text` is its beginning
+    fault: str = ""  # reason why the line is not usable; `text` may then be its beginning only.  "": it is usable
 
 
 def lines(stream: BinaryIO) -> Iterator[TraceLine]:
-    """Yield lines without line ends.  TraceFileError: the file is damaged or a compression bomb."""
+    """Yield the lines of a file, decompressed and without line ends.
+
+    Raises TraceFileError if the file is damaged or a compression bomb.
+    """
     number, kept, skipping = 0, b"", False
     for block in unpacked(stream):
         *ended, rest = (kept + block).split(b"\n")
@@ -95,6 +99,7 @@ def lines(stream: BinaryIO) -> Iterator[TraceLine]:
 
 
 def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
+    """Return a decoded line.  `cut`: `data` is only the beginning of a line that is too long."""
     if cut or len(data) > MAX_LINE:
         return TraceLine(number, data[:MAX_LINE].decode("utf-8", errors="replace"), "the line is too long")
     try:
@@ -104,7 +109,10 @@ def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
 
 
 def unpacked(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the decompressed content in blocks.  TraceFileError: the file is damaged or a compression bomb."""
+    """Yield the content in blocks, decompressed if it is gzip.
+
+    Raises TraceFileError if the file is damaged or a compression bomb.
+    """
     first = stream.read(BLOCK)
     if first[: len(GZIP)] == GZIP:
         yield from _unpacked(first, stream)
@@ -115,7 +123,7 @@ def unpacked(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Decompress gzip, which may have several members."""
+    """Yield the decompressed blocks of a gzip file, which may have several members.  `data`: its first bytes, already read."""
     read = expanded = 0
     unpack, within = zlib.decompressobj(wbits=31), False
     while data:
@@ -139,17 +147,17 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
         raise TraceFileError("is truncated: rows after this one are missing")
 
 
-# ---- Conversion of text columns to numbers and times, with errors by row.
+# ---- Conversion of text columns to numbers and times. Errors are collected for each row.
 
 Rule = tuple[str, pd.Series]
-"""(reason, rows that break it)"""
+"""(message, mask of the rows that it applies to)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed block of rows, indexed by line."""
+    """A parsed block of rows.  The index of all its columns and tables is the line number."""
 
-    tables: Mapping[str, pd.DataFrame]  # kind -> its rows, wrong and skipped ones included
+    tables: Mapping[str, pd.DataFrame]  # kind of table -> its rows, including invalid and skipped ones
     wrong: pd.Series[str]  # reason why a row is invalid; "": valid
     passed: pd.Series[str]  # reason why a valid row belongs to no table; "": it belongs to one
 
@@ -159,13 +167,13 @@ class Format:
     """A format of text tables."""
 
     name: str
-    fits: Callable[[Sequence[str]], bool]  # (column names in the first line) -> True if it is this format
-    parse: Callable[[pd.DataFrame, ColumnReader], Parsed]
-    ordered: str = ""  # kind of table in which times must not decrease
+    fits: Callable[[Sequence[str]], bool]  # returns True if a file with these column names has this format
+    parse: Callable[[pd.DataFrame, ColumnReader], Parsed]  # parses a block of rows, whose cells are texts
+    ordered: str = ""  # kind of table in which times must not decrease; "": any order is valid
 
 
 class ColumnReader:
-    """Reader of a file's columns.  Units are detected from the first rows, and used for all blocks."""
+    """Interprets the columns of a file.  Units are detected from its first rows, and then used for all blocks of rows."""
 
     def __init__(self, zone: str | None = None) -> None:
         self._zone = zone  # time zone of timestamps without one
@@ -173,29 +181,29 @@ class ColumnReader:
         self._meanings = dict[str, str]()
 
     def clock(self, texts: pd.Series[str], unit_s: float | None = None) -> Clock:
-        """Return the clock (unit and zone) of a time column."""
+        """Return the clock (unit and time zone) of a time column.  `unit_s`: the unit [s] if the user has chosen it."""
         column = str(texts.name)
         if column not in self._clocks:
             clock = clock_of(
                 column, texts, None if unit_s is None else Fraction(unit_s).limit_denominator(10**9), self._zone
             )
             if clock.unread:
-                return clock  # a later block may tell
+                return clock  # no time was readable; a later block may have one
             self._clocks[column] = clock
         return self._clocks[column]
 
     def take(self, column: str, as_what: str) -> None:
-        """Record how a value column is interpreted."""
+        """Record how a value column is interpreted, for the note on how the file was read."""
         self._meanings[column] = as_what
 
     def __str__(self) -> str:
-        """Return a sentence on detected units and meanings, or ""."""
+        """Return a sentence on the detected units and meanings, or "" if there are none yet."""
         times = [f"times of '{column}' are {clock}" for column, clock in self._clocks.items()]
         return ", ".join(times + [f"'{column}' is taken as {what}" for column, what in self._meanings.items()])
 
 
 def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
-    """Return a column of times in seconds, like `Clock.seconds` of each cell; NaN: not a time."""
+    """Return a column of times in seconds, as `Clock.seconds` does for each cell.  NaN if a cell is not a time."""
     if clock.unit_s is None:
         return dates(texts) if clock.zone == "UTC" else _local_dates(texts, clock)
     numbers = number(texts)
@@ -204,7 +212,7 @@ def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
 
 
 def dates(texts: pd.Series[str]) -> pd.Series[float]:
-    """Return ISO 8601 dates (default: UTC) as epoch seconds; NaN: not a date."""
+    """Return ISO 8601 dates as epoch seconds; dates without a time zone are UTC.  NaN if a cell is not a date."""
     stripped = texts.str.strip()
     plain = (
         stripped.where(stripped.str.fullmatch(DATE), "")
@@ -218,7 +226,11 @@ def dates(texts: pd.Series[str]) -> pd.Series[float]:
 
 
 def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
-    """Convert rows one by one: an hour repeated at the end of DST is resolved by the previous row."""
+    """Return local dates as epoch seconds; NaN if a cell is not a date.
+
+    Rows are converted one by one, because in the hour that is repeated at the end of daylight saving time the time of the previous
+    row decides which of the two is meant.
+    """
     found, before = list[float](), None
     for text in texts:
         at = clock.seconds(text, before)
@@ -228,19 +240,22 @@ def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
 
 
 def number(texts: pd.Series[str]) -> pd.Series[float]:
+    """Return texts as numbers; NaN if a text is not a number."""
     return pd.to_numeric(texts, errors="coerce").astype(float)
 
 
 def blank(texts: pd.Series[str]) -> pd.Series[bool]:
+    """Return a mask of the texts that are empty or spaces."""
     return texts.str.strip() == ""
 
 
 def never(index: pd.Index) -> pd.Series[str]:
+    """Return an empty reason for each row."""
     return pd.Series("", index=index, dtype=object)
 
 
 def first_wrong(*rules: Rule) -> pd.Series[str]:
-    """Return the first rule that each row breaks, or ""."""
+    """Return, for each row, the message of the first rule that applies to it, or "" if the row is valid."""
     reasons = never(rules[0][1].index)
     for reason, broken in rules:
         reasons = reasons.mask((reasons == "") & broken, reason)
@@ -248,7 +263,7 @@ def first_wrong(*rules: Rule) -> pd.Series[str]:
 
 
 def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
-    """Yield rules for texts that are not finite numbers >= 0; blank texts are allowed."""
+    """Return the rules for texts that are not finite numbers >= 0.  Blank texts are valid: they are missing values."""
     filled = ~blank(texts)
     return [
         (f"{name} is not a number", filled & values.isna()),
@@ -260,6 +275,7 @@ def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list
 def time_of(
     texts: pd.DataFrame, column: str, reader: ColumnReader, unit_s: float | None = None
 ) -> tuple[pd.Series[float], list[Rule]]:
+    """Return (times [s], rules) of a time column."""
     clock = reader.clock(texts[column], unit_s)
     time = seconds(texts[column], clock)
     why = (
@@ -274,8 +290,8 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
     return values.isna() | values.isin([np.inf, -np.inf])
 
 
-# ---- Known formats of text tables, detected by column names. A format converts a block of text rows to rows of tables, and
-# reports invalid cells.
+# ---- Known formats of text tables, recognized by their column names. A format parses a block of text rows into rows of tables, and
+# gives a reason for each invalid row.
 
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
 SCALE_HINT = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
@@ -283,7 +299,7 @@ NOT_OBSERVED = "nothing was observed"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
-    """Return the format for these column names, or None."""
+    """Return the first format that fits these column names, or None."""
     return next((format_ for format_ in FORMATS if format_.fits(columns)), None)
 
 
@@ -296,9 +312,11 @@ def rates(
     unit_s: float | None = None,
     per_s: float | None = None,
 ) -> Parsed:
-    """A series of arrived or served records, with latency and lag if there are such columns.  A blank is a missing observation.
+    """Parse a time series of rates, with latency and lag if there are such columns.  A blank cell is a missing observation.
 
-    `per_s`: values count so long; None: they are per second.  TraceFileError: by the name of their column they are something else.
+    `time`, `rate`: names of the columns.  `unit_s`: unit of numeric times [s]; None: detected.
+    `per_s`: values are records in this period [s]; None: records per second.
+    Raises TraceFileError if the name of the rate column shows that it is another quantity, and `per_s` is None.
     """
     if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
         raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
@@ -316,6 +334,7 @@ def rates(
 
 
 def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
+    """Parse an arrival per row.  Arrivals are counted per second later (`sim.studies.traces.reading`)."""
     t_s, rules = time_of(texts, time, reader, unit_s)
     return Parsed({"arrivals": pd.DataFrame({"t_s": t_s})}, first_wrong(*rules), never(texts.index))
 
@@ -323,6 +342,7 @@ def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: fl
 def speeds(
     texts: pd.DataFrame, reader: ColumnReader, *, time: str, speed: str, series: str | None, unit_s: float | None = None
 ) -> Parsed:
+    """Parse a measured speed per row.  `series`: column that names the machine or operation; None: there is none."""
     t_s, rules = time_of(texts, time, reader, unit_s)
     value, speed_rules = _speed(texts, speed)
     rows = pd.DataFrame({"t_s": t_s, "series": texts[series] if series else None, "speed": value})
@@ -340,7 +360,7 @@ def events(
     lasts: str | None = None,
     unit_s: float | None = None,
 ) -> Parsed:
-    """Parse a failure per row, with its duration in seconds."""
+    """Parse a failure per row.  `what`: column with its kind.  `lasts`: column with its duration [s].  None: no such column."""
     t_s, rules = time_of(texts, time, reader, unit_s)
     lasts_s = number(texts[lasts]) if lasts else pd.Series(np.nan, index=texts.index)
     if lasts:
@@ -366,7 +386,10 @@ def _recognised_arrivals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Parse Google's cluster trace of 2011 [us]: submissions are arrivals; evicted, failed and lost tasks are failures."""
+    """Parse task events of Google's cluster trace of 2011, which has times in µs and no header.
+
+    Submitted tasks are arrivals.  Evicted, failed and lost tasks are failures.
+    """
     time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
     what = event.map(_TASK_FAILURES)
     wrong = first_wrong(
@@ -384,11 +407,12 @@ def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
 
 def _azure(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
+    """Parse measured speeds of virtual machines on Azure."""
     return speeds(texts, reader, time="starttime", speed="value", series="VM_id")
 
 
 def _object_store(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Parse benchmark summaries without times; the median of an operation is its usual speed."""
+    """Parse benchmark summaries of object stores, which have no times.  Speeds are compared with the median of their operation."""
     speed, rules = _speed(texts, "throughput_mb_s")
     series = (
         texts["store"]
@@ -407,7 +431,7 @@ def _object_store(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
 
 def _intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Parse node intervals of the Failure Trace Archive, in which event type 0 means down."""
+    """Parse intervals of nodes of the Failure Trace Archive; event type 0: the node is down, 1: it is up."""
     begin, rules = time_of(texts, "start_epoch_s", reader)
     end, end_rules = time_of(texts, "stop_epoch_s", reader)
     event = texts["event_type"].str.strip()
@@ -417,7 +441,10 @@ def _intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Parse kills in several runs with different checkpoint intervals; the files of a run are named chk<ms>."""
+    """Parse kills in several runs with different checkpoint intervals.
+
+    The trace files of a run have names that end in ``chk<interval in ms>``, which is the column `run`.
+    """
     parsed = events(texts, reader, time="kill_epoch_s")
     rows = parsed.tables["failures"].assign(what="kill")
     if "chk_interval_ms" in texts:
@@ -426,7 +453,7 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Parse events of an experiment; planned ones, such as a rescale, are not failures."""
+    """Parse events of an experiment as failures, except rescales, which are planned."""
     parsed = events(texts, reader, time="epoch_s", what="event")
     return Parsed(
         parsed.tables,
@@ -436,7 +463,7 @@ def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 
 def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Parse kills of a worker under several engines, with the seconds without output."""
+    """Parse the times at which workers of several engines were killed (metric `failure_at_s`); other metrics are skipped."""
     is_failure = texts["metric"] == "failure_at_s"
     t_s = number(texts["value"].where(is_failure, "0"))
     rows = pd.DataFrame(
@@ -452,11 +479,11 @@ _TASK_FAILURES = {"2": "evicted", "3": "failed", "6": "lost"}
 _INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
 _OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
 _TOKENS = {"contexttokens", "generatedtokens"}
-"""Further columns in traces of requests to language models."""
+"""Further columns that traces of requests to language models have."""
 
 
 def _is_arrivals(names: Sequence[str]) -> bool:
-    """Return True if there is a time column, and no other column that could be a series."""
+    """Return True if there is a time column and no other column, except numbers of tokens."""
     time = first_of(TIMES, names)
     return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKENS
 

@@ -1,7 +1,8 @@
-"""A folder of traces -> typed tables, and tables -> windows, on Spark.  The driver gets names, counts, failures and windows only.
+"""Convert trace files to tables, and cut windows from tables, on Spark.
 
-The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their
-tables.  A run that is interrupted while reading leaves the earlier tables as they were.
+The driver receives only names, counts, failures and windows.  The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are
+read once and written to a staging folder; the tables are written from there.  If a command is interrupted while it reads files,
+the earlier tables are unchanged.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from sim.studies.traces.tables import STAGING, TABLES, UNION
 from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
 
 MAX_TASKS = 2000
-"""The driver keeps something of each task."""
+"""Maximum tasks; each takes memory of the driver."""
 OPENING = 64 << 10
-"""Cost of opening a file, expressed in bytes that could be read in that time."""
+"""Cost of opening a file, as the number of bytes that are read in the same time."""
 BYTES_PER_TASK = 4 << 20
 """Compressed bytes that take ten seconds to read, so that the overhead of a task is small."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
-    """Row counts per trace, file, kind and reason, with the first line of each; kind `passed`: rows of no table.
+    """Write the tables, and return row counts per trace, file, kind and reason, with the first line of each.
 
-    TraceFileError: the tables cannot be written.
+    Rows of the kind `passed` belong to no table.  Raises TraceFileError if the tables cannot be written.
     """
     out = out.rstrip("/")
     staging = f"{out}/{STAGING}"
@@ -74,9 +75,9 @@ def windows(
     trace: str | None = None,
     base: str = ".",
 ) -> CutWindows:
-    """Cut the windows that `windows_here` cuts, of tables anywhere, a trace per task.
+    """Cut the same windows as `windows_here`, which has the same arguments, from local or remote tables, one trace per task.
 
-    TraceFileError: no such trace, or no window of that length in any.
+    Raises TraceFileError if there is no such trace, or no window of this length.
     """
     rates, failures = (
         spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures")
@@ -95,7 +96,10 @@ def windows(
 
 
 def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
-    """Split the files by bytes into one share per slot, or into more if shares would be large."""
+    """Split the files into shares of about equal size: one per slot, or more if shares would exceed BYTES_PER_TASK.
+
+    There are about MAX_TASKS shares at most.
+    """
     costs = [file.size + OPENING for file in files]
     total = sum(costs)
     share = max(min(BYTES_PER_TASK, total / slots), total / MAX_TASKS)
@@ -105,7 +109,7 @@ def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
 
 
 def schema_of(table: str) -> str:
-    """Return the schema in Spark's syntax, which cannot be inferred from an empty table."""
+    """Return the schema of a table in Spark's syntax.  Spark cannot infer the schema of an empty table."""
     return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
 
 
@@ -115,7 +119,7 @@ _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
 def restored_parts() -> Callable[[], None]:
-    """Return the function that a task calls first, which makes this version of the package importable."""
+    """Return the function that a task calls first.  It makes the driver's version of the package importable."""
     from pyspark import cloudpickle
 
     for module in (executor, spark_task):
@@ -157,7 +161,7 @@ def _reason(error: Exception) -> str:
 
 
 def _remove(spark: Any, folder: str) -> None:
-    """Remove a folder by means of the file system with which Spark wrote it."""
+    """Remove a folder, using the Hadoop file system with which Spark wrote it."""
     context = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(folder)  # noqa: SLF001 - PySpark has no interface to files
     path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)  # noqa: SLF001

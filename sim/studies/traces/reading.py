@@ -1,4 +1,7 @@
-"""Reading of trace files into rows: text tables, and labelled anomalies."""
+"""Read text tables, monitoring data and labelled anomalies into rows, and count arrivals per second.
+
+Rows are yielded as record batches with the columns UNION of `sim.studies.traces.tables`.
+"""
 
 from __future__ import annotations
 
@@ -33,35 +36,39 @@ from sim.studies.traces.parsing import (
 )
 from sim.studies.traces.tables import MAX_GAP_S, UNION
 
-# ---- Text tables, read block by block, so that only one block is in memory. Invalid rows are quarantined with the reason; a
-# file of unknown format is a single row in quarantine.
+# ---- Text tables, read block by block, so that only one block is in memory. Invalid rows are put in quarantine with the reason.
+# A file of unknown format becomes a single row in quarantine.
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
-"""Maximum size of a block."""
+"""Maximum rows and characters of a block."""
 HELD_BACK = 100
-"""Last rows of a block that are checked with the next block: only later rows show that a time is too far ahead."""
+"""Last rows of a block that are parsed again with the next block, because only later rows show that a time is too far ahead."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
-"""Minimum share of rows in order of time, and minimum rows to check that; otherwise the file is not a time series."""
+"""Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
 MAX_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
 
 class RowOrigin:
-    """The origin of rows: name of the trace, and file."""
+    """The origin of rows: the name of the trace, and the path of the file."""
 
     def __init__(self, trace: str, file: str) -> None:
         self.trace, self.file = trace, file
 
     @property
     def run(self) -> str | None:
-        """Return the run of an event file from its name (``<run>_events``), or None."""
+        """Return the run to which a file of events belongs, from its name ``<run>_events``; None for other names."""
         name = self.trace.rpartition("/")[2]
         return name.removesuffix("_events") if name.endswith("_events") else None
 
 
 def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
-    """Yield the rows of a text file, with the columns of `sim.studies.traces.tables.UNION`."""
+    """Yield the rows of a text file.
+
+    Its first line has the column names, unless it has numbers or the user names columns by number.  A file that cannot be read
+    yields a row in quarantine.
+    """
     try:
         remaining = lines(stream)
         first = next(remaining, None)
@@ -97,7 +104,7 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
 def table_rows(
     source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a comma-separated table with column names."""
+    """Yield the rows of a comma-separated table with these column names.  `rows`: its lines after the header."""
     try:
         yield from _known_rows(source, choices, names, names, ",", rows, TraceLine(0, ""))
     except TraceFileError as error:
@@ -105,7 +112,10 @@ def table_rows(
 
 
 def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Yield the rates of a monitoring system: of its only source, or of the one that --value names."""
+    """Yield the rates of a monitoring system: those of its only source, or of the one chosen with --value.
+
+    With several sources and no choice, yield a row in quarantine.
+    """
     for note in table.notes:
         yield noted(source, note)
     _, *sources = table.columns
@@ -128,7 +138,10 @@ def _column_rows(
     first: TraceLine,
     column: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table with one value column.  Counters are read as a whole: rates need the following row."""
+    """Yield the rows of a table with one value column, whose values are a rate or a counter.
+
+    A counter is converted to rates, for which the whole table is read.  Raises TraceFileError if it is another quantity.
+    """
     remaining = iter(rows)
     begin = list(islice(remaining, SAMPLE))
     place = header.index(column)
@@ -166,7 +179,10 @@ def _known_rows(
     rows: Iterable[TraceLine],
     first: TraceLine,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table in a known format; if it is unknown, yield one row in quarantine at the line `first`."""
+    """Yield the rows of a table in a known format.  If the format is unknown, yield a row in quarantine with the line `first`.
+
+    `header`: column names in the file.  `names`: the same, or numbers if the file has no header.
+    """
     format_ = choices.format_of(header)
     twice = sorted({name for name in names if names.count(name) > 1})
     if format_ is not None and not twice:
@@ -178,7 +194,7 @@ def _known_rows(
 
 
 class _Blocks:
-    """Reader of the blocks of a file, in order: times must increase from one block to the next."""
+    """Reads the blocks of a file in order.  It keeps the latest time, because times must also increase from block to block."""
 
     def __init__(
         self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str, zone: str | None
@@ -189,6 +205,7 @@ class _Blocks:
         self.blocks = self.rows = 0
 
     def read(self, rows: Iterable[TraceLine]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
         block, size = list[TraceLine](), 0
         broken: TraceFileError | None = None
         source = iter(rows)
@@ -214,6 +231,7 @@ class _Blocks:
             yield quarantined(self.source, "there are no rows under the names of its columns")
 
     def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
+        """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
         bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
         until = block[-kept_back - 1].number if block else 0
         for line in block:
@@ -249,6 +267,10 @@ class _Blocks:
         self.blocks += 1
 
     def _in_order(self, tables: Mapping[str, pd.DataFrame], wrong: pd.Series[str], until: int) -> pd.Series[str]:
+        """Return the reasons `wrong` with those of rows that are out of order added.  Updates the latest time up to line `until`.
+
+        Raises TraceFileError if most rows of the first block are out of order.
+        """
         if not self.format.ordered:
             return wrong
         time = tables[self.format.ordered]["t_s"]
@@ -276,6 +298,7 @@ class _Blocks:
 
 
 def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
+    """Return the cells of a line, or None if its quotes are not closed."""
     if '"' not in line.text:
         return line.text.split(delimiter)
     try:
@@ -285,17 +308,18 @@ def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
 
 
 def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
+    """Return rows in quarantine.  `rows`: (line, reason, text) of each."""
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
     return rows_batch("quarantine", source, table.assign(text=table["text"].str[:MAX_ROW]))
 
 
 def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
-    """Return a row in quarantine for a whole file, or its unreadable rest."""
+    """Return a row in quarantine that stands for a whole file, or for its unreadable rest."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
 def passed_over(source: RowOrigin, why: str, count: int) -> pa.RecordBatch:
-    """Return a row that counts valid lines that belong to no table."""
+    """Return a row with the number of valid lines that belong to no table, and the reason."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
@@ -305,7 +329,7 @@ def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
 
 
 def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
-    """Return rows of the table `kind` with the columns of all tables (UNION)."""
+    """Return rows of this kind as a record batch with the columns UNION; columns that `rows` lacks are null."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
     columns = {
         **{name: [value] * len(rows) for name, value in same.items()},
@@ -328,13 +352,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# ---- Arrivals, counted per second as they are read.  Times of a file do not decrease, so only its last second is held.
+# ---- Arrivals, counted per second while they are read. Times of a file do not decrease, so only its last second is kept in memory.
 
 
 def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Replace arrivals by a row per second with their number, as `rate` and `count`; seconds without any are included.
+    """Yield the batches, with arrivals replaced by a row per second with their number (`rate` and `count`).
 
-    A row has the line of the first arrival of its second or, without any, of the latest one before it.
+    Seconds without arrivals get a row with 0 too (see MAX_GAP_S).  The `line` of a row is that of the first arrival of its
+    second; in a second without arrivals, that of the last second before it with some.
     """
     held = list[pd.DataFrame]()
     for batch in batches:
@@ -351,6 +376,7 @@ def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) 
 
 
 def _with_empty_seconds(counted: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with seconds without arrivals added.  In gaps longer than MAX_GAP_S, only the first and the last one."""
     at = counted.index.to_numpy()
     seconds = [at]
     for i in np.flatnonzero(np.diff(at) > 1):
@@ -368,7 +394,7 @@ def _arrivals_batch(source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
 
 
 def labelled_windows(source: RowOrigin, data: bytes) -> Iterator[pa.RecordBatch] | None:
-    """Read a JSON object {file: [[begin, end], ...]} of labelled anomalies as failures, or return None for other documents."""
+    """Return labelled anomalies, a JSON object {file: [[begin, end], ...]}, as rows of failures.  Return None for other documents."""
     try:
         labels = Budget().parse(data, "labels")
     except (ValueError, RecursionError):
@@ -403,6 +429,7 @@ def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator
 
 
 def _is_windows(value: object) -> bool:
+    """Return True for a list of pairs of texts."""
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(moment, str) for moment in pair) for pair in value
     )

@@ -1,7 +1,7 @@
-"""The tables of traces, column by column: a row per observation, partitioned by `trace`, the file it comes from.
+"""The columns of the tables that trace files are converted to.  A row is an observation; tables are partitioned by trace.
 
-Times are seconds on the trace's own clock (epoch seconds if the file has them), so that files of one experiment fit
-together.
+Times are seconds on the trace's own clock (epoch seconds if the file has them), so that the files of one experiment can be
+combined.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 STAGING = "_staging"
-"""The folder that new tables are written to, beside the earlier ones, until they are complete."""
+"""Subfolder to which new tables are written until they are complete; earlier tables stay in place until then."""
 MAX_GAP_S = 86_400
-"""Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
+"""Maximum seconds without arrivals for which each second gets a row; in a longer gap, only the first and the last second do."""
 
 
 class TraceColumn(NamedTuple):
@@ -75,25 +75,26 @@ UNION = pa.schema(
         *{
             column.name: pa.field(column.name, column.type) for columns in TABLES.values() for column in columns
         }.values(),
-        pa.field("usual_of", pa.string()),  # the rows whose median speed is usual: a series, or (null) the trace
+        # group of rows whose median speed is the reference for `factor`: a series; null: the trace
+        pa.field("usual_of", pa.string()),
         pa.field("count", pa.int64()),
     ]
 )
-"""All columns of all tables: the rows of a file have them.
+"""All columns of all tables.  Readers yield rows with these columns, whatever their kind.
 
-The kind of a row is a table, `arrivals` (counted into rates), or one of `NO_TABLE`.
+The `kind` of a row is the name of a table, `arrivals` (counted per second for the table `rates`), or one of NO_TABLE.
 """
 NO_TABLE = ("passed", "note")
-"""Kinds of rows that are only counted: lines that belong to no table (a `count`), and how a file was read (the `reason`)."""
+"""Kinds of rows that are in no table: the number of lines that belong to none (`count`), and how a file was read (`reason`)."""
 
 
 def folder_of(trace: str) -> str:
-    """The folder of a trace within a table; Spark escapes these characters and no others."""
+    """Return the name of a trace's folder in a table.  Exactly those characters are escaped that Spark escapes."""
     return "trace=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", trace)
 
 
 def lower_quantile(values: pd.Series[float], share: float) -> float:
-    """The smallest value that at least this share of the values do not exceed: Spark's kind of quantile."""
+    """Return the smallest value such that at least this share of the values are not larger, as Spark's percentile_approx does."""
     ordered = np.sort(values.to_numpy(float))
     return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
 

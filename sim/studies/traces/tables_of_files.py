@@ -1,6 +1,6 @@
-"""Files of traces -> typed tables, in this process: what `sim.studies.traces.pipeline` does on Spark.
+"""Convert trace files to tables in this process, as `sim.studies.traces.pipeline` does on Spark.
 
-It holds the rows of one file at a time.  The earlier tables stay until the new ones are complete.
+The rows of one file at a time are in memory.  Earlier tables are replaced when the new ones are complete.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from sim.studies.traces.tables import NO_TABLE, STAGING, TABLES, folder_of, lowe
 
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
-    """Write the tables that `sim.studies.traces.pipeline.read_traces` writes, and count rows.  TraceFileError: the tables cannot be
-    written."""
+    """Write the same tables as `sim.studies.traces.pipeline.read_traces`, and return its row counts.
+
+    Raises TraceFileError if the tables cannot be written.
+    """
     staging, counts = Path(out, STAGING), _Counts()
     try:
         shutil.rmtree(staging, ignore_errors=True)
@@ -52,7 +54,7 @@ class _Counts:
         self._parts = list[pa.Table]()
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        """The same batches, counted."""
+        """Yield the non-empty batches unchanged, and count their rows."""
         for batch in batches:
             if batch.num_rows:
                 columns = [*map(batch.column, _KEYS), pc.fill_null(batch.column("count"), 1), batch.column("line")]
@@ -60,18 +62,19 @@ class _Counts:
                 yield batch
 
     def table(self) -> pd.DataFrame:
+        """Return the counts, a row per trace, file, kind and reason."""
         found: pd.DataFrame = _summed(pa.concat_tables(self._parts)).to_pandas()
         return found.sort_values(_KEYS, na_position="first", ignore_index=True)
 
 
 def _summed(rows: pa.Table) -> pa.Table:
-    """The sum of counts and the first line by the keys."""
+    """Return the sum of `count` and the smallest `line` for each combination of _KEYS."""
     sums = rows.group_by(_KEYS).aggregate([("count", "sum"), ("line", "min")])
     return sums.select([*_KEYS, "count_sum", "line_min"]).rename_columns([*_KEYS, "count", "line"])
 
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
-    """The rows of a file by table."""
+    """Return {table: rows} of a file."""
     by_table = dict[str, list[pa.RecordBatch]]()
     for batch in batches:
         kind = batch.column("kind")[0].as_py()
@@ -79,7 +82,7 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
             continue
         table = "rates" if kind == "arrivals" else kind
         extra = ["usual_of"] if kind == "factors" else []
-        # the others are null
+        # the remaining columns are null in rows of this table
         by_table.setdefault(table, []).append(batch.select([*(column.name for column in TABLES[table]), *extra]))
     found = {table: pa.Table.from_batches(parts).to_pandas() for table, parts in by_table.items()}
     if "factors" in found:
@@ -93,7 +96,7 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
 
 
 def _write(tables: dict[str, pd.DataFrame], staging: Path, number: int) -> None:
-    """A file per table and trace, sorted as Spark sorts."""
+    """Write a file per table and trace, in the order in which Spark sorts.  `number`: index of the trace file, in its name."""
     for name, rows in tables.items():
         columns = [column for column in TABLES[name] if column.name != "trace"]
         schema = pa.schema([pa.field(column.name, column.type) for column in columns])

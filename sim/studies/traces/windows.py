@@ -1,9 +1,9 @@
-"""Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
+"""Cut long traces into windows that a sweep replays.  Windows are chosen by time, burst or load, or around failures.
 
-Windows are cut trace by trace, in this process or on Spark, by the same function.  So the rates of one trace have to
-fit into memory.  The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window`
-(a name), `from_s` (from the first row of the trace), `length_s`, `file` (the trace's table of rates, relative to the
-stored windows), and features.
+The same function, `cut_trace`, cuts the windows of one trace in this process and on Spark, so the rates of one trace must fit
+into memory.  The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name),
+`trace`, `from_s` (start, from the first row of the trace), `length_s`, `file` (the trace's table of rates, relative to the table
+of windows), and the features of the window (FEATURES).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FEATURES = {
     "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
 }
 MIN_COVERED = 0.5
-"""Minimum observations in a window; windows with fewer are left out and counted."""
+"""Minimum `covered` of a window.  Windows with less are left out, and their number is reported."""
 COLUMNS = ("trace", "from_s", *FEATURES)
 
 
@@ -68,9 +68,11 @@ def windows_here(
     trace: str | None = None,
     base: str = ".",
 ) -> CutWindows:
-    """Cut windows of local tables, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
+    """Cut windows from local tables.
 
-    TraceFileError: no such trace, no window of that length in any, or a damaged table.
+    `cut`: how windows are chosen, a key of CUTS.  `count`: maximum windows per trace; None: all.  `trace`: name of the only
+    trace to cut; None: all traces.  `base`: folder to which the paths in `file` are relative.
+    Raises TraceFileError if there is no such trace, no window of this length, or a damaged table.
     """
     try:
         failed = list(_parts(tables, "failures", ["t_s", "run"]))
@@ -86,9 +88,10 @@ def windows_here(
 
 
 def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.DataFrame:
-    """The chosen windows of one trace, and a row without `from_s` whose `rows` says how many windows are left out as too sparse.
+    """Return the chosen windows of one trace, a row each, after a row on the windows that were left out.
 
-    Empty: the trace is shorter than a window, or has no rate.
+    That first row has NaN as `from_s`, and the number of windows without enough observations or load as `rows`.
+    The table is empty if the trace is shorter than a window, or has no rates.
     """
     series = _series(rates, cut.length_s)
     if series is None:
@@ -102,7 +105,7 @@ def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.D
 
 
 def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
-    """Return the table with names and paths of windows.  TraceFileError: it is empty."""
+    """Return the windows of all traces (results of `cut_trace`), with names and paths.  TraceFileError: there are none."""
     tables = tables.rstrip("/")
     full = [found for found in cuts if len(found)]
     if not full:
@@ -128,7 +131,7 @@ def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str 
 
 
 def _place(tables: str, trace: str, base: str) -> str:
-    """Return the path of a trace's rates."""
+    """Return the path of a trace's rates: relative to `base`, or a URL."""
     place = f"{tables}/rates/{folder_of(trace)}"
     return place if "://" in place else relpath(place, base)
 
@@ -142,11 +145,11 @@ class _Series(NamedTuple):
     on_s: Floats  # times of the observed rates, from the start of the trace
     rate: Floats
     mean: float  # mean rate
-    step_s: float  # usual distance of rows
+    step_s: float  # median distance of rows [s]
 
 
 def _parts(tables: str, name: str, columns: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a table by trace."""
+    """Yield the rows of a table, trace by trace."""
     for folder in sorted(Path(tables.rstrip("/"), name).glob("trace=*")):
         rows = pd.concat(pq.ParquetFile(part).read(columns).to_pandas() for part in sorted(folder.glob("*.parquet")))
         yield rows.assign(trace=unquote(folder.name.removeprefix("trace=")))
@@ -179,18 +182,18 @@ def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
 
 
 def _consecutive(series: _Series, length_s: float) -> Floats:
-    """Return the starts of consecutive windows; the last one ends before the trace does."""
+    """Return the starts of consecutive windows that are completely inside the trace [s]."""
     return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
 
 
 def _around(failed_s: Floats, series: _Series, length_s: float) -> Floats:
-    """Return the start of a window per failure, a third of its length before the failure; only complete windows."""
+    """Return the starts of windows around failures [s]: a third of the length before each.  Incomplete windows are left out."""
     begins = np.unique(failed_s - length_s / 3)
     return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
 
 
 def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
-    """Return a row of features per window with enough observations."""
+    """Return a row of features for each window that has enough observations, and a mean rate above 0."""
     firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
     covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
     rows = list[dict[str, Any]]()
@@ -229,7 +232,7 @@ def _slope(at: Floats, rate: Floats) -> float:
 
 
 def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
-    """Return the first windows by a feature; with a minus before its name, the largest come first."""
+    """Return a function that chooses the first `count` windows in the order of features; ``-name`` orders by decreasing values."""
     names, ascending = [name.removeprefix("-") for name in order], [not name.startswith("-") for name in order]
 
     def choose(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
@@ -239,7 +242,7 @@ def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
 
 
 def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
-    """Return the median window of each of `count` load classes of equal size; the first classes may have one more."""
+    """Return the median window of each of `count` load classes.  Classes have equally many windows, or the first ones one more."""
     if count is None:
         return full
     by_load = full.sort_values(["mean", "from_s"])
@@ -253,4 +256,4 @@ CUTS: dict[str, Callable[[pd.DataFrame, int | None], pd.DataFrame]] = {
     "load": _spread,
     "failures": _first("from_s"),
 }
-"""How to choose windows: the earliest, the most bursty, one per load class, or around failures."""
+"""Ways to choose windows: the earliest, those with the highest peak / mean, one per load class, or those around failures."""
