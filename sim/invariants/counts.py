@@ -1,4 +1,4 @@
-"""Conservation of records across restarts: none is lost, repeated or sent to the wrong reader."""
+"""Invariants of record counts across restarts: no record is lost, repeated or sent to the wrong downstream subtask."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from sim.invariants.violation import JournalFormatter, Violation, count_is, numb
 from sim.model.randomness import Stream, draws
 from sim.results.journal import Entry
 
-# ---- The ledger of record positions, kept independently of what checkpoints store, so that both can be compared.
+# ---- The ledger of record positions. It is independent of what checkpoints store, so that both can be compared.
 #
-# The ledger records the position of each task at each of its cuts.  A restart goes back to such a position; from there,
-# only counted records move it.
+# The ledger records the position of each task when it takes a snapshot (its cut). A restart sets tasks back to such a
+# position, and from there the number of processed records advances it.
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(slots=True)
 class RecordTally:
-    """Positions of tasks, in records since the start of the job."""
+    """The positions of all tasks, in records since the start of the job."""
 
-    served: Numbers  # by task
-    late: Numbers  # by task: records served whose outputs are pending
+    served: Numbers  # by task: records processed
+    late: Numbers  # by task: records processed whose outputs are pending
     read: Numbers  # by channel
-    written: Numbers
+    written: Numbers  # by channel
     known: np.ndarray[tuple[int], np.dtype[np.bool_]]  # by task: whether its position was recorded
 
     @classmethod
     def zero(cls, tasks: int, channels: int) -> RecordTally:
+        """Return a tally in which all positions are 0 and unknown."""
         served, late = np.zeros((2, tasks), np.int64)
         read, written = np.zeros((2, channels), np.int64)
         return cls(served, late, read, written, np.zeros(tasks, np.bool_))
@@ -40,22 +41,23 @@ class RecordTally:
 
 @dataclass(slots=True)
 class Ledger:
-    """The ledger of record positions.
+    """The recorded positions of all tasks at their cuts.
 
-    `inputs`, `outputs`: channels of each task; `ends`: (reader, writer) task of each channel.
+    `inputs`, `outputs`: channels of each task.  `ends`: (reader, writer) task of each channel.
     """
 
     inputs: Sequence[Numbers | slice]
     outputs: Sequence[Numbers | slice]
     ends: tuple[np.ndarray, np.ndarray]
-    ahead: RecordTally  # added to the counts of a restarted task to get its position
-    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint; to be read by `of`
-    # channel positions that are not merged into `notes` yet, because few are read
+    ahead: RecordTally  # difference between the position of a task and its count since its restart
+    notes: dict[int, RecordTally] = field(default_factory=dict)  # checkpoint -> positions; call `of` to read them
+    # checkpoint -> (task, read, written): channel positions that `of` merges into `notes` on demand, because few are read
     _fresh: dict[int, list[tuple[int, Numbers, Numbers]]] = field(default_factory=dict)
-    _moved: bool = False  # whether `ahead` is not all 0
+    _moved: bool = False  # whether some value of `ahead` may differ from 0
 
     @classmethod
     def opened(cls, inputs: Sequence[Numbers | slice], outputs: Sequence[Numbers | slice], channels: int) -> Ledger:
+        """Return an empty ledger.  `inputs`, `outputs`: channels of each task.  `channels`: number of channels."""
         tally = RecordTally.zero(len(inputs), channels)
         readers, writers = np.zeros((2, len(tally.read)), np.int32)
         for task, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
@@ -65,7 +67,7 @@ class Ledger:
     def note(
         self, checkpoint: int, task: int, served: int, late: int, read: Numbers, written: Numbers
     ) -> tuple[int, Numbers, Numbers]:
-        """Record a task's counts at its cut.  Return its position: records served, read and written."""
+        """Record the counts of a task at its cut.  Return its position: (records processed, read, written)."""
         if self._moved:
             served += int(self.ahead.served[task])
             read, written = self.ahead.read[self.inputs[task]] + read, self.ahead.written[self.outputs[task]] + written
@@ -75,24 +77,25 @@ class Ledger:
         return served, read, written
 
     def served(self, checkpoint: int, task: int) -> int:
-        """Return the records that a task had served at its cut, 0 if unknown."""
+        """Return the number of records that a task had processed at its cut, or 0 if unknown."""
         note = self.notes.get(checkpoint)
         return 0 if note is None else int(note.served[task])
 
     def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """Record that the task reuses its part of an earlier checkpoint."""
+        """Record that a task reuses its part of the earlier checkpoint `before`."""
         note, old, inputs, outputs = self._noted(checkpoint), self.of(before), self.inputs[task], self.outputs[task]
         note.served[task], note.late[task], note.known[task] = old.served[task], old.late[task], old.known[task]
         note.read[inputs], note.written[outputs] = old.read[inputs], old.written[outputs]
 
     def _noted(self, checkpoint: int) -> RecordTally:
+        """Return the positions recorded for a checkpoint, which are added if there are none."""
         note = self.notes.get(checkpoint)
         if note is None:
             note = self.notes[checkpoint] = RecordTally.zero(len(self.inputs), len(self.ahead.read))
         return note
 
     def of(self, checkpoint: int) -> RecordTally:
-        """Return the positions of tasks at their cuts, 0 if unknown."""
+        """Return the positions of tasks at their cuts for a checkpoint; unknown ones are 0."""
         note = self.notes.get(checkpoint)
         if note is None:
             return RecordTally.zero(len(self.inputs), len(self.ahead.read))
@@ -101,7 +104,10 @@ class Ledger:
         return note
 
     def stand(self, tally: RecordTally, counted: RecordTally) -> None:
-        """Set the positions of restarted tasks (those in `counted.known`) to `tally`."""
+        """Set restarted tasks to the positions in `tally`.
+
+        `counted`: current counts of the data plane; `counted.known` selects the restarted tasks.
+        """
         self._moved = True
         which = counted.known
         read, written = which[self.ends[0]], which[self.ends[1]]
@@ -110,7 +116,7 @@ class Ledger:
         self.ahead.written[written] = tally.written[written] - counted.written[written]
 
     def stands(self, counted: RecordTally) -> RecordTally:
-        """Return the positions of tasks with these counts."""
+        """Return the positions of tasks whose counts since their restart are `counted`."""
         ahead = self.ahead
         sums = ahead.served + counted.served, counted.late, ahead.read + counted.read, ahead.written + counted.written
         return RecordTally(*sums, counted.known)
@@ -122,9 +128,9 @@ class Ledger:
             self._fresh.pop(checkpoint, None)
 
 
-# ---- Restarts, compared with the ledger: each task continues from the position of its checkpoint.
+# ---- Restarts, compared with the ledger: each task continues from its position in the restored checkpoint.
 #
-# There is one violation per restart and kind of error, about the first task; the others are counted.
+# There is one violation per restart and kind of error. It describes the first task and counts the others.
 
 PLACE = "a restored task goes on where its checkpoint left it"
 NOTED = "a snapshot says where its task stands"
@@ -132,11 +138,14 @@ OUTPUTS = "every record served leaves its outputs behind, once"
 READ = "a job that has finished has read all that was written, and all its sources have"
 
 _Wording = Callable[[int, int], str]
-"""(expected, actual) -> fact of the violation."""
+"""(expected position, actual position) -> fact of the violation."""
 
 
 class Written(NamedTuple):
-    """The rule of an output: `num` records per `den` served, on each channel, or in total if not `per_channel`."""
+    """The number of records that a task must write to an output: `num` per `den` processed records.
+
+    The number is that of each channel if `per_channel`, and otherwise the total over all `channels`.
+    """
 
     task: int
     channels: Numbers
@@ -154,12 +163,17 @@ def misplaced(
     *,
     input_differs: bool,
 ) -> Iterator[Violation]:
-    """Compare the positions of restarted tasks.  `stands`: actual ones; `input_differs`: another check reports lost or repeated input."""
+    """Check that restarted tasks continue from the positions of their checkpoint.
+
+    `restored`: journal row of the restart.  `stands`: actual positions.  `input_differs`: another check reports lost or
+    repeated input, so input channels are not compared.
+    """
     which, (readers, writers) = stands.known, ledger.ends
 
     def broken(
         tasks: Numbers, places: Numbers, wording: _Wording, expected: Numbers, stands: Numbers
     ) -> Iterator[Violation]:
+        """Yield the violation for the first of these tasks.  `places`: its indices in `expected` and `stands`."""
         if len(places):
             task, place = int(tasks[0]), int(places[0])
             others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
@@ -187,6 +201,7 @@ def misplaced(
 
 
 def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a snapshot that contains a wrong position."""
     return Violation(
         NOTED, time_ns, f"snapshot {checkpoint} of {formatter.task(task)}", fact, formatter.cut(checkpoint, {task})
     )
@@ -200,7 +215,10 @@ def unwritten(
     when: str,
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check the number of records written to each output.  `before`: surplus of each output when the job started."""
+    """Check the number of records written to each output.  Report the first violation.
+
+    `before`: surplus of each output when the job started.  `when`: time of the check, for the message.
+    """
     for output, surplus in zip(outputs, before, strict=True):
         expected, actual = owed(output, tally), held_by(output, tally)
         if actual - expected != surplus:
@@ -210,12 +228,13 @@ def unwritten(
 
 
 def owed(output: Written, tally: RecordTally) -> int:
-    """Return how many records the output must have."""
+    """Return the number of records that the output must contain."""
     copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
     return copies * len(output.channels) if output.per_channel else copies
 
 
 def held_by(output: Written, tally: RecordTally) -> int:
+    """Return the number of records that the output contains."""
     return int(tally.written[output.channels].sum())
 
 
@@ -226,7 +245,10 @@ def unread(
     totals: Sequence[tuple[int, int]],
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check that a finished job has read everything.  `ends`: (writer, reader) of each channel; `totals`: (source, its records)."""
+    """Check that a finished job has read all records.
+
+    `ends`: (writer, reader) of each channel.  `totals`: (source task, number of its records).
+    """
     left = np.flatnonzero(tally.read != tally.written)
     if len(left):
         writer, reader = ends[int(left[0])]
@@ -241,14 +263,18 @@ def unread(
 
 
 def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordTally:
-    """Return the tally in which records written after the cut may or may not be read, on these channels."""
+    """Return the tally for comparing written with read records, if records after the cut need not be read.
+
+    On the channels selected by `channels`, `written` is set to the number of read records, if that is not less than at the
+    cut and not more than was written.
+    """
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
 def unanswered(
     time_ns: int, tasks: Iterable[int], tally: RecordTally, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check that these tasks of a finished job have no pending outputs."""
+    """Yield a violation for each of these tasks of a finished job that has pending outputs."""
     for task in tasks:
         if tally.late[task]:
             fact = f"the job has finished and {count_is(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
@@ -278,27 +304,27 @@ def _waiting(expected: int, stands: int) -> str:
     return f"{count_is(stands, 'record')} waiting for outputs, {expected} in its checkpoint"
 
 
-# ---- The reader of each record, computed independently (law 119).
+# ---- The downstream subtask that reads each record, computed independently of the data plane (law 119).
 #
 # Source: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
 
 CHOSEN = "each record goes to the reader that its edge chooses"
 MAX_DRAWN = 100_000
-"""Maximum keyed records of a run that are checked; of a long run only the first outputs are."""
+"""Maximum number of keyed records that are checked.  Outputs that would exceed it are skipped."""
 
 
 class Route(NamedTuple):
-    """How an output of a task selects channels.  `keys`: random stream of its keys; None: round-robin."""
+    """How an output of a task selects the channel of a record."""
 
     task: int
     channels: Numbers
-    keys: Stream | None = None
-    weights: Numbers | None = None  # channel of each slice of the key range; None: equal slices
+    keys: Stream | None = None  # random stream of the keys; None if channels are selected round-robin
+    weights: Numbers | None = None  # channel of each slice of the key range; None if all channels have equal slices
     first: int = 0  # first channel of the round-robin
 
 
 def chosen(route: Route, records: int) -> Numbers:
-    """Return how many of the first `records` go to each channel."""
+    """Return how many of the first `records` records are sent to each channel."""
     channels = len(route.channels)
     if route.keys is None:
         turns = np.arange(channels, dtype=np.int64)
@@ -312,7 +338,10 @@ def chosen(route: Route, records: int) -> Numbers:
 def misrouted_records(
     time_ns: int, routes: Iterable[Route], written: Numbers, formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Report the first output with wrong counts.  `written`: records by channel since the start of the job."""
+    """Check the number of records on each channel of outputs.  Report the first violation.
+
+    `written`: by channel, records since the start of the job.
+    """
     left = MAX_DRAWN
     for route in routes:
         own = written[route.channels]

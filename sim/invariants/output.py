@@ -1,4 +1,4 @@
-"""Invariants of output: exactly-once commits, and the end of tasks."""
+"""Invariants of output: exactly-once commits, and the end of data."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sim.invariants.violation import (
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
 
-# ---- End-to-end exactly once: sinks commit each input record once, only with its checkpoint, in complete files.
+# ---- End-to-end exactly once: sinks commit each input record once, after its checkpoint has completed, in complete files.
 #
-# Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals that a writer commits must cover each
-# channel without gaps or overlaps.
+# Laws 14, 15 and 17. The records of an input channel are numbered. The intervals that a sink commits must cover each of its
+# input channels without gaps and overlaps. A *writer* is the sink task that wrote the records of a transaction.
 
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"
 
 Covered = Mapping[int, Sequence[int]]
-"""Writer -> records committed of each input channel."""
+"""Writer -> number of committed records of each input channel."""
 
 _TURNS = frozenset(
     {
@@ -41,7 +41,7 @@ _TURNS = frozenset(
         Happening.JOB_FINISHED,
     }
 )
-"""Rows that are always part of the evidence."""
+"""Kinds of rows that are always part of the evidence of a wrong commit."""
 _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
 
 
@@ -55,11 +55,11 @@ def broken_commits(
     counted_from: int = 0,
     checkpointing: bool = True,
 ) -> Iterator[Violation]:
-    """Check all commits, in order.
+    """Check all commits of a job instance, in order.
 
-    `begun_from`, `covered`: id of the checkpoint that the job was restored from, and what was committed by then.  Epochs
-    up to `counted_from` refer to channels of an earlier parallelism.  Without `checkpointing`, commits do not wait for a
-    checkpoint.
+    `begun_from`: id of the checkpoint that the job started from, or 0.  `covered`: what had been committed by then.
+    `counted_from`: epochs up to this id refer to channels of an earlier parallelism and are not checked.
+    `checkpointing`: if False, commits do not wait for a checkpoint.
     """
     books = _Books(formatter, covered, counted_from)
     for commit in commits:
@@ -82,7 +82,10 @@ def uncommitted(
     covered: Covered | None = None,
     counted_from: int = 0,
 ) -> Iterator[Violation]:
-    """Check that a finished job has committed everything.  `owed`: writer -> records of each input channel."""
+    """Check that a finished job has committed everything.
+
+    `owed`: writer -> total number of records of each input channel.  `covered`, `counted_from`: see `broken_commits`.
+    """
     books = _Books(formatter, covered, counted_from)
     for commit in commits:
         for transaction in (*commit.lost, *commit.committed):
@@ -97,7 +100,7 @@ def uncommitted(
 
 
 class _Books:
-    """The records that each writer has committed, by input channel."""
+    """The number of records that each writer has committed, by input channel."""
 
     def __init__(self, formatter: JournalFormatter, covered: Covered | None = None, counted_from: int = 0) -> None:
         self.formatter = formatter
@@ -106,6 +109,7 @@ class _Books:
         self._by: dict[int, list[CommitStats]] = {}  # commits by writer, for the evidence
 
     def cover(self, transaction: CommittedEpoch) -> None:
+        """Count the records of a transaction as committed."""
         if transaction.epoch <= self.counted_from:
             return
         covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
@@ -113,6 +117,7 @@ class _Books:
             covered[channel] = max(covered[channel], end)
 
     def given_up(self, commit: CommitStats, transaction: CommittedEpoch) -> Violation:
+        """Count the records of a lost transaction, and return the violation."""
         self.cover(transaction)
         fact = f"{count_is(transaction.records, 'record')} lost: {commit.why}"
         return Violation(
@@ -120,6 +125,7 @@ class _Books:
         )
 
     def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:
+        """Count the records of a committed transaction, and yield a violation if it has gaps or overlaps."""
         if transaction.epoch <= self.counted_from:
             return
         covered = self.covered.setdefault(transaction.writer, [0] * len(transaction.inputs))
@@ -138,7 +144,7 @@ class _Books:
         self._by.setdefault(transaction.writer, []).append(commit)
 
     def _story(self, commit: CommitStats, transaction: CommittedEpoch) -> tuple[str, ...]:
-        """Return the evidence since the previous commit of the writer."""
+        """Return the evidence of a wrong commit: rows since the previous commit of the writer."""
         before = self._by.get(transaction.writer, [])[-1:]
         checkpoints = {commit.checkpoint, transaction.epoch, *(earlier.checkpoint for earlier in before)}
         since_ns = before[0].time_ns if before else 0
@@ -158,6 +164,7 @@ class _Books:
 def _too_early(
     commit: CommitStats, stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
+    """Check that the checkpoint of a commit is complete, and that the commit contains no newer epoch."""
     row = stats.get(commit.checkpoint)
     completed = row is not None and row.status == "COMPLETED" and row.completed_ns <= commit.time_ns
     ahead = [transaction for transaction in commit.committed if transaction.epoch > commit.checkpoint]
@@ -175,6 +182,7 @@ def _too_early(
 
 
 def _incomplete(commit: CommitStats, transaction: CommittedEpoch, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a commit with missing files."""
     fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
     tasks = {transaction.writer, commit.task}
     story = formatter.about(transaction.epoch, tasks, BEGIN_AND_END)
@@ -186,6 +194,7 @@ def _where(commit: CommitStats, transaction: CommittedEpoch, formatter: JournalF
 
 
 def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
+    """Return the positions of the first input channel with a gap or an overlap, for the evidence."""
     channel = next(
         c for c, ((begin, _), done) in enumerate(zip(transaction.inputs, covered, strict=True)) if begin != done
     )
@@ -193,7 +202,8 @@ def _account(transaction: CommittedEpoch, covered: Sequence[int]) -> str:
     return f"input channel {channel}: records up to {covered[channel]} were committed before, this epoch holds {begin} to {end}"
 
 
-# ---- The end of data: drain or not, final checkpoint, finished operators in snapshots, no later timers (laws 113 to 116).
+# ---- The end of data: with or without drain, the final checkpoint, finished operators in snapshots, and no timers after it
+# (laws 113 to 116).
 
 AS_ASKED = "a stop with a drain lets operators finish, one without does not"
 AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"
@@ -240,7 +250,10 @@ def wrong_stop_mode(
     stopped: Collection[int],
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check how data ends.  `request`: requested stop mode, empty if none; `stopped`: sources that had more records."""
+    """Check whether data ends with or without a drain, as requested.  Report the first violation.
+
+    `request`: "drain" or "no-drain", "" if no stop was requested.  `stopped`: source tasks that had more records.
+    """
     stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
     for row in (row for row in turns if row.happening is Happening.END_OF_DATA):
         if row.detail == "no-drain" and request != "no-drain":
@@ -263,9 +276,10 @@ def commits_missing_at_end(
     formatter: JournalFormatter,
     deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
-    """Check that a final checkpoint is triggered within `within_ns` after all data and pending checkpoints have ended.
+    """Check that the final checkpoint is triggered in time: within `within_ns` after all data and pending checkpoints ended.
 
-    `deletions`: see `cleaned_up`; the checkpoint waits for those in progress.
+    `tasks`: number of tasks.  `now_ns`: end of the run.  `deployed`: tasks of each restart.  `deletions`: deletions of
+    files, which delay the trigger (see `cleaned_up`).
     """
     ended: set[int] = set()
     under_way: set[int] = set()
@@ -295,7 +309,11 @@ def commits_missing_at_end(
 def counted_as_finished(
     turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check the number of finished tasks of each checkpoint.  `kept`: checkpoint -> tasks that reuse their earlier part."""
+    """Check that a checkpoint does not count more finished tasks than there are.  Report the first violation.
+
+    `deployed`: tasks of each restart.  `kept`: function that returns how many tasks of a checkpoint reuse their part of an
+    earlier one; they need not acknowledge either.
+    """
     finished: set[int] = set()
     coming = iter(deployed)
     for row in turns:
@@ -312,6 +330,7 @@ def counted_as_finished(
 
 
 def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a snapshot that does not say that its operators have finished."""
     fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
     return _violation(
         KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), formatter.task(task), fact, formatter
@@ -319,6 +338,7 @@ def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, formatter: J
 
 
 def late_processing_time_timer(task: int, time_ns: int, due_ns: int, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a timer that fires after the end of the data.  `due_ns`: time of the timer."""
     row = Entry(time_ns, Happening.END_OF_DATA, task=task)
     return _violation(
         SILENT, row, formatter.task(task), f"its timer of {time_text(due_ns)} fires, and its data has ended", formatter

@@ -1,6 +1,6 @@
-"""Invariants of the coordinator's options: when checkpoints begin and end (laws 94 to 99).
+"""Invariants of the checkpoint coordinator's options: when checkpoints are triggered and end (laws 94 to 99).
 
-They read checkpoint statistics and the rare rows of the journal.  Events at the same time may have either order.
+They read checkpoint statistics and those kinds of journal rows that are rare.  Events at the same time may be in any order.
 """
 
 from __future__ import annotations
@@ -46,19 +46,21 @@ _COUNTS = frozenset(
 )
 """Failure reasons that Flink counts (CheckpointFailureManager#checkFailureReason)."""
 _NEVER = 1 << 62
+"""A time after all others [ns]."""
 _LOOK_NS = 100_000_000
 """Maximum delay until a restarted source reports its backlog [ns]."""
 
 
 class Pace(NamedTuple):
-    """The options that the invariants check."""
+    """The checkpoint options that the invariants check."""
 
     max_concurrent: int
     min_pause_ns: int
     timeout_ns: int
-    tolerable: int
-    call_ns: int = 0  # from the trigger timestamp to the start of the timeout
-    backlog_ns: int | None = None  # interval during a backlog; 0: no checkpoints; None: the same interval
+    tolerable: int  # tolerable number of consecutive failures
+    call_ns: int = 0  # time from the trigger timestamp to the start of the timeout
+    # interval while a source processes a backlog; 0 if there are no checkpoints then, None if the interval is the same
+    backlog_ns: int | None = None
 
 
 def checkpoint_timing_errors(
@@ -69,13 +71,17 @@ def checkpoint_timing_errors(
     now_ns: int,
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check single checkpoints; report the first violation of each invariant.  `turns`: journal rows; `tasks`: number of tasks."""
+    """Check the times at which checkpoints begin and end.  Yield the first violation of each invariant.
+
+    `turns`: journal rows of the kinds `TURNS`.  `tasks`: number of tasks of the job.  `now_ns`: end of the run.
+    """
     run = _Timing(stats, turns, pace, tasks, now_ns, formatter)
     for found in (run.overlapping(), run.hurried(), run.expired(), run.survivors(), run.tolerated()):
         yield from islice(found, 1)
 
 
 def _end_ns(row: CheckpointStats) -> int:
+    """Return the time at which a checkpoint completed or failed, or `_NEVER` if it is in progress."""
     ends = [at_ns for at_ns in (row.completed_ns, row.failed_ns) if at_ns >= 0]
     return min(ends, default=_NEVER)
 
@@ -92,7 +98,7 @@ class _Timing:
     formatter: JournalFormatter
 
     def overlapping(self) -> Iterator[Violation]:
-        """Check max-concurrent.  Savepoints may exceed it, and count for later checkpoints."""
+        """Check max-concurrent.  Savepoints may exceed it, but count when later checkpoints are triggered."""
         under_way: list[tuple[int, CheckpointStats]] = []
         for number, row in sorted(self.stats.items()):
             under_way = [(other, theirs) for other, theirs in under_way if _end_ns(theirs) > row.trigger_ns]
@@ -105,7 +111,10 @@ class _Timing:
             under_way.append((number, row))
 
     def hurried(self) -> Iterator[Violation]:
-        """Check min-pause.  It does not apply to the final checkpoint, nor to completions before a new JobManager."""
+        """Check min-pause.
+
+        It does not apply to the final checkpoint, and a new JobManager does not know earlier completions.
+        """
         if not self.pace.min_pause_ns:
             return
         completed: list[tuple[int, int]] = []
@@ -133,7 +142,11 @@ class _Timing:
                     yield self._violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint})
 
     def expired(self) -> Iterator[Violation]:
-        """Check the timeout.  It waits for the lock while metadata is written, and a checkpoint whose metadata is being written does not expire."""
+        """Check the timeout.
+
+        A checkpoint whose metadata is being written does not expire.  While the coordinator writes the metadata of another
+        checkpoint, it holds its lock, so expiry is delayed.
+        """
         for number, row in self.stats.items():
             begun_ns = row.trigger_ns + self.pace.call_ns
             due_ns, end_ns = begun_ns + self.pace.timeout_ns, min(_end_ns(row), self.now_ns)
@@ -154,6 +167,7 @@ class _Timing:
         return at_ns
 
     def survivors(self) -> Iterator[Violation]:
+        """Check that no checkpoint from before a restart is pending after it."""
         under_way: set[int] = set()
         restarts: list[Entry] = []  # the latest one, while checkpoints from before it are pending
         for row in self.turns:
@@ -172,7 +186,10 @@ class _Timing:
                 restarts = []
 
     def tolerated(self) -> Iterator[Violation]:
-        """Check tolerable failures.  Counts only certain ones: not savepoints, nor checkpoints older than the latest completed one."""
+        """Check that the job fails as soon as more checkpoints failed in a row than are tolerable.
+
+        Savepoints, and checkpoints that are older than the latest completed one, do not count.
+        """
         failed: list[int] = []
         latest, since_ns = 0, _NEVER
         for row in self.turns:
@@ -200,9 +217,10 @@ class _Timing:
 def excess_triggers_in_backlog(
     begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: Pace, *, first: bool
 ) -> Violation | None:
-    """Check the number of triggers while a source processes a backlog, from `begun_ns` to `until_ns`.  `first`: the job was not restarted.
+    """Check the number of triggers while a source processes a backlog, from `begun_ns` to `until_ns`.
 
-    Only the number is limited, because delayed requests run later, back to back.
+    Only the number is checked, because delayed trigger requests are processed later, without a pause between them.
+    `first`: this is the first attempt of the job; sources of a restarted job report their backlog with a delay.
     """
     if pace.backlog_ns is None or until_ns < begun_ns:  # no checkpoint of the attempt began in a backlog
         return None

@@ -1,4 +1,4 @@
-"""Invariants of recovery: restarts, restored checkpoints, rescaling."""
+"""Invariants of recovery: restarts, restored checkpoints, and rescaling."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sim.invariants.violation import (
 )
 from sim.results.journal import Entry, Happening
 
-# ---- Restarts: which regions, how often, after which delay, on which task managers (laws 100 to 106).
+# ---- Restarts: which regions, how often, after which delay, and on which TaskManagers (laws 100 to 106).
 #
-# The runtime reports the tasks of each restart; the journal has the failures.
+# The runtime reports the tasks of each restart. The journal contains the failures. The first violation is reported.
 
 REGIONS = "a restart includes all tasks of the failed regions, and no others"
 ATTEMPTS = "a job restarts at most as often as its strategy allows, and not before its delay"
@@ -58,31 +58,34 @@ _CONCERNS_ALL = frozenset({Happening.JOB_MANAGER_LOST, Happening.RESCALED})
 
 
 class Deployed(NamedTuple):
-    """Tasks that were deployed together."""
+    """The tasks that a restart deploys."""
 
     time_ns: int
-    restart: int
+    restart: int  # its number; -1 or 0 if the evidence is not about a restart
     tasks: frozenset[int]
 
 
 class Allowance(NamedTuple):
     """The limits of the restart strategy."""
 
-    most: int | None = None  # restarts; None: unlimited
-    within_ns: int | None = None  # interval that `most` refers to; None: since the election of the JobManager
-    delay_ns: int = 0
+    most: int | None = None  # maximum number of restarts; None if unlimited
+    within_ns: int | None = None  # interval in which `most` applies; None means since the election of the JobManager
+    delay_ns: int = 0  # minimum delay of a restart
 
 
 class LocalCopy(NamedTuple):
-    """A local copy that a restore has read."""
+    """The read of a local copy of state by a restored task."""
 
-    time_ns: int
+    time_ns: int  # time of the read
     task: int
-    written_ns: int  # earliest possible time of writing
+    written_ns: int  # earliest time at which the copy can have been written
 
 
 def pipelined_regions(tasks: int, writers: Sequence[int], readers: Sequence[int]) -> list[int]:
-    """Return the smallest task of each task's region (connected component)."""
+    """Return, for each task, the smallest task of its pipelined region (a connected component of the graph).
+
+    `writers`, `readers`: upstream and downstream task of each channel.
+    """
     least, ends = np.arange(tasks), (np.asarray(writers, np.int64), np.asarray(readers, np.int64))
     while True:
         lower = least.copy()
@@ -103,7 +106,11 @@ def partial_region_restarts(
     *,
     begun: bool,
 ) -> Iterator[Violation]:
-    """Check the tasks of each restart.  `begun`: the job starts from a snapshot, which is a restart of all tasks."""
+    """Check that a restart deploys all tasks of the failed regions, and no others.
+
+    `region_of`: see `pipelined_regions`.  `hosts`: TaskManager of each task.  `begun`: the job starts from a snapshot, so
+    that its first deployment counts as a restart of all tasks.
+    """
     members: dict[int, set[int]] = {}
     for task, region in enumerate(region_of):
         members.setdefault(region, set()).add(task)
@@ -135,7 +142,10 @@ def partial_region_restarts(
 def beyond_the_strategy(
     turns: Iterable[Entry], strategy: Allowance, formatter: JournalFormatter, *, begun: bool
 ) -> Iterator[Violation]:
-    """Check the number of restarts and their delays.  The restart by a newly elected JobManager does not count."""
+    """Check the number of restarts and their delays.
+
+    The restart by a newly elected JobManager does not count, and neither does the start from a snapshot (`begun`).
+    """
     own, counted_ns = begun, list[int]()
     begun_ns: dict[int, int] = {}
     for row in turns:
@@ -165,7 +175,11 @@ def beyond_the_strategy(
 def still_there(
     restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check tasks that are deployed.  `at_work`: those whose previous thread is running; `moved`: task -> records served since it was cancelled."""
+    """Check that the previous attempts of deployed tasks have stopped.
+
+    `at_work`: deployed tasks whose previous thread is still running.  `moved`: task -> number of records that it processed
+    after it was cancelled.
+    """
     for task in sorted(at_work):
         yield _violation(
             STOPPED_FIRST,
@@ -188,7 +202,10 @@ def redeployed_too_early(
     shortest_ns: int,
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check the task managers of deployments.  `shortest_ns`: minimum time until a lost task manager is replaced."""
+    """Check that no task is deployed on a lost TaskManager.
+
+    `hosts`: TaskManager of each task.  `shortest_ns`: minimum time until a lost TaskManager is replaced.
+    """
     lost_ns: dict[int, int] = {}
     coming = iter(deployed)
     for row in turns:
@@ -207,7 +224,7 @@ def redeployed_too_early(
 def checkpoints_before_running(
     turns: Iterable[Entry], deployed: Sequence[Deployed], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check that no checkpoint begins while tasks initialize or have failed."""
+    """Check that no checkpoint is triggered while tasks initialize or have failed."""
     down: set[int] = set()
     coming, latest = iter(deployed), Deployed(0, 0, frozenset())
     for row in turns:
@@ -231,9 +248,9 @@ def periodic_checkpoints_not_resumed(
     formatter: JournalFormatter,
     deletions: Sequence[tuple[int, int]] = (),
 ) -> Iterator[Violation]:
-    """Check that a checkpoint begins or is refused within `within_ns` after all tasks run again.
+    """Check that a checkpoint is triggered or refused within `within_ns` after all tasks run again.
 
-    `deletions`: see `cleaned_up`; the checkpoint waits for those in progress.
+    `now_ns`: end of the run.  `deletions`: deletions of files, which delay the trigger (see `cleaned_up`).
     """
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
@@ -250,6 +267,7 @@ def periodic_checkpoints_not_resumed(
 def restores_from_lost_disks(
     copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
+    """Check that no local copy is read that was written before its TaskManager was lost with its disk."""
     losses = [row for row in turns if row.happening is Happening.TASK_MANAGER_LOST]
     for copy in copies:
         for row in losses:
@@ -260,6 +278,7 @@ def restores_from_lost_disks(
 
 
 def unused_local_copy(time_ns: int, checkpoint: int, task: int, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a restore that reads from storage although there is a local copy."""
     fact = f"{formatter.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
     return _violation(COPY_THERE, Deployed(time_ns, -1, frozenset()), fact, formatter)
 
@@ -276,7 +295,7 @@ def _violation(law: str, restored: Deployed, fact: str, formatter: JournalFormat
 
 # ---- A restart uses the latest completed checkpoint, and no record is processed twice or skipped.
 #
-# Law 24 and the second half of laws 8 and 12: errors of a cut take effect when it is restored.
+# Law 24, and the second half of laws 8 and 12: an inconsistent cut does harm only when its checkpoint is restored.
 
 LATEST = "a restart restores the latest completed checkpoint"
 ONCE = "every record takes effect on state once, whatever fails"
@@ -293,12 +312,12 @@ _FAILURES = frozenset(
 
 
 class Surplus(NamedTuple):
-    """The effect of restoring a completed checkpoint whose cut is not exact."""
+    """The effect of restoring a completed checkpoint whose cut is inconsistent."""
 
-    twice_bytes: int  # read again by tasks whose state contains them
-    lost_bytes: int  # not read again by tasks whose state does not contain them
-    channel: tuple[int, int]  # (writer, reader) of the worst one
-    account: str
+    twice_bytes: int  # bytes that are read again although restored state contains them
+    lost_bytes: int  # bytes that are not read again although restored state does not contain them
+    channel: tuple[int, int]  # (writer, reader) of the channel with the largest error
+    account: str  # byte counts of that channel, for the evidence
 
 
 def broken_restores(
@@ -308,7 +327,11 @@ def broken_restores(
     formatter: JournalFormatter,
     begun_from: int = 0,
 ) -> Iterator[Violation]:
-    """Check the restored checkpoints.  `surpluses`: by checkpoint; `savepoints`: never restored; `begun_from`: initial snapshot or 0."""
+    """Check that each restart restores the latest completed checkpoint, and that its cut is consistent.
+
+    `surpluses`: checkpoint -> errors of its cut.  `savepoints`: ids of savepoints, which a restart does not use.
+    `begun_from`: id of the snapshot that the job started from, or 0.
+    """
     aside, latest = frozenset(savepoints), begun_from
     for row in journal:
         if row.happening is Happening.COMPLETED and row.checkpoint not in aside:
@@ -323,6 +346,7 @@ def broken_restores(
 
 
 def _repeated(row: Entry, surplus: Surplus, formatter: JournalFormatter) -> Violation:
+    """Return the violation of a restore of an inconsistent cut."""
     facts = [f"{count_is(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
     facts += [f"{count_is(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
     writer, reader = (formatter.task(task) for task in surplus.channel)
@@ -338,7 +362,7 @@ def _repeated(row: Entry, surplus: Surplus, formatter: JournalFormatter) -> Viol
 def story_of_restore(
     restored: Entry, checkpoints: set[int], tasks: Sequence[int], formatter: JournalFormatter
 ) -> tuple[str, ...]:
-    """Return the evidence: the checkpoints, then the failure and its restart."""
+    """Return the evidence on a restart: rows of the checkpoints, and the failures since the restart before it."""
     restores = (
         row.time_ns
         for row in formatter.journal
@@ -373,16 +397,18 @@ ELASTICITY_TURNS = frozenset(
 
 
 class Waits(NamedTuple):
-    """The minimum waiting times of the scheduler."""
+    """The minimum waiting times of the adaptive scheduler."""
 
-    stable_ns: int  # time that a job waits for missing slots
-    cooldown_ns: int  # time that a job runs before it is rescaled
-    checkpoint_ns: int | None = None  # time that it then waits for a completed checkpoint; None: it does not wait
-    deploy_ns: int = 0  # time of its deployment, which counts as running
+    stable_ns: int  # time for which a job waits for missing slots
+    cooldown_ns: int  # time for which a job runs before it is rescaled
+    checkpoint_ns: int | None = (
+        None  # time for which it then waits for a completed checkpoint; None if it does not wait
+    )
+    deploy_ns: int = 0  # duration of its deployment, which counts as running
 
 
 def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
-    """Check when a job instance is rescaled.  `turns`: its journal rows."""
+    """Check that a job instance is not rescaled too early.  Report the first violation.  `turns`: its journal rows."""
     since, runs, completed_ns = 0, True, -1
     for row in turns:
         after_ns = row.time_ns - since

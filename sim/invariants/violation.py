@@ -1,4 +1,4 @@
-"""Violations of invariants, and the journal rows that are their evidence."""
+"""Violations of invariants, and the formatting of journal rows as their evidence."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from sim.results.journal import Entry, Happening
 
-# ---- A violation: which invariant, when, where, what was found instead, and the journal rows that show it.
+# ---- A violation: which invariant, when, where, what was found instead, and the journal rows that prove it.
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that a run has violated."""
+    """A violation of an invariant by a simulated run, which means an error in the simulator or an injected fault."""
 
-    law: str  # the invariant
-    time_ns: int  # when it was violated
+    law: str  # text of the invariant
+    time_ns: int  # simulated time of the violation
     where: str  # checkpoint, task, channel or file
     fact: str  # what was found instead
-    story: tuple[str, ...] = ()  # evidence: the events that led to it, one line each
-    records_twice: int = 0  # records committed twice
+    story: tuple[str, ...] = ()  # evidence: journal rows as sentences
+    records_twice: int = 0  # number of records committed twice
 
     def __str__(self) -> str:
         lines = [f"{time_text(self.time_ns)}  {self.where}: {self.fact}", f"  but: {self.law}"]
@@ -27,7 +27,7 @@ class Violation:
 
 
 def time_text(time_ns: int) -> str:
-    """Format a simulated time for evidence: seconds, to the microsecond."""
+    """Format a simulated time in seconds with microseconds, for evidence."""
     return f"{time_ns / 1e9:.6f} s"
 
 
@@ -51,13 +51,13 @@ def count_is(count: int, noun: str) -> str:
     return f"{number_of(count, noun)} {'is' if count == 1 else 'are'}"
 
 
-# ---- Evidence: selected rows of the journal, as sentences with simulated times.
+# ---- Evidence: selected rows of the journal as sentences with simulated times.
 
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
 BEGIN_AND_END = (*FRAME, Happening.ABORTED)
 LIFE = (*BEGIN_AND_END, Happening.LAST_ACKNOWLEDGED)
-"""Rows about the progress and the end of a checkpoint."""
+"""Kinds of rows about the progress and the end of a checkpoint, without those of single tasks."""
 CUTS = frozenset(
     {
         Happening.SNAPSHOT_BEGUN,
@@ -67,7 +67,7 @@ CUTS = frozenset(
         Happening.CHANNEL_STATE_WRITTEN,
     }
 )
-"""Rows about what a task does that determines which data belongs to its snapshot."""
+"""Kinds of rows that determine which data belongs to the snapshot of a task."""
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
     Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
@@ -111,11 +111,11 @@ SENTENCES: dict[Happening, str] = {
     Happening.JOB_RECOVERED: "all tasks run again",
     Happening.FAULT: "something goes wrong: {detail}",
 }
-"""Templates of sentences.  Rows without a template are shown with the name of their kind."""
+"""Templates of sentences by kind of row.  Rows of other kinds are shown with the name of their kind."""
 
 
 class JournalFormatter:
-    """Formats journal rows as sentences, with the names of tasks."""
+    """Formats journal rows as sentences.  `names`: (vertex, subtask) of each task."""
 
     def __init__(self, journal: Sequence[Entry], names: Sequence[tuple[str, int]]) -> None:
         self.journal = journal
@@ -126,15 +126,15 @@ class JournalFormatter:
         return COORDINATOR if task < 0 else f"{self.names[task][0]}[{self.names[task][1]}]"
 
     def story(self, chosen: Callable[[Entry], bool]) -> tuple[str, ...]:
-        """Return the rows for which `chosen` is true, in the order of their times."""
+        """Return the rows for which `chosen` is true as sentences, in order of time."""
         return self.lines(row for row in self.journal if chosen(row))
 
     def about(self, checkpoint: int, tasks: Collection[int], frame: Collection[Happening] = FRAME) -> tuple[str, ...]:
-        """Return the rows of some tasks for one checkpoint, and those of kinds `frame`."""
+        """Return the rows of a checkpoint that are about some tasks or of the kinds `frame`, as sentences."""
         return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
 
     def cut(self, checkpoint: int, tasks: Collection[int]) -> tuple[str, ...]:
-        """Return the rows of some tasks that determine their cuts, and the trigger and completion of the checkpoint."""
+        """Return the trigger and completion of a checkpoint, and the rows that determine the cuts of some tasks, as sentences."""
         return self.story(
             lambda row: (
                 row.checkpoint == checkpoint
@@ -143,11 +143,13 @@ class JournalFormatter:
         )
 
     def lines(self, rows: Iterable[Entry]) -> tuple[str, ...]:
+        """Return rows as sentences with their times, in order of time."""
         return tuple(
             f"{time_text(row.time_ns)}  {self.sentence(row)}" for row in sorted(rows, key=lambda row: row.time_ns)
         )
 
     def sentence(self, row: Entry) -> str:
+        """Return a row as a sentence without its time."""
         template = SENTENCES.get(row.happening)
         if template is not None:
             return template.format(
@@ -161,5 +163,5 @@ class JournalFormatter:
 
 
 def _counts(number: int) -> dict[str, str]:
-    """Return the number of a row with each noun that it may count."""
+    """Return the number of a row with each noun that it may count, by the placeholder in `SENTENCES`."""
     return {f"{noun}s": number_of(number, noun) for noun in ("byte", "record", "file")}
