@@ -1,4 +1,4 @@
-"""The host of the checkpoint coordinator, the end of a job, and backlog reports of sources."""
+"""Executes the checkpoint coordinator in simulated time; tracks the end of a job and the backlog reports of sources."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ class JobEnd:
             self.dispatch(CheckpointRequested(self.context.env.now, RequestKind.MANUAL))
 
     def task_finished(self, task: int) -> None:
+        """Record that a task has finished.  After the last one, the job finishes."""
         self.finished |= {task}
         if self.finished == self.graph.tasks:
             self.dispatch(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
@@ -119,14 +120,17 @@ def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int,
     return tuple(tuple(layout.writer[channel] for channel in layout.gates[gate][2]) for gate in gates)
 
 
-# ---- The host of the checkpoint coordinator executes the commands of the machine in simulated time.
+# ---- The checkpoint coordinator in simulated time: events for its machine, and the execution of its commands.
 
 PACKED_BEHIND = 8
 """Age, in checkpoints, at which the subtask rows of a checkpoint are packed.  Rows of a checkpoint still pending are unpacked again."""
 
 
 class CoordinatorHost:
-    """The host of the checkpoint coordinator.  `fail_job` is called with the reason and the task that declined, if any."""
+    """Runs the machine of the checkpoint coordinator, and executes its commands.
+
+    `fail_job` is called with the reason, and with the task that declined or None.
+    """
 
     def __init__(
         self,
@@ -159,7 +163,8 @@ class CoordinatorHost:
         self._waiting: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock
         self._at_work = False  # waiting calls are being executed
         self._triggered_ns: dict[int, int] = {}  # task -> arrival time of its latest trigger call
-        # tasks of lost task managers that the JobManager still takes for running -> time until a call to them fails [ns]
+        # task of a lost TaskManager that the JobManager takes for running, because it has not detected the loss
+        # -> time until a call to it fails [ns]
         self.presumed_running: dict[int, int] = {}
 
     @property
@@ -181,6 +186,7 @@ class CoordinatorHost:
             self.dispatch(coordinator_messages.SchedulerStarted(self.env.now, delay_ns))
 
     def dispatch(self, event: CoordinatorEvent) -> None:
+        """Pass an event to the machine, then make the calls that wait for the coordinator's lock, if it is free."""
         self._loop.dispatch(event)
         if not self._loop.busy:
             self._run_waiting()
@@ -225,6 +231,7 @@ class CoordinatorHost:
         self._run_waiting()
 
     def _run_waiting(self) -> None:
+        """Make the calls that wait for the coordinator's lock, as long as it is free."""
         if self._at_work:
             return
         self._at_work = True
@@ -258,6 +265,7 @@ class CoordinatorHost:
         )
 
     def _message(self, task: int, arrive: Callable[[], None], residual_ns: int = 0) -> None:
+        """Send a message from a task to the coordinator.  It is lost if another JobManager has taken over when it arrives."""
         leader = self.machine.leader
         delay_ns = self.overheads.acknowledge_ns + self.reachability.delay_ns(task) + residual_ns
         self.env.call_in(

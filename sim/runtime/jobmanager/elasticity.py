@@ -1,7 +1,7 @@
-"""The adaptive scheduler of a running job, which is rescaled when slots are lost or return.
+"""The adaptive scheduler: rescales a running job when slots are lost or return.
 
-`sim.protocol.recovery` decides when, `sim.runtime.host_loop` computes the parallelism.  Another parallelism needs another
-job instance, which starts from the latest completed checkpoint.
+`sim.protocol.recovery` decides when, and `sim.runtime.host_loop` computes the parallelism.  A rescaled job is another job
+instance, which starts from the latest completed checkpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INTERVALS = 3
 
 
 class Elasticity:
-    """Rescales one job instance.  `is_current`: returns whether a restart is still the latest."""
+    """Rescales one job instance.  `is_current` returns whether a restart is still the latest one."""
 
     def __init__(
         self,
@@ -47,7 +47,10 @@ class Elasticity:
         return self.options.scheduler == "adaptive"
 
     def waits(self, restart: int) -> bool:
-        """Return whether a restart waits for slots and is left to another instance, with fewer slots."""
+        """Return whether a restart must wait for slots, and is then left to another job instance with fewer slots.
+
+        If so, the rescale is scheduled.
+        """
         now, lost = self.env.now, self.managers.returning()
         if not self.is_adaptive or not lost:
             return False
@@ -63,7 +66,7 @@ class Elasticity:
         return True
 
     def executes(self, restart: int, at_ns: int) -> None:
-        """Handle a deployment at `at_ns`.  If task managers are missing, the job is rescaled when they return."""
+        """Handle a deployment at `at_ns`.  If TaskManagers are missing, schedule a rescale for when they return."""
         self._rescales_with_checkpoint = False
         missing = [slots.given_ns for slots in self.managers.absent.values()]
         if self.is_adaptive and missing:
@@ -71,6 +74,7 @@ class Elasticity:
             self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
 
     def _ready(self, restart: int) -> None:
+        """Rescale the job now, or after the next completed checkpoint (2.x), for which it waits a limited time."""
         interval_ns = self.context.scenario.checkpoint.interval_ns
         if self.context.scenario.cluster.profile != RESCALES_WITH_CHECKPOINT or interval_ns is None:
             self._rescale(restart)

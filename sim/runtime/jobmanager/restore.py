@@ -1,4 +1,4 @@
-"""Restore of tasks: captured output, deployment, download of state, catching up."""
+"""The restore of tasks after a failure: deployment, download of state, recovered in-flight data, and catching up."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int
 
 
 def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> TaskSnapshot:
+    """Return a snapshot with the captured output of its upstream tasks and without its own.
+
+    `taken_over` is the captured output by input channel [bytes]; `inlined` is the part that was in acknowledgements.
+    """
     position = part.position
     captured = position.captured + taken_over
     here = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
@@ -78,9 +82,10 @@ class RestoreContext:
 
 
 class Restore:
-    """The restore of the tasks of one restart, which get their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why.
+    """The restore of the tasks of one restart, which get their slots at `ready_ns`.
 
-    `caught_up`: called when all tasks run and have caught up.
+    `fail_task` is called with a task whose download fails, and the reason.  `caught_up` is called when all tasks run and
+    the job has caught up.
     """
 
     def __init__(
@@ -98,7 +103,7 @@ class Restore:
         self.context = cluster.context
         self.env = cluster.context.env
         self.stats = stats
-        self.tasks = set(tasks)  # without tasks that a later restart has taken over
+        self.tasks = set(tasks)  # tasks that failed again are removed: a later restart restores them
         self.regions = regions
         self.checkpoint = checkpoint
         self.fail_task = fail_task
@@ -159,6 +164,7 @@ class Restore:
         return (restart.fresh_start_ns if fresh else 0) + (restart.state_start_ns if reads else 0)
 
     def _part(self, task: int) -> TaskSnapshot:
+        """Return the part of a task in the checkpoint, or its initial state if there is none."""
         part = self.cluster.contents.of(self.checkpoint, task)
         return initial_task_snapshot(self.context.layout, task) if part is None else part
 
@@ -171,7 +177,7 @@ class Restore:
         return self.cluster.contents.union_of(self.checkpoint, range(first, first + vertex.parallelism))
 
     def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
-        """Process: download output channel state, keyed and operator state, input channel state; then release the thread."""
+        """Process: download the state and the in-flight data of a task after `start_ns`, then start the task."""
         context, host = self.context, self.cluster.tasks[task]
         try:
             if start_ns:

@@ -1,4 +1,4 @@
-"""Task managers as the JobManager sees them: unreachable, lost, warming up."""
+"""The TaskManagers of a job: cut off from the network, warming up, or lost and replaced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sim.runtime.host_loop import Speed, without_task_managers
 
 
 class Reachability:
-    """The task managers that are cut off from the network.  `hosts`: task manager of each task."""
+    """The TaskManagers that are cut off from the network.  `hosts` is the number of the TaskManager of each task."""
 
     def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
         self.env = env
@@ -28,6 +28,7 @@ class Reachability:
         self._cut_off_until_ns: dict[int, int] = {}  # by task manager
 
     def cut_off(self, host: int, until_ns: int) -> None:
+        """Cut a TaskManager off from the network until `until_ns`."""
         self._cut_off_until_ns[host] = max(until_ns, self._cut_off_until_ns.get(host, 0))
 
     def delay_ns(self, task: int) -> int:
@@ -77,7 +78,7 @@ _PHASES = 1024
 
 
 class TaskManagers:
-    """The task managers as JobMaster and ResourceManager see them.  The phases of both heartbeats are random."""
+    """The TaskManagers as JobMaster and ResourceManager know them.  The phases of the heartbeats of both are random."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -96,7 +97,7 @@ class TaskManagers:
         self._resource_manager = self._heartbeats("resource-manager")
 
     def lose(self, what: TaskManagerLost, number: int) -> int:
-        """Lose task manager `number` now.  Return when the JobMaster detects it [ns]."""
+        """Lose TaskManager `number` now.  Return the time at which the JobMaster detects it [ns]."""
         now = self.context.env.now
         missed_ns = now if what.orderly else self._job_master.missed_ns(now, silent=what.silent)
         # Kubernetes and YARN report that a container has ended
@@ -112,11 +113,14 @@ class TaskManagers:
         return lost.gone_ns
 
     def _refusal_ns(self, what: TaskManagerLost) -> int:
-        """Return the time until a deployment to a silent machine fails, which does not refuse the call [ns]."""
+        """Return the time until a deployment to a lost TaskManager fails [ns].
+
+        A silent machine does not refuse the call, so the call times out.
+        """
         return self.restart.ask_timeout_ns if what.silent else 0
 
     def silent_since(self, lost_ns: int) -> int:
-        """Return when task managers detect the loss of a JobManager at `lost_ns`."""
+        """Return the time at which TaskManagers detect the loss of a JobManager that was lost at `lost_ns`."""
         return self._job_master.missed_ns(lost_ns, silent=True)
 
     def elect(self) -> None:
@@ -140,6 +144,7 @@ class TaskManagers:
         return frozenset(task for task in tasks if self.context.hosts[task] in fresh)
 
     def deployed(self, tasks: Iterable[int]) -> None:
+        """Record that tasks are deployed, which ends the outage of their TaskManagers."""
         hosts = {self.context.hosts[task] for task in tasks}
         self.slots = self.slots.deployed(hosts)
         self._used |= {self._number(host) for host in hosts}
@@ -166,12 +171,13 @@ class TaskManagers:
             self.slots = replace(known, lost=back)
 
     def returning(self) -> dict[int, int]:
-        """Return missing task manager of the scenario -> time of its replacement."""
+        """Return the missing TaskManagers of the scenario, each with the time of its replacement [ns]."""
         here = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
         now = self.context.env.now
         return {number: slots.given_ns for number, slots in {**self.absent, **here}.items() if slots.given_ns > now}
 
     def without_any(self, missing: Collection[int]) -> bool:
+        """Return whether all TaskManagers of the scenario are missing."""
         return set(self.written) <= set(missing)
 
     def can_do_without(self, missing: Collection[int]) -> bool:
@@ -179,6 +185,7 @@ class TaskManagers:
         return without_task_managers(self.scenario, self.hosts, missing) is not None
 
     def _heartbeats(self, sender: str) -> Heartbeats:
+        """Return the heartbeats of the JobMaster or the ResourceManager, with a random phase."""
         restart = self.restart
         interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
         u = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _PHASES >> 32

@@ -18,13 +18,13 @@ from sim.storage.requests import Work
 
 @dataclass(slots=True)
 class _Capture:
-    """The in-flight data of one checkpoint."""
+    """The in-flight data that a task captures for one checkpoint."""
 
     input_bytes: int = 0  # passed to the writer so far
     output_bytes: int = 0
     writes: int = 0  # writes in progress
-    capturing: bool = False
-    complete: bool = False
+    capturing: bool = False  # some barriers are missing: data that arrives is captured
+    complete: bool = False  # its size is final
 
 
 class ChannelState(TaskPart):
@@ -44,7 +44,7 @@ class ChannelState(TaskPart):
         return any(capture.writes for capture in self._captures.values())
 
     def capture_begun(self, checkpoint: int) -> None:
-        """Register with the file that the subtasks of the task manager share.  A second call has no effect."""
+        """Register with the file that the subtasks of the TaskManager share.  A second call has no effect."""
         if checkpoint not in self._captures:
             self._captures[checkpoint] = _Capture()
             self.writer.register(checkpoint)
@@ -74,7 +74,7 @@ class ChannelState(TaskPart):
             self._release_if_written(checkpoint)
 
     def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
-        """Complete the channel state; `stored` is called when the shared file is closed."""
+        """Complete the channel state.  Call `stored` when the shared file is closed, or `failed` if writing it fails."""
 
         def closed() -> None:
             self.slot.note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
@@ -93,7 +93,7 @@ class ChannelState(TaskPart):
         self._release_if_written(checkpoint)
 
     def aborted(self, checkpoint: int) -> None:
-        """Drop the capture: release its buffers and leave its file."""
+        """Drop the captured data of a checkpoint: release its buffers, and write nothing more to its file."""
         if self._captures.pop(checkpoint, None) is not None:
             self.writer.abort(checkpoint)
             self.plane.release_capture(self.task)
@@ -109,13 +109,14 @@ class ChannelState(TaskPart):
         self.writer.leave(self.task)
 
     def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
-        """Read in-flight data from files.  Data inlined in the acknowledgement takes no time to read."""
+        """Return the process that reads in-flight data from files, or None.  Data inlined in the acknowledgement takes no time."""
         if in_files_bytes := snapshot.in_flight_bytes - snapshot.inlined_bytes:
             name = ("restore", "channel-state", *self.context.names[self.task], snapshot.checkpoint)
             return self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
         return None
 
     def _store_input(self, checkpoint: int) -> None:
+        """Write the input data that was captured since the last call."""
         capture = self._captures[checkpoint]
         more_bytes = self.plane.captured(self.task)[0] - capture.input_bytes
         if more_bytes:
@@ -138,7 +139,7 @@ class ChannelState(TaskPart):
         """
         capture = self._captures[checkpoint]
         if capture.writes == 0 and capture.capturing:
-            self._store_input(checkpoint)  # it arrived during the write
+            self._store_input(checkpoint)  # data that arrived during the write
         if capture.writes == 0:
             self.plane.release_capture(self.task)
             if capture.complete:

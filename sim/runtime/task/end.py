@@ -1,4 +1,4 @@
-"""The host of the machine that ends a task (`sim.protocol.task_finishing`): EndOfData and EndOfPartition in its channels."""
+"""Executes the end of a task (`sim.protocol.task_finishing`) in simulated time: EndOfData and EndOfPartition in its channels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sim.runtime.task.slot import Slot
 
 
 class TaskEnding:
-    """The host of the end of one task.
+    """Runs the machine that ends one task.
 
-    `tell_barriers` passes events to the task's checkpointing; `ending_of` returns the end of another task.
+    `tell_barriers` passes events to the checkpointing of the task; `ending_of` returns the TaskEnding of another task.
     """
 
     _open: frozenset[int] = frozenset()
@@ -41,7 +41,7 @@ class TaskEnding:
         self.ending_of = ending_of
         # called when the operators close, to stop background work of the task
         self.on_close: Callable[[], None] = lambda: None
-        self.replaced = False  # the task was restarted with another host
+        self.replaced = False  # the task was restarted, and has another TaskEnding
         self._channels_with_data = len(slot.channels)  # input channels without EndOfData
         self._ending = Ending.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
@@ -125,6 +125,7 @@ class TaskEnding:
             self.slot.job.finished_in(self.slot.task, checkpoint)
 
     def snapshot_ended(self, checkpoint: int) -> None:
+        """Handle that a snapshot is acknowledged or cancelled."""
         self._open -= {checkpoint}
         if checkpoint in self.machine.open:
             self.dispatch(task_finishing.SnapshotEnded(self.slot.now, checkpoint))
@@ -182,6 +183,8 @@ class TaskEnding:
                 assert_never(command)
 
     def _close_operators(self) -> None:
+        """Close the operators.  A sink that does not wait for a final checkpoint commits first."""
+
         def close() -> None:
             self.on_close()
             closed = lambda: self.dispatch(task_finishing.OperatorsClosed(self.slot.now))  # noqa: E731

@@ -1,4 +1,7 @@
-"""The host of one task, which passes notices and timers to `TaskCheckpointing` and executes its commands in simulated time."""
+"""Executes the checkpointing of one task in simulated time.
+
+It passes notices of the data plane and timers to the machine `TaskCheckpointing`, and executes the machine's commands.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,18 @@ from sim.storage.state_files import CannotFreeze
 
 
 class TaskHost:
-    """The host of one attempt of a task."""
+    """One attempt of a task: its thread, its state, its parts, and the machines for checkpoints and for its end."""
 
     _channel_state_failed: frozenset[int] = frozenset()
     """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set, which takes 216 B each."""
 
     _in_flight: Mapping[int, simpy.Event] = MappingProxyType({})
-    """Snapshot -> event that its in-flight data is written, if state is written after it.  Tasks share the empty mapping."""
+    """Snapshot whose state is written after its in-flight data -> event that fires when the latter is written.
+
+    Tasks share the empty mapping.
+    """
     _woken_by = 0
-    """The latest barrier that the thread was woken for."""
+    """The latest checkpoint whose barrier has woken the thread."""
 
     def __init__(
         self,
@@ -63,8 +69,8 @@ class TaskHost:
         self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.parts, self.dispatch, ending_of)
         self.ending.on_close = self._close
-        self.running = True  # not initializing, cancelled or failed
-        self.stopped = False  # a restarted task gets another host
+        self.running = True  # neither initializing, nor cancelled or failed
+        self.stopped = False  # cancelled or failed; a restarted task is another TaskHost
         self._closed = False  # restored as finished: its operators are not opened again (FLIP-147)
         self._when_freed: Callable[[], None] | None = None
         self.thread.freed = self.free
@@ -77,10 +83,12 @@ class TaskHost:
 
     @property
     def occupied(self) -> bool:
+        """Whether work of the control plane holds the task thread."""
         return self.thread.occupied
 
     @property
     def storing(self) -> bool:
+        """Whether captured buffers are being written to storage."""
         return any(part.storing for part in self.parts)
 
     # ------------------------------------------------------------------------------------------ events
@@ -115,11 +123,14 @@ class TaskHost:
             self.job.task_runs(self.task)
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:
-        """Pass an event to the machine by mail.  `event` is called with the time when the task thread takes the mail."""
+        """Pass an event to the machine by mail.  `event` is called with the time at which the task thread processes the mail."""
         self.thread.post(lambda: self.dispatch(event(self.env.now)))
 
     def notify_complete(self, checkpoint: int) -> bool:
-        """Handle the notification of a completed checkpoint (StreamTask#notifyCheckpointCompleteAsync)."""
+        """Queue the notification of a completed checkpoint (StreamTask#notifyCheckpointCompleteAsync).
+
+        Return whether the task needs it; otherwise the notification has no effect.
+        """
         if listens := self.state.keyed.listens or self.parts.listens or self.ending.listens:
             self.thread.post(lambda: self._on_checkpoint_completed(checkpoint), notifies=True)
         return listens
@@ -148,7 +159,7 @@ class TaskHost:
         self.thread.post(hear, notifies=True)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
-        """The coordinator's trigger call reaches the task manager."""
+        """Handle the coordinator's trigger call, which has reached the TaskManager."""
         self._polled_at_first_barrier[checkpoint] = 0
         self.thread.post(lambda: self._on_trigger(checkpoint, options))
 
@@ -158,13 +169,13 @@ class TaskHost:
             self.dispatch(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
     def suspend(self, for_ns: int) -> None:
-        """The thread does nothing for so long, from its next mail on."""
+        """Suspend the task thread for `for_ns`, from its next mail on."""
         self.thread.suspend(for_ns, self.env.call_in)
 
-    # ------------------------------------------------------------------------------------------ its end and its beginning
+    # ------------------------------------------------------------------------------------------ stop, restore, start
 
     def stop(self) -> None:
-        """The task fails or is cancelled: nothing it was doing ends, but work that holds its thread goes on until it is over."""
+        """Stop the task, which fails or is cancelled.  Work that holds its thread continues to its end, without effect."""
         self.stopped, self.running, self._loop.over = True, False, True
         self.thread.stop()
         self.async_thread.stop()
@@ -173,15 +184,15 @@ class TaskHost:
         self.state.keyed.stop()
 
     def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> storage_work.Work[int]:
-        """Process: its state, the union of its vertex, and what its parts keep in files.
+        """Process: download the state of the task, the union list state of its vertex, and the files of its parts.
 
-        Returns the bytes of state.  Raises StorageFailed.
+        Returns the size of the state [bytes].  Raises StorageFailed.
         """
         state_bytes = 0
         self._closed = snapshot.finished
         if snapshot.finished and not snapshot.holds_state:
             self.state.leave_closed_operators()
-        if snapshot.checkpoint:  # without parts too: the keys that come here may be those of tasks that had finished
+        if snapshot.checkpoint:  # even without parts: after rescaling, all key groups may be those of finished tasks
             storage, served = self.context.storage, snapshot.position.served
             state_bytes = yield from self.state.restore(storage, snapshot.checkpoint, snapshot.parts, served, union)
         for part in self.parts:
@@ -226,6 +237,7 @@ class TaskHost:
             callback()
 
     def _barrier_arrived(self, notice: Notice) -> None:
+        """Pass a barrier to the machine, after the wake-up time of the thread if it is the first one of its checkpoint."""
         layout, now = self.context.layout, self.env.now
         if self.ending.closed(notice.gate):
             return  # the end of the gate counted as its barrier
@@ -250,7 +262,7 @@ class TaskHost:
         wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
         if wake_up_ns and notice.number > self._woken_by and not self.thread.occupied:
             self._woken_by = notice.number
-            self.thread.occupy()  # it processes no record until then
+            self.thread.occupy()  # the thread processes no record until it has woken up
             self.env.call_in(wake_up_ns, lambda: self._take_barrier(arrived))
         else:
             arrived()
@@ -326,6 +338,7 @@ class TaskHost:
                 assert_never(command)
 
     def _mail_at(self, at_ns: int, event: Callable[[int], TaskEvent]) -> None:
+        """Pass an event to the machine by mail at `at_ns`, or now if it is over."""
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
 
     def _output_timed_out(self, now: int, checkpoint: int) -> vocabulary.OutputTimedOut:

@@ -99,7 +99,7 @@ class TaskPart:
         """Handle that a queued barrier was converted, and has overtaken `size_bytes` in the output queues."""
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """Fill the fields of this part in the snapshot.  The barrier has just been forwarded."""
+        """Fill the fields of this part in the snapshot, just after the barrier is forwarded."""
 
     def waiting(self) -> WaitingBytes:
         """Return the size of the records that are part of the state because their outputs are pending."""
@@ -227,7 +227,7 @@ class TaskParts:
         return iter(self._parts)
 
     def of(self, kind: type[P]) -> P | None:
-        """Return the part of a class."""
+        """Return the part that is an instance of `kind`, or None."""
         return next((part for part in self if isinstance(part, kind)), None)
 
     @property
@@ -299,7 +299,7 @@ class TaskParts:
             part.capture_ended(checkpoint, one_stored, failed)
 
     def upload(self, checkpoint: int) -> Work[None]:
-        """Process, in the asynchronous phase.  Raises StorageFailed."""
+        """Process: do the work of all parts in the asynchronous phase, one by one.  Raises StorageFailed."""
         for part in self:
             if (work := part.upload(checkpoint)) is not None:
                 yield from work
@@ -356,6 +356,7 @@ class TaskParts:
     # ------------------------------------------------------------------------------------------ work on the task thread
 
     def _one_by_one(self, own_ns: int, works: list[Work[None]]) -> Work[None]:
+        """Process: spend `own_ns`, then do the works in order."""
         if own_ns:
             yield self.context.env.timeout(own_ns)
         for work in works:

@@ -1,4 +1,4 @@
-"""The slot of a task: what all parts of one attempt share."""
+"""The slot of a task: the objects that all parts of one attempt use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sim.runtime.task_manager import TaskManager
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
-    """The slot of one attempt of a task: its context, thread, task manager and JobManager, for all parts of the attempt."""
+    """The slot of one attempt of a task: context, thread, TaskManager and JobManager.  All parts of the attempt share it."""
 
     context: Context
     task: int

@@ -1,4 +1,4 @@
-"""The threads of a task, and a cache of equal steps of the tasks of a vertex."""
+"""The threads of a task: the asynchronous thread and the mailbox of the task thread; and a cache of state-machine steps."""
 
 from __future__ import annotations
 
@@ -156,7 +156,8 @@ class TaskThread:
         self._writes = False  # released outputs are being written: mails wait
         self._released = False  # `mails_only`, but writing released outputs now
         self._mails: list[tuple[Callable[[], None], bool]] = []
-        self._batch: int | None = None  # mails left of a batch in which one held the thread
+        # mails left of the current batch, after one of its mails has held the thread; None if none has
+        self._batch: int | None = None
 
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
         """Queue a mail, which the task thread runs between records.
