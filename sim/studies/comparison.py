@@ -1,6 +1,8 @@
 """Comparison of the strategies of a study, as rows, sentences and tables.
 
-Also here: sentences on lost TaskManagers, on assumptions that change the answer, on scarce cores, and on skew.
+`Comparison` holds the results of all strategies; its properties are the verdict, the table, the notes and the outcomes that
+`ckptsim run` prints.  The functions before it explain lost TaskManagers, scarce cores and skew.  `DecidingAssumption` is an
+assumption that changes the answer; `sim.studies.deciding` finds them.
 """
 
 from __future__ import annotations
@@ -256,13 +258,13 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of a study by strategy.  A strategy is one setting of the compared options; its label is its name everywhere."""
+    """Results of a study by strategy.  A strategy is a combination of values of the compared options; its label identifies it."""
 
     question: str
     name: str
     results: dict[str, tuple[Result, ...]]  # label of a strategy -> its replications
     baselines: dict[str, Result]  # identity -> run without checkpoints
-    errors: dict[str, str]  # label -> reason for a missing result
+    errors: dict[str, str]  # label of a strategy without a result -> reason
     deciding: tuple[DecidingAssumption, ...] = ()  # found by `sim.studies.deciding`
     prices: Prices = S3_STANDARD  # prices of an object store
     caveat: str = (
@@ -271,10 +273,12 @@ class Comparison:
 
     @cached_property
     def replications(self) -> dict[str, Replications]:
+        """Return the replications by label of the strategy."""
         return {name: Replications(results) for name, results in self.results.items()}
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
+        """Return a row per strategy, in the order of `results`."""
         return tuple(self._strategy(name, own) for name, own in self.replications.items())
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
@@ -399,7 +403,7 @@ class Comparison:
 
     @cached_property
     def outcomes(self) -> list[str]:
-        """Return sentences on what else happens: replayed output, restarts, lost windows, refused requests and so on."""
+        """Return the sentences on other events: replayed output, restarts, lost windows, declined savepoints and so on."""
         sinks = [*self._rollbacks(), *self._replays(), *chain.from_iterable(map(_long_transactions, self._scenarios))]
         return [
             *self._remarks(),
@@ -718,6 +722,7 @@ _MIN_STOP_MS = 1_000
 
 
 def _ids_text(ids: Sequence[int]) -> str:
+    """Return ``checkpoint 3``, or ``checkpoints 3 to 7``."""
     return f"checkpoint {ids[0]}" if len(ids) == 1 else f"checkpoints {ids[0]} to {ids[-1]}"
 
 

@@ -107,7 +107,10 @@ class QuantityDifference:
         return before, after
 
     def effect_text(self) -> str:
-        """Return the change from A to B, e.g. ``+194/s``; ``> +194/s`` if B is a lower bound, and ``< +194/s`` if A is one."""
+        """Return the change from A to B, e.g. ``+194/s``.
+
+        If B is a lower bound, it is ``> +194/s``; if A is a lower bound, ``< +194/s``; if both are, MISSING.
+        """
         change, ends = self.change, self.bounds
         if len(ends) > 1 or not math.isfinite(change.value):
             return MISSING

@@ -177,7 +177,7 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
 
 
 def kept_in(place: Path) -> KeptRuns:
-    """Return the study and the runs of a results folder; of a run's own folder, its study and only this run.
+    """Return the study and the runs of a results folder.  If `place` is the folder of a run, return its study and only this run.
 
     Raises FolderError or ScenarioError if it cannot be read.
     """

@@ -403,6 +403,7 @@ def _choice(question: Question, results: pd.DataFrame) -> Selection:
 
 
 def _means(question: Question, results: pd.DataFrame) -> TextTable:
+    """Return the table of means, a row per setting (and value of `by`)."""
     columns = _columns(question)
     tables = [(value, group, means(group, question.settings, columns)) for value, group in groups(question, results)]
     rows = [
@@ -464,6 +465,7 @@ def _mean(column: str, row: pd.Series[float]) -> str:
 
 
 def _differences(question: Question, results: pd.DataFrame) -> TextTable:
+    """Return the table of paired differences to the reference setting, a row per other setting (and value of `by`)."""
     reference: Mapping[str, str] = dict(question.against)
     tables_of = {
         value: {column: differences(group, question.settings, column, reference) for column in question.show}
@@ -483,7 +485,10 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
 
 
 def _apart(column: str, row: pd.Series[float], most: int) -> str:
-    """Return a cell of the table of differences.  `most`: largest number of windows of a cell; smaller ones are shown as n=."""
+    """Return a cell of the table of differences.
+
+    `most`: largest number of windows behind a cell.  A cell with fewer windows shows their number, e.g. ``n=7``.
+    """
     if math.isnan(row["difference"]) or row["unfinished"] == row["windows"]:
         return "-"
     marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []

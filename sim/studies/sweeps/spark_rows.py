@@ -141,7 +141,7 @@ class _Jobs:
         java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
         if java is None or java.sc().isStopped():  # the jobs fail, which reports it
             return
-        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is one entry
+        if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # one entry is the driver
             self._met = time.monotonic()
         elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
             raise ClusterError(

@@ -129,7 +129,7 @@ GROUPS_OPEN = 4
 
 
 class KeptRows:
-    """Index of the rows in files, at most one per cell: its first successful row or, without one, its first row.
+    """Index of the rows in files.  Of each cell it uses the first successful row or, if there is none, the first row.
 
     `keys`: file -> its columns KEY.
     """
@@ -352,7 +352,8 @@ class Store:
         return bool(new)
 
     def _read(self, path: Path) -> None:
-        # also excludes pipes, which would block
+        """Add a file to the index.  A damaged file is set aside; a file of another kind is skipped."""
+        # pipes are skipped too, because reading from them would block
         if path.is_symlink() or not is_batch_name(path.name) or (path.exists() and not path.is_file()):
             self._skipped[path.name] = "not of a sweep"
             return

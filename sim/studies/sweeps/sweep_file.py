@@ -404,7 +404,7 @@ def varied_scenario(file: Path) -> Path:
 
 
 def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
-    """Read a sweep file.  ScenarioError: mistakes."""
+    """Read a sweep file.  Raises ScenarioError with all mistakes in it or in a scenario."""
     text, reading = read_text(file), Reading(str(file))
     given, overrides = _document(text, overrides, reading)
     points, seeds, block = _points(given, overrides, reading)
@@ -584,7 +584,10 @@ def _scenarios(
 
 
 def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
-    """Return the problem with its line in the sweep file, if its key `key` causes the problem; None: it does not."""
+    """Return the problem at the line of the sweep file that has the key `key`.
+
+    If `key` is None, the sweep file does not cause the problem, which is returned unchanged.
+    """
     if key is None:
         return problem
     places = [path for path in reading.marks if path and path[-1] == key]

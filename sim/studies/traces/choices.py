@@ -23,7 +23,7 @@ class ChoiceError(PrintableError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Options for reading files.  An option that is None is detected from the file, unless said otherwise."""
+    """Options for reading files.  An option that is None is detected from the file, unless its comment gives a default."""
 
     format: str | None = None  # name of the format of all text tables, independent of their columns
     time: str | None = None  # time column
@@ -59,7 +59,10 @@ class Choices:
         return recognised(columns) or self._of_grafana(columns)
 
     def value_column(self, columns: Sequence[str]) -> str | None:
-        """Return the value column of a table of rates: the chosen one, a known name, or the only series.  None: there is none."""
+        """Return the value column of a table of rates: the chosen column, else one with a known name, else the only series.
+
+        Return None if there is none, or if the table has a known format of another kind.
+        """
         if self.value is not None:
             return self.value if self.value in columns else None
         known = recognised(columns)

@@ -112,6 +112,7 @@ def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield the files of a folder as `_local` does.  `seen`: real paths of the folders visited so far.  Skipped entries get a note."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

@@ -181,7 +181,8 @@ def _known_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in a known format.  If the format is unknown, yield a row in quarantine with the line `first`.
 
-    `header`: column names in the file.  `names`: the same, or numbers if the file has no header.
+    `header`: cells of the first line, by which the format is recognized; numbers if the user names columns by number.
+    `names`: column names; numbers if the file has no header.
     """
     format_ = choices.format_of(header)
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -314,7 +315,7 @@ def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.Recor
 
 
 def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
-    """Return a row in quarantine that stands for a whole file, or for its unreadable rest."""
+    """Return a row in quarantine for a whole file, or for the rest of a file that cannot be read."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
@@ -376,7 +377,7 @@ def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) 
 
 
 def _with_empty_seconds(counted: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with seconds without arrivals added.  In gaps longer than MAX_GAP_S, only the first and the last one."""
+    """Return the rows with rows for seconds without arrivals.  A gap longer than MAX_GAP_S gets only its first and last second."""
     at = counted.index.to_numpy()
     seconds = [at]
     for i in np.flatnonzero(np.diff(at) > 1):
@@ -405,6 +406,7 @@ def labelled_windows(source: RowOrigin, data: bytes) -> Iterator[pa.RecordBatch]
 
 
 def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
+    """Yield a failure per labelled anomaly.  Its `run` is the labelled file's name without suffixes."""
     marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
     rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
     for column in ("begin", "end"):

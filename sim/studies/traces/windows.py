@@ -242,7 +242,7 @@ def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
 
 
 def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
-    """Return the median window of each of `count` load classes.  Classes have equally many windows, or the first ones one more."""
+    """Return the median window, by mean rate, of each of `count` load classes, into which the windows are split evenly."""
     if count is None:
         return full
     by_load = full.sort_values(["mean", "from_s"])
