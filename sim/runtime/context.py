@@ -1,4 +1,12 @@
-"""What hosts share: contents of snapshots, counters, barriers under way, markers, committed output."""
+"""The objects that all hosts of a job instance share.
+
+* `TaskSnapshot` and `Contents`: what each checkpoint contains
+* `Counters`: totals of tasks over all attempts
+* `BarriersInTransit`: the options of the barriers in the data plane
+* the marker series of the data plane
+* `CommittedOutput`: output that external systems can read
+* `Context`: scenario, clock, data plane, storage, journal and statistics
+"""
 
 from __future__ import annotations
 
@@ -35,32 +43,32 @@ from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
 from sim.storage.state_files import FrozenState, Handle
 
-# ---- The content of each checkpoint: a part per task, and each part says for which checkpoint the task took it.
+# ---- The contents of checkpoints: one `TaskSnapshot` per task and checkpoint.
 #
-# A part is the position of the task in its streams and what else its snapshot holds.  It is that of an earlier
-# checkpoint if the task took no part in this one.  A restore starts tasks from here, and the checkers judge cuts by it.
-# Kept while a checkpoint is pending or retained.
+# A task snapshot has the position of the task in its channels, its state, and its uncommitted transactions.  A task that
+# does not take part in a checkpoint contributes its snapshot of an earlier one.  Tasks are restored from these snapshots,
+# and monitors check the consistency of cuts with them.  They exist while a checkpoint is pending or retained.
 
 _WHOLE = Fraction(1)
 
 
 @dataclass(slots=True)
 class StateSnapshot:
-    """The state that one subtask stores for one checkpoint.  It is complete when both parts are written."""
+    """The state that one subtask stores for one checkpoint.  The lists of handles grow while its files are written."""
 
     type: SnapshotType
     keyed: FrozenState
     operator_bytes: int
     window_bytes: int = 0  # of the records held in windows
     union_bytes: int = 0  # of union list state
-    # of keyed state, written so far; in the end files reused come first
+    # files of keyed state written so far; when it is complete, reused files come first
     handles: list[Handle] = field(default_factory=list)
     operator: list[Handle] = field(default_factory=list)
     windows: list[Handle] = field(default_factory=list)
     union: list[Handle] = field(default_factory=list)
-    logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
-    local: FileId | None = None  # the copy on the disk of its task manager
-    stamp: Stamp | None = None  # whose state it is, for those who check restores
+    logged: list[Handle] = field(default_factory=list)  # changelog files that this snapshot had to wait for
+    local: FileId | None = None  # local copy on the disk of its TaskManager
+    stamp: Stamp | None = None  # identifies the state, for the monitors that check restores
     ages: Ages = ()  # of keys that expire
 
     @property
@@ -77,11 +85,11 @@ class StateSnapshot:
 
 
 class Uncommitted(NamedTuple):
-    """The transactions of a committer that a checkpoint holds."""
+    """The uncommitted transactions of a committer in a checkpoint."""
 
     checkpoint: int
     committables: tuple[Committable, ...]
-    # behind its barrier at the cut: channel state; grows until all barriers are there
+    # channel state: committables overtaken by the barrier; the list grows until all barriers have arrived
     in_flight: Sequence[Committable] = ()
 
     @property
@@ -89,7 +97,10 @@ class Uncommitted(NamedTuple):
         return (*self.committables, *self.in_flight)
 
     def renumbered(self, before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) -> Uncommitted:
-        """The same for a job whose tasks (vertex, index) have other numbers."""
+        """Return the same transactions for a job with other task numbers.
+
+        `before` and `after` have (vertex, subtask index) of each task.
+        """
         if list(before) == list(after):
             return self
         number = {name: task for task, name in enumerate(after)}
@@ -102,44 +113,51 @@ class Uncommitted(NamedTuple):
 
 @dataclass(slots=True)
 class TaskSnapshot:
-    """One task's part of a checkpoint.  The owner of a kind of content writes its field; other components pass it on."""
+    """The snapshot of one task in a checkpoint.
 
-    checkpoint: int  # the one that the task took it for
-    position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
-    state_bytes: int = 0  # everything a restore downloads, in-flight data apart
+    Each field is written by the component that owns its kind of content.  Other components only pass it on.
+    """
+
+    checkpoint: int  # the checkpoint that the task took the snapshot for
+    position: (
+        Position  # when it forwarded the barrier; `captured` and `overtaken` are 0 until the channel state is complete
+    )
+    state_bytes: int = 0  # state that a restore downloads, without in-flight data
     committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
-    # of a transactional writer: the records it has read and not written, by input channel
+    # transactional sinks: records read but not written, by input channel
     held_back: tuple[int, ...] = ()
-    # by the names of features; `dealt` says what tasks of another parallelism get
+    # state of task features, by feature; its method `dealt` redistributes it when the vertex is rescaled
     kept: dict[str, Any] = field(default_factory=dict)
-    # its state, and the share of each part that comes here (all, unless rescaled)
+    # state snapshots, and the share of each that this task restores (1 unless the vertex was rescaled)
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()
-    read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
-    channel_file: FileId | None = None  # of the in-flight data, which other tasks may share
-    inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
+    read_bytes: int | None = (
+        None  # channel state that a restore reads, if rescaling makes it differ from what the task keeps
+    )
+    channel_file: FileId | None = None  # file with the channel state, which other tasks may share
+    inlined_bytes: int = 0  # part of the channel state that was sent with the acknowledgement; reading it takes no time
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The records a transactional writer has written, by input channel."""
+        """Number of records that a transactional sink has written, by input channel."""
         read = tuple(self.position.records_out.tolist())
         return tuple(records - kept for records, kept in zip(read, self.held_back or (0,) * len(read), strict=True))
 
     @property
     def handles(self) -> list[Handle]:
-        """The files that hold it."""
+        """The files of the snapshot."""
         state = [handle for snapshot, _ in self.parts for handle in snapshot.all_handles]
         shared = [] if self.channel_file is None else [Handle("channel-state", 0, "exclusive", self.channel_file)]
         return state + shared
 
     @property
     def holds_state(self) -> bool:
-        """Whether there are files beside those of in-flight data."""
+        """Whether there are files other than that of the channel state."""
         return any(snapshot.all_handles for snapshot, _ in self.parts)
 
     @property
     def in_flight_bytes(self) -> int:
-        """What was captured, on the receiver's side and in sender queues: a restore reads it again."""
+        """Bytes of channel state (input and output) that a restore reads."""
         if self.read_bytes is not None:
             return self.read_bytes
         return bytes_in_flight(self.position)
@@ -147,12 +165,14 @@ class TaskSnapshot:
 
 @dataclass(slots=True)
 class Contents:
-    """The parts of all tasks, by checkpoint."""
+    """The snapshots of all tasks, by checkpoint."""
 
     plane: DataPlane
-    checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its part
-    on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None  # told of each: checkpoint, task, its part
-    # told of durable state: checkpoint, task, its files
+    checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its snapshot
+    on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: (
+        None
+    )  # called with (checkpoint, task, snapshot) at each cut
+    # called with (checkpoint, task, state snapshot) when state is durable
     on_stored: Callable[[int, int, StateSnapshot], None] = lambda *_: None
 
     def cut(
@@ -163,7 +183,7 @@ class Contents:
         *,
         finished: bool = False,
     ) -> TaskSnapshot:
-        """The task stands at its cut now: its barrier has just been forwarded.  `fill`: adds what its operator keeps."""
+        """Create the snapshot of a task that has just forwarded its barrier, and return it.  `fill` adds the content of its operators."""
         part = TaskSnapshot(checkpoint, self.plane.bare_position(task), finished=finished)
         fill(part)
         self.checkpoints.setdefault(checkpoint, {})[task] = part
@@ -171,12 +191,12 @@ class Contents:
         return part
 
     def keep(self, checkpoint: int, task: int, before: int) -> TaskSnapshot:
-        """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
+        """Reuse the task's snapshot of the checkpoint `before`, because the task does not take part in this one.  Return it."""
         part = self.checkpoints.setdefault(checkpoint, {})[task] = self.checkpoints[before][task]
         return part
 
     def of(self, checkpoint: int, task: int) -> TaskSnapshot | None:
-        """The part of a task.  None: the checkpoint is gone, or the task has no part in it yet."""
+        """Return the snapshot of a task, or None if the checkpoint was discarded or the task has not taken its snapshot yet."""
         return self.checkpoints.get(checkpoint, {}).get(task)
 
     def take_over(
@@ -187,12 +207,15 @@ class Contents:
         before: Sequence[tuple[str, int]],
         after: Sequence[tuple[str, int]],
     ) -> None:
-        """The job begins with this part of a checkpoint; `before`, `after`: what the tasks were and are called."""
+        """Add a snapshot that the job is restored from.
+
+        `before` and `after` have (vertex, subtask index) of each task in the job that took it and in this one.
+        """
         committables = None if part.committables is None else part.committables.renumbered(before, after)
         self.checkpoints.setdefault(checkpoint, {})[task] = replace(part, committables=committables)
 
     def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
-        """The channel state is complete; which sides of it hold anything."""
+        """Record the channel state of a task, which is complete.  `captured`: it has input.  `overtaken`: it has output."""
         if (captured or overtaken) and (part := self.of(checkpoint, task)) is not None:
             here = self.plane.position(task)
             part.position = part.position._replace(
@@ -201,89 +224,94 @@ class Contents:
             )
 
     def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
-        """The channel state of a group of tasks is durable."""
+        """Record that the channel state of a group of tasks is durable in `file`."""
         for task in tasks:
             if (part := self.of(checkpoint, task)) is not None:
                 part.channel_file = file
 
     def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """Acknowledgements carry the channel state of these tasks: there is too little of it for a file."""
+        """Record that the channel state of these tasks is too small for a file and is sent with their acknowledgements."""
         for task in tasks:
             if (part := self.of(checkpoint, task)) is not None:
                 part.inlined_bytes = part.in_flight_bytes
 
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
-        """The state of a task is durable."""
+        """Record that the state of a task is durable."""
         if (part := self.of(checkpoint, task)) is not None:
             part.state_bytes, part.parts = state_bytes, ((files, _WHOLE),)
             self.on_stored(checkpoint, task, files)
 
     def union_of(self, checkpoint: int, tasks: Iterable[int]) -> tuple[StateSnapshot, ...]:
-        """The snapshots of these tasks that hold union list state, each once: after a rescale several tasks have parts of one."""
+        """Return the state snapshots of these tasks that contain union list state, each once: after rescaling, tasks may share one."""
         parts = self.checkpoints.get(checkpoint, {})
         found = {id(state): state for task in tasks if task in parts for state, _ in parts[task].parts if state.union}
         return tuple(found.values())
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
-        """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""
+        """Discard all checkpoints older than a completed one, including cuts made after an abort.
+
+        `needed` are exceptions: retained checkpoints, and savepoints in progress.
+        """
         for number in [number for number in self.checkpoints if number < checkpoint and number not in needed]:
             del self.checkpoints[number]
 
     def forget(self, checkpoint: int) -> None:
-        """Aborted or subsumed."""
+        """Discard the snapshots of a checkpoint that was aborted or subsumed."""
         self.checkpoints.pop(checkpoint, None)
 
 
 def initial_task_snapshot(layout: Layout, task: int) -> TaskSnapshot:
-    """What a task of a job that starts begins with."""
+    """Return the empty snapshot of a task, from which it starts without a checkpoint."""
     into, out = (
         np.zeros(len(channels), np.int64) for channels in (channels_in(layout, task), channels_out(layout, task))
     )
     return TaskSnapshot(0, Position(0, into, into, into, out, out, out))
 
 
-# ---- Totals of tasks over all their attempts: a restored task's `served` goes back, what it has done does not.
+# ---- Totals of tasks over all attempts.  `served` of the data plane goes back in a restore; these totals never do.
 
 
 class Counters:
-    """Totals of all tasks over their attempts."""
+    """The totals of all tasks over all attempts."""
 
     def __init__(self, plane: DataPlane, tasks: int) -> None:
         self.plane = plane
         self.before = np.zeros(tasks, dtype=np.int64)
-        """Served by earlier attempts, beyond where the present one began.  Another array after each restart."""
+        """Records served by earlier attempts beyond the restored positions, by task.  Each restart creates a new array."""
 
     def restart(self, positions: Mapping[int, int]) -> None:
-        """These tasks will stand at these ordinals again; call it while they stand where they failed."""
+        """Account for a restart.  `positions` are the records served in the restored snapshots; call it before the tasks are restored."""
         served, self.before = self.plane.served(), self.before.copy()
         for task, position in positions.items():
             self.before[task] += int(served[task]) - position
 
     def rows(self, *columns: str) -> np.ndarray:
-        """The plane's rows of tasks, of these columns (`served` among them) or all.
+        """Return the plane's table of tasks with these columns, which include `served`, or with all columns.
 
-        `served` is over all attempts: records served again count again.
+        `served` is the total over all attempts: replayed records count again.
         """
         rows = self.plane.tasks(*columns)
         rows["served"] += self.before
         return rows
 
 
-# ---- The options a barrier carries: markers are numbers in the plane, this remembers what each was sent with.
+# ---- The options of barriers: a marker in the data plane has only a number, so the options are stored here.
 #
-# Options may differ per edge (forced aligned ones) and per writer (one that timed out sends unaligned barriers).
+# Options may differ between edges (some are forced to be aligned) and between writers (after the aligned checkpoint
+# timeout a writer sends unaligned barriers).
 
 _MAX_CHECKPOINTS_REMEMBERED = 1000
-"""Checkpoints remembered: as many as may expire while one barrier waits behind data."""
+"""Maximum checkpoints remembered: more than can expire while one barrier waits behind data."""
 
 
 class BarriersInTransit:
-    """The options of all barriers that are on their way, by checkpoint."""
+    """The options of all barriers in channels, by checkpoint."""
 
     def __init__(self) -> None:
         self._sent: dict[int, dict[tuple[int, int], BarrierOptions]] = {}
 
     def send(self, checkpoint: int, writer: int, edge: int, options: BarrierOptions) -> None:
+        """Store the options with which a task sends its barriers on an edge."""
         if checkpoint not in self._sent:
             self._sent[checkpoint] = {}
             for old in [number for number in self._sent if number <= checkpoint - _MAX_CHECKPOINTS_REMEMBERED]:
@@ -291,21 +319,25 @@ class BarriersInTransit:
         self._sent[checkpoint][writer, edge] = options
 
     def options(self, checkpoint: int, writer: int, edge: int) -> BarrierOptions:
-        """The options of a barrier.  Where the end of the data stands for it: those of another barrier on the edge, aligned if possible."""
+        """Return the options of a barrier.
+
+        If the end of data replaces it, return those of another barrier on the edge, preferably an aligned one.
+        """
         row = self._sent[checkpoint]
         if (writer, edge) in row:
             return row[writer, edge]
         return min((options for (_, e), options in row.items() if e == edge), key=lambda options: options.unaligned)
 
     def was_sent(self, checkpoint: int, writer: int, edge: int) -> bool:
+        """Return whether the task has sent its barriers on the edge."""
         return (writer, edge) in self._sent[checkpoint]
 
     def announced_options(self, checkpoint: int, edge: int) -> BarrierOptions:
-        """The options of any barrier on this edge that can time out: the announcement carries the deadline, and all barriers share it."""
+        """Return the options of any barrier on the edge that can time out.  All of them have the same deadline."""
         return next(row for (_, e), row in self._sent[checkpoint].items() if e == edge and row.timeoutable)
 
 
-# ---- What markers mean: the series of the plane, and the traits a barrier's marker has.
+# ---- The meaning of markers: the series used in the data plane, and the traits of barriers.
 
 CANCELLATIONS = 1
 """The marker series of cancellation markers; a marker's number is its checkpoint."""
@@ -328,22 +360,21 @@ _JOINED = {
     for blocking in (False, True)
     for announced in (False, True)
 }
-"""Joined beforehand: a checkpoint asks for them once per task and edge."""
+"""Computed in advance, because every checkpoint needs them once per task and edge."""
 
 
 def traits(options: BarrierOptions) -> Trait:
-    """How the marker of a barrier with these options moves."""
+    """Return the traits of the marker of a barrier with these options."""
     how = options.traits
     return _JOINED[how.priority, how.blocking, how.announced]
 
 
-# ---- Output as external systems see it: committed transactions, and files that are readable under their final names.
+# ---- Output that external systems can read: committed transactions, and files with their final names.
 #
-# It outlives the job: the next instance goes on where this one ended, perhaps with other numbers for its tasks and
-# channels.
+# It survives the job: the next instance continues from it, possibly with other task and channel numbers.
 
 _Transaction = tuple[str, int, int, int]
-"""Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""
+"""(vertex, subtask index of the writer, epoch, time of opening [ns]).  A transaction that is opened again after a failure is a new one."""
 
 
 class CommittedOutput:
@@ -353,37 +384,39 @@ class CommittedOutput:
         self.storage = storage
         self.names = names  # (vertex, subtask index) of each task
         self.files: dict[Hashable, FileId] = {}  # final name -> file
-        self.covered: dict[int, list[int]] = {}  # writer -> records committed, by input channel
+        self.covered: dict[int, list[int]] = {}  # writing task -> records committed, by input channel
         self.covered_before: dict[int, list[int]] = {}  # by earlier instances of the job
         self._committed: set[_Transaction] = set()
         self._expired: set[_Transaction] = set()
-        self._newest_commit: dict[str, int] = {}  # by vertex of the writers: the newest checkpoint that a commit bears
-        self.counted_from = 0  # epochs up to this checkpoint count the records of channels that are no more
+        self._newest_commit: dict[str, int] = {}  # vertex that writes -> newest checkpoint of a commit
+        self.counted_from = 0  # epochs up to this checkpoint refer to channels that no longer exist
 
     def stored(self, name: Name, file: FileId) -> None:
-        """A file is durable under its final name."""
+        """Record that a file is durable under its final name."""
         self.files[name] = file
 
     def missing(self, names: Iterable[Hashable]) -> int:
-        """How many of these files cannot be read in full."""
+        """Return how many of these files do not exist."""
         return sum(name not in self.files or not self.storage.files.exists(self.files[name]) for name in names)
 
     def has(self, committable: Committable) -> bool:
-        """Whether the transaction is visible.  A second commit of it has no effect."""
+        """Return whether the transaction is committed.  A second commit has no effect."""
         return self._transaction(committable) in self._committed
 
     def settled(self, committable: Committable) -> bool:
-        """Whether the transaction is visible, or known to be lost."""
+        """Return whether the transaction is committed or known to be lost."""
         return self._transaction(committable) in self._committed | self._expired
 
     def throw_away(self, expired: Iterable[Committable]) -> None:
+        """Record that transactions have timed out and their records are lost."""
         self._expired.update(self._transaction(committable) for committable in expired)
 
     def newest_commit(self, vertex: str) -> int:
-        """The newest checkpoint that a commit of what this vertex writes bears; 0: there is none."""
+        """Return the newest checkpoint for which output of this vertex was committed, or 0 if there is none."""
         return self._newest_commit.get(vertex, 0)
 
     def commit(self, fresh: Iterable[Committable], checkpoint: int) -> None:
+        """Commit transactions that are not committed yet, for a completed checkpoint."""
         for committable in fresh:
             vertex, _ = self.names[committable.writer]
             self._newest_commit[vertex] = max(checkpoint, self.newest_commit(vertex))
@@ -392,9 +425,10 @@ class CommittedOutput:
                 self.covered[committable.writer] = [end for _, end in committable.inputs]
 
     def continue_from(self, before: CommittedOutput, checkpoint: int, stands_at: Mapping[int, list[int]]) -> None:
-        """A job begins with a checkpoint of another one; `stands_at`: what each writer had written in it, in records of its input channels.
+        """Continue from the output of another job, whose checkpoint this job is restored from.
 
-        With other numbers of tasks or channels, what lies before the beginning counts as committed.
+        `stands_at` has the number of records that each writer had written in the checkpoint, by input channel.  If task
+        numbers have changed, these records count as committed.
         """
         self.files |= before.files
         self._committed |= before._committed
@@ -409,9 +443,7 @@ class CommittedOutput:
         return (*self.names[committable.writer], committable.epoch, committable.opened_ns)
 
 
-# ---- The context that all hosts of a job instance share: scenario, clock, data plane, storage, journal and statistics.
-#
-# Nothing here is replaced while the instance runs.
+# ---- The context of a job instance.  Its fields are not replaced while the instance runs.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

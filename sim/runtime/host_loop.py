@@ -24,7 +24,7 @@ def _ignore(_: object) -> None:
 
 
 class HostLoop(Generic[M, E, C]):
-    """Dispatches events to a machine and passes its commands to a host.  `late` gets events that arrive after the end."""
+    """The event loop of a host: it passes events to a state machine and executes its commands.  `late` gets events after the end."""
 
     __slots__ = ("_carry_out", "_events", "_late", "_log", "_on", "machine", "over")
 
@@ -41,7 +41,7 @@ class HostLoop(Generic[M, E, C]):
         self._carry_out = carry_out
         self._late = late
         self._log = EventLog()
-        # the first one is being dispatched; a list, because an empty deque takes 64 slots and each task has several loops
+        # The first event is being dispatched.  A list, because an empty deque allocates 64 slots and each task has several loops.
         self._events: list[E] = []
 
     @property
@@ -50,6 +50,7 @@ class HostLoop(Generic[M, E, C]):
         return bool(self._events)
 
     def dispatch(self, event: E) -> None:
+        """Dispatch an event, or queue it if another one is being dispatched."""
         if self.over:
             self._late(event)
             return
@@ -94,10 +95,10 @@ class Speed:
         self.plane.scale(task, product.numerator, product.denominator)
 
 
-# ---- A job with another parallelism, or on fewer task managers.
+# ---- A job with another parallelism, or on fewer TaskManagers.
 #
-# On fewer task managers it has as many subtasks as there are slots (SlotSharingSlotAllocator).  Sources keep their
-# subtasks, each of which reads its own partition; the remaining task managers share them.
+# With fewer TaskManagers, the parallelism of a vertex is limited by the number of slots (SlotSharingSlotAllocator).
+# Sources keep their parallelism, because each subtask reads its own partition.
 
 
 def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
@@ -142,7 +143,7 @@ def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Col
 
 
 def _is_dealt_out(vertex: Vertex) -> bool:
-    """Whether the state of its subtasks can be redistributed."""
+    """Return whether the state of a vertex can be redistributed when it is rescaled."""
     return (
         vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")
     )

@@ -1,4 +1,7 @@
-"""What a run was: effective scenario, seed, code version.  Same manifest, same bytes, on any engine or machine."""
+"""The manifest of a run: effective scenario, seed and code version.
+
+Runs with the same manifest have results that are identical to the byte, on any engine and machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from sim.model.packed_records import PackedRecords
 from sim.model.scenario import Scenario
 
 SERIES_ITEMS = 32
-"""Items of a tuple that counts as a series."""
+"""Minimum items of a tuple that is hashed as a whole, because scenarios may share it (a rate series)."""
 _SCALAR_TYPES = {str, int, float, bool, type(None)}
 _PACKAGE = Path(__file__).parents[1]
 _PARTS = tuple(
@@ -24,37 +27,37 @@ _PARTS = tuple(
     for field in dataclasses.fields(Scenario)
     if field.name not in {"question", "name", "axes", "expect", "run", "written_keys"}
 )
-"""The fields of a scenario that its runs depend on.  The run itself is read apart: each seed has its own."""
+"""The fields of a scenario that its results depend on.  `run` is hashed separately, because it contains the seed."""
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """JSON-ready description of a run.  The engine is not part of it: all engines give the same bytes."""
+    """Return a description of a run that can be written as JSON.  It does not contain the engine, which has no effect on results."""
     return {"scenario": _plain(scenario), "seed": scenario.run.seed, "code_version": code_version()}
 
 
 def identity(scenario: Scenario) -> str:
-    """Content hash of the manifest: names result files, so that a sweep can resume and never mixes versions.
+    """Return the hash of the manifest, which is used as a file name of results.
 
-    What a run is called, asked and expected to show is no part of it: another question about the same run needs no
-    other run.
+    With it a sweep can resume and never mixes results of different versions.  Name, question and expectations of a
+    scenario do not change it, because they do not change the run.
     """
     return identity_of(content(scenario), scenario.run.seed)
 
 
 def content(scenario: Scenario) -> bytes:
-    """The hash of what a run is, but for its seed.  Parts that scenarios share are read once."""
+    """Return the hash of the manifest without its seed.  Parts that scenarios share are hashed once."""
     parts = [_digest(_Same(getattr(scenario, name))) for name in _PARTS]
     return hashlib.blake2b(_text([parts, _run(_Same(scenario.run)), code_version()]).encode(), digest_size=16).digest()
 
 
 def identity_of(run: bytes, seed: int) -> str:
-    """The identity of a run with this `content` and seed."""
+    """Return the identity of a run with this `content` and seed."""
     return hashlib.blake2b(run + b"%d" % seed, digest_size=10).hexdigest()
 
 
 @cache
 def code_version() -> str:
-    """Hash over the package's source: any change of the code is a new version."""
+    """Return a hash of the package's source.  Every change of the code is a new version."""
     digest = hashlib.blake2b(digest_size=8)
     inside = len(str(_PACKAGE))
     for file in sorted(
@@ -65,7 +68,7 @@ def code_version() -> str:
 
 
 def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
-    """Values of JSON.  `short`: what stands for a long tuple instead of its items."""
+    """Return a value as JSON values.  `short` returns a replacement for a long tuple; by default all its items are included."""
     kind: Any = type(value)
     if kind in _SCALAR_TYPES:  # most values
         return value
@@ -81,7 +84,7 @@ def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
 
 
 class _Same:
-    """A value that is equal to itself only: compared by identity, not by content."""
+    """A key for caches: it is compared by the identity of its value, not by content."""
 
     __slots__ = ("value",)
 
@@ -97,7 +100,7 @@ class _Same:
 
 @lru_cache(maxsize=4096)
 def _digest(part: _Same) -> str:
-    """The hash of a long tuple, or of a part of a scenario.  Settings of a sweep share the series of a window: it is read once."""
+    """Return the hash of a long tuple or of a part of a scenario.  Cached, because the settings of a sweep share their rate series."""
     value = part.value
     plain = (
         [_plain(item, _digest) for item in value]
@@ -109,7 +112,7 @@ def _digest(part: _Same) -> str:
 
 @lru_cache(maxsize=64)
 def _run(run: _Same) -> dict[str, Any]:
-    """How long a run is and what it leaves out, without its seed."""
+    """Return the fields of `run` except for the seed."""
     return {name: value for name, value in _plain(run.value).items() if name != "seed"}
 
 
@@ -119,5 +122,5 @@ def _text(plain: Any) -> str:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass; a rate series has thousands of values of one."""
+    """Return the field names of a dataclass, or () for other types.  Cached, because a rate series has thousands of values."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
