@@ -1,4 +1,4 @@
-"""The ledger of stored files, and failures of storage."""
+"""The ledger of all stored files of a run, and the exceptions that storage raises."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from typing import NewType
 # ---- The ledger of all files of a run: when each was created, became durable, was abandoned, and was deleted.
 
 Name = tuple[str | int, ...]
-"""(kind, vertex, index, checkpoint, ...).  Random properties of a file are functions of its name and the seed."""
+"""Name of a file: (kind, vertex, subtask, checkpoint, ...).  Its random properties are functions of its name and the seed."""
 
 FileId = NewType("FileId", int)
 
 
 @dataclass(slots=True)
 class StoredFile:
-    """A file with its size and times."""
+    """A file with its size, and the times of the events in its life [ns], None if they have not happened."""
 
     id: FileId
     name: Name
-    host: int  # task manager that writes it; -1: the JobManager
-    disk: bool  # on the local disk of that host, not in checkpoint storage
+    host: int  # TaskManager that writes it; -1: the JobManager
+    disk: bool  # True: on the local disk of that TaskManager, not in checkpoint storage
     created_ns: int
     size_bytes: int = 0  # written so far
-    durable_ns: int | None = None  # closed: readable in full from here on
-    deleted_ns: int | None = None
+    durable_ns: int | None = None  # closed, and readable in full from then on
+    deleted_ns: int | None = None  # its deletion began; it is unreadable from then on
     removed_ns: int | None = None  # its deletion was answered, or failed for good
     given_up_ns: int | None = None  # its writer abandoned it before it was closed
-    inside: FileId | None = None  # the physical file that holds it, where small files are merged
+    inside: FileId | None = None  # physical file that contains it, if file merging is enabled
 
     @property
     def complete(self) -> bool:
-        """Whether it was written and closed.  If not, it is being written or was abandoned."""
+        """Return True if the file was written and closed.  Otherwise it is being written or was abandoned."""
         return self.durable_ns is not None
 
 
 @dataclass(slots=True)
 class DeletionLine:
-    """The queue of files that one request deletes, one after the other."""
+    """The queue of files that one call of `FileSystem.delete` deletes."""
 
-    moved_ns: int  # when the request was made, or the latest deletion began
+    moved_ns: int  # time of the call, or of the latest deletion that began
 
 
 class FileLedger:
-    """All files by id, in the order in which they were created."""
+    """All files of a run by id, in the order in which they were created."""
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
-        self.to_delete: dict[FileId, DeletionLine] = {}  # files queued for deletion
-        self.written = 0  # files closed so far; a physical file of merged ones counts once
-        self.bytes_written = 0  # in them
-        self.bytes_read: Counter[str] = Counter()  # by the first word of a name
+        self.to_delete: dict[FileId, DeletionLine] = {}  # file whose deletion has not begun -> its queue
+        self.written = 0  # number of files closed so far; logical files in a physical one do not count
+        self.bytes_written = 0  # bytes in these files
+        self.bytes_read: Counter[str] = Counter()  # by kind of file, the first element of its name
 
     def __iter__(self) -> Iterator[StoredFile]:
         return iter(self._files)
@@ -64,11 +64,11 @@ class FileLedger:
         return self._files[file]
 
     def adopt(self, older: FileLedger) -> None:
-        """Take over the files of an older job with their ids.  They do not count as written."""
+        """Take over the files of a restored job, which keep their ids.  They do not count as written."""
         self._files = list(older)
 
     def exists(self, file: FileId) -> bool:
-        """Whether the file can be read in full."""
+        """Return True if the file can be read in full: it was closed, and its deletion has not begun."""
         stored = self._files[file]
         return stored.complete and stored.deleted_ns is None
 
@@ -78,7 +78,7 @@ class FileLedger:
         return stored
 
     def close(self, stored: StoredFile, now: int) -> None:
-        """Mark a file as durable, unless its writer has abandoned it."""
+        """Mark a file as durable, unless its writer has abandoned it.  `now`: simulation time [ns]."""
         if stored.given_up_ns is None:
             stored.durable_ns = now
             if stored.inside is None:
@@ -90,28 +90,28 @@ class FileLedger:
             self._files[file].deleted_ns = now
 
 
-# ---- Failures of storage: transient ones, which clients retry, and final ones.
+# ---- Failures of storage: transient ones, after which the client retries, and final ones.
 
 
-class Transient(Exception):  # it is not an error yet: it is tried again
-    """An attempt has failed.  The client retries."""
+class Transient(Exception):  # the name does not end in Error, because the client retries
+    """Raised if one attempt of a request fails.  The client retries it."""
 
 
 class Unreachable(Transient):
-    """Storage is down."""
+    """Raised if storage is down."""
 
 
 class TimedOut(Transient):
-    """A request was not answered within its timeout."""
+    """Raised if a request is not answered within its timeout."""
 
 
 class Refused(Transient):
-    """Storage rejects a request because there are too many (S3: 503 Slow Down)."""
+    """Raised if storage rejects a request because there are too many (S3: 503 Slow Down)."""
 
 
 class StorageFailed(Exception):
-    """All attempts have failed.  The file being written is abandoned."""
+    """Raised if all attempts of a request have failed.  A file that is being written is abandoned."""
 
 
 class DiskFull(StorageFailed):
-    """A local disk has no space left."""
+    """Raised if a local disk has no space left."""

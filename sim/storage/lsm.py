@@ -1,4 +1,4 @@
-"""The log-structured merge tree of RocksDB: memtable, sorted tables, levels, compaction."""
+"""The log-structured merge tree of RocksDB, in expected sizes: memtable, sorted tables (SST files), levels, compaction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sim.model.units import SECOND
 # ---- The compaction thread, which runs one compaction at a time, first in, first out.
 #
 # RocksDB uses the threads of `Env::Default()`, which all databases of a process share.  With
-# `state.backend.rocksdb.thread.num` = 2 one of them compacts, for all slots of a task manager (DBImpl::GetBGJobLimits,
-# Env::IncBackgroundThreadsIfNeeded).
+# `state.backend.rocksdb.thread.num` = 2, one thread does the compactions of all slots of a TaskManager
+# (DBImpl::GetBGJobLimits, Env::IncBackgroundThreadsIfNeeded).
 
 
 class Compacts(Protocol):
@@ -30,16 +30,17 @@ class Compacts(Protocol):
 
 
 class CompactionThread:
-    """The compaction thread of one task manager, with its queue of trees.
+    """A compaction thread with its queue of trees, usually that of one TaskManager.
 
-    Trees report the time by `advance`.  Compactions that have ended by then are applied, and the next ones begin.
+    The thread has no events of its own.  Trees tell it the time by `advance`, which applies the compactions that have ended
+    by then, and starts the next ones.
     """
 
     def __init__(self) -> None:
         self._waiting: list[Compacts] = []
         self._served: Compacts | None = None
         self._ends_ns = 0
-        self._now_ns = 0  # latest time reported; requests of trees that lag behind count from it
+        self._now_ns = 0  # latest time that a tree has reported; the times of other trees may be earlier
 
     def advance(self, now_ns: int) -> None:
         self._now_ns = max(self._now_ns, now_ns)
@@ -56,7 +57,7 @@ class CompactionThread:
             self._next(now_ns)
 
     def forget(self, tree: Compacts) -> None:
-        """Remove a tree that was stopped or restored."""
+        """Remove a tree that was stopped or restored from the queue, and drop its compaction in progress."""
         if tree in self._waiting:
             self._waiting.remove(tree)
         if tree is self._served:
@@ -73,12 +74,12 @@ class CompactionThread:
 
 # ---- Sorted tables, and the expected number of distinct keys after a merge, in whole entries.
 #
-# Updated keys are drawn uniformly and independently, so the overlap of two tables follows from their densities alone.
-# Keys that are new when they are written ("loaded") are distinct.  All arithmetic is in integers, so that results are the
-# same on every machine.
+# A table does not list its keys, only their number and the range in which they are.  Updated keys are drawn uniformly and
+# independently, so the expected overlap of two tables follows from their densities alone.  Keys that are new when they are
+# written ("loaded") are distinct.  All arithmetic is in integers, so that results are the same on every machine.
 #
-# Keys are spread evenly over a fixed range of places.  When their number grows, tables keep their range, and their
-# density decreases.
+# Keys are spread evenly over a fixed range of places.  When their number grows, tables keep their range of places, and the
+# density of a table, its share of all keys in that range, decreases.
 
 _UNIT = 1 << 40  # 1 in fixed point
 
@@ -98,7 +99,7 @@ class Table(NamedTuple):
 
 
 class Density(NamedTuple):
-    """A number of keys on a number of places."""
+    """The density of all keys of a tree: `keys` of them on `places` places."""
 
     keys: int = 1
     places: int = 1
@@ -108,7 +109,7 @@ class Density(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Part of the places of a merge result."""
+    """A range of places [first, last) in the result of a merge, with its number of keys."""
 
     first: int
     last: int
@@ -117,7 +118,7 @@ class Piece(NamedTuple):
 
 
 def distinct(writes: int, keys: int) -> int:
-    """Return the expected number of distinct keys among uniform writes: keys * (1 - (1 - 1/keys)^writes)."""
+    """Return the expected number of distinct keys that uniform writes hit: keys * (1 - (1 - 1/keys)^writes)."""
     if writes <= 0 or keys <= 0:
         return 0
     base, power, missed = _UNIT - _UNIT // keys, writes, _UNIT
@@ -130,7 +131,10 @@ def distinct(writes: int, keys: int) -> int:
 
 
 def merged(tables: Sequence[Table], largest: int, density: Density = Density()) -> Iterator[Piece]:  # noqa: B008  # frozen
-    """Yield the tables that result from a merge, each with at most `largest` entries.  By default every place has a key."""
+    """Yield the tables that result from a merge, each with at most `largest` entries.
+
+    By default there is a key on every place.
+    """
     first = last = entries = loaded = 0
     for piece in _pieces(tables, density):
         if not entries:
@@ -149,7 +153,10 @@ def merged(tables: Sequence[Table], largest: int, density: Density = Density()) 
 
 
 def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
-    """Return the merged entries of each range that the same tables cover, in order, without empty ranges."""
+    """Return the result of a merge, cut at the bounds of all tables: within a piece, the same tables overlap everywhere.
+
+    Pieces are in order of their ranges.  Pieces without entries are left out.
+    """
     tables = sorted(tables, key=lambda table: table.first)
     bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
     rest = loaded_rest = over = 0  # rounding remainders go to the next range, so that no key is lost
@@ -171,7 +178,7 @@ def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
 
 
 def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
-    """Move `over` keys that rounding put into full ranges to ranges with free places."""
+    """Add `over` keys, which rounding had put into full ranges, to the first ranges that have free places."""
     for i, piece in enumerate(pieces):
         if not over:
             break
@@ -182,7 +189,10 @@ def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
 
 
 def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int, int]:
-    """Return (distinct keys, loaded keys, loaded keys that exceed the places) of `width` places that all tables cover, in fixed point."""
+    """Return the expected number of keys in a range of `width` places that all `tables` cover.
+
+    The result is (distinct keys, loaded keys among them, loaded keys for which there is no place), in fixed point.
+    """
     loaded, missed = 0, _UNIT
     for table in tables:
         span = max(density.within(table.last - table.first), table.entries)  # rounding must not exceed the places
@@ -201,9 +211,9 @@ def _rounded(fixed: int) -> int:
 
 # ---- A tree with leveled compaction, in expected sizes: memtable, flushes, and compactions in the background.
 #
-# Level 0 contains flushed memtables, each over all keys; the tables of other levels have disjoint key ranges.  Level 0 is
-# compacted when it has enough files, other levels when they exceed their target; the level with the highest score goes
-# first (LeveledCompactionPicker).  Not modelled: write stalls, concurrent compactions, tombstones.
+# A table of level 0 is a flushed memtable, and covers all keys.  The tables of any other level have disjoint key ranges.
+# Level 0 is compacted when it has enough files, another level when it exceeds its target size; the level with the highest
+# score comes first (LeveledCompactionPicker).  Not modelled: write stalls, concurrent compactions, tombstones.
 
 _PLACES = 1 << 40  # range of places if the number of keys grows
 _begin, _end = attrgetter("first"), attrgetter("last")
@@ -211,7 +221,7 @@ _begin, _end = attrgetter("first"), attrgetter("last")
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """A compaction in progress.  The levels change when it ends."""
+    """A compaction in progress.  The levels only change when it ends."""
 
     ends_ns: int
     level: int  # source level; the target is the next one
@@ -222,10 +232,10 @@ class _Compaction:
 
 
 class TreeImage(NamedTuple):
-    """The state of a tree without its memtable."""
+    """The state of a tree in a snapshot, with an empty memtable."""
 
     levels: tuple[tuple[Table, ...], ...]
-    edits: int
+    edits: int  # records in the manifest
     next_number: int
     density: Density
 
@@ -233,7 +243,7 @@ class TreeImage(NamedTuple):
 class LsmTree:
     """The tree of one subtask, initially with `keys` entries of `entry_bytes` each.
 
-    `thread`: compaction thread; None: not shared.  `grows`: whether keys will be added.
+    `thread`: compaction thread that the tree shares; if None, it has its own.  `grows`: True if keys will be added.
     """
 
     def __init__(
@@ -255,7 +265,8 @@ class LsmTree:
         self._running: _Compaction | None = None
         self.thread = CompactionThread()
         self._load()
-        self.thread = CompactionThread() if thread is None else thread  # another one: the initial load took no time
+        # not the thread of the initial load, which takes no time
+        self.thread = CompactionThread() if thread is None else thread
 
     @property
     def memtable_bytes(self) -> int:
@@ -263,7 +274,7 @@ class LsmTree:
 
     @property
     def live(self) -> tuple[Table, ...]:
-        """All tables, which are the content of a snapshot."""
+        """Return all tables of the tree, which are the content of a snapshot."""
         return tuple(table for level in self.levels for table in level)
 
     def bytes_of(self, table: Table) -> int:
@@ -271,13 +282,13 @@ class LsmTree:
 
     @property
     def image(self) -> TreeImage:
-        """The state that a snapshot contains.  The memtable must be flushed first."""
+        """Return the state that a snapshot contains.  The memtable must be flushed first."""
         return TreeImage(
             tuple(tuple(level) for level in self.levels), self.edits, self._next, Density(self.keys, self._places)
         )
 
     def busy_ns(self, now_ns: int) -> int:
-        """Return the remaining time of the compaction in progress."""
+        """Return the remaining time of the compaction in progress [ns], or 0 if there is none."""
         return 0 if self._running is None else max(self._running.ends_ns - now_ns, 0)
 
     def stand(self, image: TreeImage, now_ns: int) -> None:
@@ -293,18 +304,18 @@ class LsmTree:
         self._compact(now_ns)
 
     def leave(self) -> None:
-        """Leave the compaction thread, and drop a compaction in progress."""
+        """Detach the tree from its compaction thread, and drop a compaction in progress."""
         self.thread.forget(self)
         self._running = None
 
     def loaded_anew(self, keys: int) -> LsmTree:
-        """Return a new tree, with `keys` newly written keys."""
+        """Return a new tree with the same options and compaction thread, and `keys` newly written keys."""
         return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 
     def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
-        """Write updates and `added` new keys evenly between two times, and flush the memtable whenever it is full.
+        """Write updates and `added` new keys, spread evenly between two times.  Flush the memtable whenever it is full.
 
-        `expired`: keys that have expired by `end_ns`; later merges drop them.
+        `expired`: number of keys that have expired by `end_ns`; later compactions drop them.
         """
         done, writes, keys = 0, updates + added, self.keys
         while self._writes + writes - done >= self._full:
@@ -335,8 +346,8 @@ class LsmTree:
     def _load(self) -> None:
         """Create the initial state, with all compactions done.
 
-        State that fits into level 1 is written memtable by memtable.  Larger state is in the lowest level that it needs,
-        and the other levels are empty.
+        State that fits into level 1 is written memtable by memtable.  Larger state is put into the first level that is
+        large enough, and the other levels are empty.
         """
         base = self.options.base_bytes // self.entry_bytes
         if self.keys > max(base, self._full):
@@ -353,8 +364,8 @@ class LsmTree:
                     self.thread.advance(self._running.ends_ns)
 
     def _fill_lowest_level(self) -> None:
-        """Put all keys into full tables of one level."""
-        # a level can contain at least one entry
+        """Put all keys into the first level that is large enough, in tables of full size."""
+        # the target is at least one entry, so that the loop ends
         level, target = 1, max(1, self.options.base_bytes // self.entry_bytes)
         while target < self.keys:
             level, target = level + 1, target * self.options.multiplier
@@ -369,7 +380,7 @@ class LsmTree:
     # ------------------------------------------------------------------------------------------ compaction
 
     def compact(self, now_ns: int) -> int | None:
-        """Begin the most urgent compaction.  Return when it ends [ns], or None if none is due."""
+        """Begin the compaction with the highest score.  Return when it ends [ns], or None if none is due."""
         while (level := self._fullest()) is not None:
             if level + 1 == len(self.levels):
                 self.levels.append([])
@@ -411,7 +422,10 @@ class LsmTree:
             self.thread.ask(self, now_ns)
 
     def _fullest(self) -> int | None:
-        """Return the level with the highest compaction score above 1 (the upper one of equals), or None."""
+        """Return the level with the highest compaction score, if it is due for compaction, or None.
+
+        Among equal scores it is the lowest level number.
+        """
         fullest, most = None, 1.0
         if len(self.levels[0]) >= self.options.level0_files:
             fullest, most = 0, len(self.levels[0]) / self.options.level0_files
@@ -424,14 +438,17 @@ class LsmTree:
         return fullest
 
     def _picked(self, level: int) -> tuple[int, list[Table]]:
-        """Return (position, tables) to compact; the levels other than 0 cycle through their keys."""
+        """Return (position, tables) of the next compaction of a level other than 0.
+
+        Compactions of a level cycle through its keys, one table at a time.
+        """
         tables = self.levels[level]
         first = bisect_left(tables, self._cursor.get(level, 0), key=_begin) % len(tables)
         self._cursor[level] = tables[first].last
         return first, [tables[first]]
 
     def _overlapping(self, level: int, first: int, last: int) -> slice:
-        """Return the slice of tables that overlap [first, last), or the empty slice at their position."""
+        """Return the slice of tables that overlap [first, last), or an empty slice where they would be inserted."""
         tables = self.levels[level]
         return slice(bisect_right(tables, first, key=_end), bisect_left(tables, last, key=_begin))
 

@@ -1,6 +1,8 @@
-"""The interface of storage media: write, close, read and remove files.  Methods that take time are processes.
+"""The interface of storage media, and the catalog of media: write, close, read and remove files.
 
-A medium models time and space.  `sim.storage.filesystem` and the ledger track the ids and states of files.
+A medium models how long operations take and how much space files need.  Ids and states of files are tracked by
+`sim.storage.filesystem` and the ledger.  Methods that return `Work` are processes: they take simulated time, and raise
+StorageFailed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ class OutputFile(Protocol):
     """A file that is being written."""
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Append bytes.  Some media transfer them only when the file is closed."""
+        """Append bytes.  Some media only transfer them when the file is closed."""
 
     def close(self) -> Work[None]:
         """Make the file durable."""
@@ -32,21 +34,28 @@ class Medium(Protocol):
     """A storage medium."""
 
     def open(self, name: Name, host: int) -> OutputFile:
-        """Open a file for writing, in no time.  It is created with its first bytes, or when it is closed."""
+        """Open a file for writing, in no time.  It is created with its first bytes, or when it is closed.
 
-    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]: ...
+        `host`: TaskManager that writes it, or -1 for the JobManager.
+        """
 
-    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]: ...
+    def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
+        """Read `size_bytes` of a file."""
+        ...
+
+    def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
+        """Delete a file.  `size_bytes`: its size, or 0 if it was not closed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class MediumPlugin:
-    """A kind of storage, with the name of its record in `STORAGES`.  Each module of `media` defines one."""
+    """A kind of storage.  `sim.storage.media` and plug-ins define them."""
 
-    name: str
+    name: str  # name of its options in `STORAGES`
     # (attempts, network, network interfaces, options of the kind, seed of the run) -> medium
     make: Callable[[Attempts, SharedNetwork, NetworkInterfaces, Any, int], Medium]
 
 
 MEDIA: Catalog[MediumPlugin] = Catalog()
-"""All media.  `sim.storage` adds those of `sim.storage.media`; plug-ins may add others."""
+"""All kinds of storage.  `sim.storage` adds those of `sim.storage.media`; plug-ins may add others."""

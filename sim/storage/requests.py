@@ -1,4 +1,4 @@
-"""Storage requests: processes that can be detached, retries and timeouts, parallel threads, request counts for price lists."""
+"""The client side of storage requests: work that can run detached, retries and timeouts, threads, and request counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sim.model.storage import Retry
 from sim.model.units import SECOND
 from sim.storage.ledger import Name, StorageFailed, TimedOut, Transient, Unreachable
 
-# ---- Work that takes time: generators of SimPy events that run without a SimPy process of their own.
+# ---- Work that takes time. It is a generator of SimPy events, which runs without a SimPy process of its own, because processes
+# are slower.
 
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
@@ -27,10 +28,10 @@ def resume_work(
     *,
     outlasts: bool = False,
 ) -> Work[T]:
-    """Continue work that was started with `next(work)` and waits for `awaited`.  Failures and interrupts are thrown into it.
+    """Continue work that was started with `next(work)` and waits for `awaited`.  Return its result.
 
-    `watch` is called with each event before the work waits for it.  If `outlasts`, an interrupt is not thrown into the
-    work, which continues detached (see `shield_from_interrupt`).
+    Failures of events, and interrupts, are thrown into the work.  `watch` is called with each event before the work waits
+    for it.  If `outlasts`, an interrupt ends this generator, and the work continues detached (see `shield_from_interrupt`).
     """
     try:
         while True:
@@ -50,7 +51,7 @@ def resume_work(
 
 
 def shield_from_interrupt(work: Work[T]) -> Work[T]:
-    """Run work that continues if its process is interrupted.  A storage failure after that is ignored."""
+    """Run work in such a way that it continues if its process is interrupted.  A storage failure after that is ignored."""
     try:
         awaited = next(work)
     except StopIteration as end:
@@ -59,12 +60,13 @@ def shield_from_interrupt(work: Work[T]) -> Work[T]:
 
 
 def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
+    """Continue work like `resume_work`, but ignore its result and a storage failure."""
     with suppress(StorageFailed):
         yield from resume_work(work, awaited)
 
 
 def schedule_urgent_callback(env: simpy.Environment, action: Callable[[], None]) -> None:
-    """Call `action` in a separate event, before all other events of this instant."""
+    """Call `action` in a separate event at the present time, before all other events at this time."""
     turn = simpy.Event(env)
     turn._ok, turn._value = True, None  # noqa: SLF001  # as in simpy.events.Initialize
     turn.callbacks.append(lambda _: action())
@@ -72,7 +74,10 @@ def schedule_urgent_callback(env: simpy.Environment, action: Callable[[], None])
 
 
 class DetachedWork:
-    """Work that runs by itself.  It is cheaper than a process: no process can wait for it, and its start and end are not events."""
+    """Work that runs by itself, like a SimPy process, but faster.
+
+    No process can wait for it, and its start and end are not events.
+    """
 
     def __init__(self, work: Work[None]) -> None:
         self._work = work
@@ -104,19 +109,19 @@ class DetachedWork:
             self.wait_for(awaited)
 
     def _hear(self, event: simpy.Event) -> simpy.Event:
-        """Pass the outcome of the event to the work.  Return the next event that it waits for."""
+        """Send the value of an event to the work, or throw its failure into it.  Return the next event that the work waits for."""
         event.defused = True
         return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure
 
 
 def run_detached(work: Work[None], awaited: simpy.Event) -> DetachedWork:
-    """Continue work that was started with `next(work)` and waits for `awaited`, detached from the caller."""
+    """Continue work, which was started with `next(work)` and waits for `awaited`, detached from the caller."""
     carried = DetachedWork(work)
     carried.wait_for(awaited)
     return carried
 
 
-# ---- Requests answered by an object store, per second and price class.
+# ---- The requests that an object store answers, counted per second and per class of its price list.
 
 PRICED_AS = {
     "put": "put",
@@ -129,14 +134,14 @@ PRICED_AS = {
     "exists": "get",
     "delete": "delete",
 }
-"""Request -> its class in the price list (S3: PUT, COPY, POST; LIST; GET and all others; DELETE is free)."""
+"""Request -> its class in the price list (S3: PUT, COPY and POST; LIST; GET and all others; DELETE is free)."""
 
 
 @dataclass(slots=True)
 class RequestSecond:
-    """The requests of one second, bytes written and read, and bytes stored at its end."""
+    """The number of requests in one second, the bytes written and read by them, and the bytes stored at its end."""
 
-    time: int
+    time: int  # start of the second [s]
     put: int = 0
     get: int = 0
     list: int = 0
@@ -148,7 +153,7 @@ class RequestSecond:
 
 
 class RequestLog:
-    """Count requests that were answered, and those refused with 503, which are not charged."""
+    """Counts of requests per second: answered ones, and those refused with 503, which are not charged."""
 
     def __init__(self) -> None:
         self._seconds: list[RequestSecond] = []
@@ -160,6 +165,7 @@ class RequestLog:
         return iter(self._seconds)
 
     def answered(self, what: str, now_ns: int, size_bytes: int) -> None:
+        """Count an answered request.  `what`: a key of `PRICED_AS`.  `size_bytes`: its payload."""
         second, kind = self._at(now_ns), PRICED_AS[what]
         setattr(second, kind, getattr(second, kind) + 1)
         if kind == "put":
@@ -168,19 +174,22 @@ class RequestLog:
             second.read += size_bytes
 
     def refused(self, now_ns: int) -> None:
+        """Count a request that was refused with 503."""
         self._at(now_ns).refused += 1
 
     def created(self, name: Name, size_bytes: int, now_ns: int) -> None:
-        """Record that an object exists.  It replaces an older one of the same name."""
+        """Record that an object exists.  It replaces an older object of the same name."""
         self._stored_bytes += size_bytes - self._sizes.get(name, 0)
         self._sizes[name] = size_bytes
         self._at(now_ns).stored = self._stored_bytes
 
     def removed(self, name: Name, now_ns: int) -> None:
+        """Record that an object was deleted, if it existed."""
         self._stored_bytes -= self._sizes.pop(name, 0)
         self._at(now_ns).stored = self._stored_bytes
 
     def _at(self, now_ns: int) -> RequestSecond:
+        """Return the counts of the current second."""
         time = now_ns // SECOND
         if not self._seconds or self._seconds[-1].time != time:
             self._seconds.append(RequestSecond(time, stored=self._stored_bytes))
@@ -189,11 +198,11 @@ class RequestLog:
 
 # ---- Waiting for storage: waits that an outage ends, timeouts of attempts, retries with backoff.
 #
-# A client retries each request, block or part (`Retry`); when its attempts are used up, `StorageFailed` is raised.
+# A client retries each request, block or part as often as `Retry` says.  After the last attempt, it raises `StorageFailed`.
 
 
 class ImmediateEvent(simpy.Event):
-    """An event whose callbacks run when it fires, not in a later step of the same instant."""
+    """An event whose callbacks run at once when it fires.  Those of other events run in a later step of the same time."""
 
     def fire(self) -> None:
         if not self.triggered:
@@ -203,14 +212,14 @@ class ImmediateEvent(simpy.Event):
                 waiter(self)
 
     def break_off(self, failure: Exception) -> None:
-        """Fail the event in a later step.  It is not an error if no process waits for it any more."""
+        """Fail the event in a later step of the present time.  It is not an error if no process waits for it any more."""
         if not self.triggered:
             self.fail(failure)
             self.defused = True
 
 
 class Attempts:
-    """The clock and the retries of one storage.  All waits are registered here, so that outages and timeouts can end them."""
+    """The clock and the retries of one storage.  All waits are registered here, so that an outage can end them."""
 
     def __init__(self, env: simpy.Environment, retry: Retry) -> None:
         self.env = env
@@ -223,13 +232,13 @@ class Attempts:
         return int(self.env.now)
 
     def wait(self, delay_ns: int) -> ImmediateEvent:
-        """Return an event that fires after `delay_ns`, or fails with the attempt."""
+        """Return an event that fires after `delay_ns`, unless an outage or the timeout of the attempt fails it before."""
         done = self.pending()
         self.env.timeout(delay_ns).callbacks.append(lambda _: self.fire(done))
         return done
 
     def pending(self) -> ImmediateEvent:
-        """Return an event that the caller fires, or the next outage fails."""
+        """Return an event that the caller fires by `fire`, unless an outage fails it before."""
         done = ImmediateEvent(self.env)
         self._pending[done] = None
         return done
@@ -243,14 +252,17 @@ class Attempts:
         self._pending.pop(done, None)
 
     def fail_until(self, until_ns: int) -> None:
-        """Begin an outage: waits in progress fail now, and storage is unreachable until `until_ns`."""
+        """Begin an outage: all waits in progress fail now, and storage is unreachable until `until_ns`."""
         self.down_until_ns = max(self.down_until_ns, until_ns)
         pending, self._pending = self._pending, {}
         for done in pending:
             done.break_off(Unreachable(f"storage is down until {until_ns / 1e9:g} s"))
 
     def run_with_retries(self, attempt: Callable[[int], Work[T]]) -> Work[T]:
-        """Process: run `attempt(0)`, `attempt(1)`, ... until one succeeds.  Raises StorageFailed after the last one."""
+        """Process: run `attempt(0)`, `attempt(1)`, ... until one succeeds, and return its result.
+
+        Raises StorageFailed if the last one fails, too.
+        """
         for number in range(self.retry.attempts):
             try:
                 if self.now < self.down_until_ns:
@@ -266,7 +278,7 @@ class Attempts:
         raise StorageFailed(f"{last} ({self.retry.attempts} attempts)")
 
     def _limited(self, work: Work[T], limit_ns: int) -> Work[T]:
-        """Process: run work with a timeout, after which the event that it waits for fails."""
+        """Process: run work.  When the timeout `limit_ns` has passed, the event that the work waits for fails with TimedOut."""
         awaited: simpy.Event | None = None
 
         def expire(_: simpy.Event) -> None:
@@ -286,11 +298,14 @@ class Attempts:
             awaited = None
 
 
-# ---- Work in parallel: each thread takes the next piece when it has finished one (list scheduling).
+# ---- Work in parallel. Each thread takes the next work of the list when it has finished one (list scheduling).
 
 
 def in_parallel(env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> Work[None]:
-    """Process: run all works, started in order.  The first failure stops all others, and is raised."""
+    """Process: run all works with a number of threads, started in the order of the list.
+
+    The first failure stops all other works, and is raised.
+    """
     if threads <= 1 or len(works) <= 1:
         for work in works:
             yield from work
@@ -319,7 +334,7 @@ class _Threads:
             raise
 
     def _begin(self) -> None:
-        """Start the threads.  They are not processes, because most works end at once."""
+        """Start the threads.  They are not SimPy processes, because most works take no time."""
         for _ in range(self.threads):
             if self._next == len(self.works):
                 break  # earlier threads have taken all works
@@ -338,7 +353,7 @@ class _Threads:
                 yield from work
                 self._done += 1
         except StorageFailed as failure:
-            self._over.break_off(failure)  # the waiting process may be interrupted in this instant
+            self._over.break_off(failure)  # not raised at once: the waiting process may be interrupted at the same time
         except simpy.Interrupt:
             return
         else:

@@ -24,12 +24,12 @@ from sim.storage.state_files import (
     streamed,
 )
 
-# ---- RocksDB: a snapshot is the set of its tables; an incremental one writes only tables that are not stored yet.
+# ---- RocksDB. A snapshot consists of its tables (SST files); an incremental one writes only tables that are not stored yet.
 #
 # The synchronous part flushes the memtable and makes hard links (RocksDBSnapshotStrategyBase#takeDBNativeCheckpoint).
 # The asynchronous part writes the meta stream, then new tables with several threads, then the other files.
 
-# Sizes of the other files of RocksDB 8 and Flink with one column family [bytes].  They follow from the file formats.
+# Sizes [bytes] of the files other than tables, for RocksDB 8 with one column family.  They follow from the file formats.
 _META_BYTES = 400  # Flink's meta stream: column families and serializers
 _CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
 _OPTIONS_BYTES = 12_000  # all options as text
@@ -37,9 +37,10 @@ _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per
 
 
 class RocksDb:
-    """The RocksDB backend of one subtask.
+    """The RocksDB state backend of one subtask.  Methods without a docstring are documented in `Backend`.
 
-    `shared`: the compaction thread of the task manager, used if the options of the tree say so.
+    `size_bytes`: initial size.  `shared`: the compaction thread of the TaskManager, used if the options of the tree say so;
+    otherwise the subtask has a compaction thread of its own.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class RocksDb:
         self.increments = Increments()
         self._now_ns = 0
         self._added = self._expired = 0  # keys since the last update
-        self._gone_bytes = 0  # bytes of the expired ones
-        self._is_anew = False  # restored into a new tree whose size is unknown until `resize`
+        self._gone_bytes = 0  # bytes of keys that expired since the last update
+        self._is_anew = False  # True: restored into a new tree, which `resize` has still to fill
 
     def update(self, writes: int, now_ns: int) -> None:
         self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)
@@ -64,9 +65,10 @@ class RocksDb:
         self._now_ns = now_ns
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """Set the size of the state.  New keys are written like updates; restored keys are in the tree already.
+        """Set the size of the live state.  The next `update` writes the new keys, and drops the expired ones.
 
-        Expired keys stay in their tables until these are merged (FlinkCompactionFilter).
+        After a restore into a new tree, the tree is created with this size.  Expired keys stay in
+        their tables until a compaction merges these (FlinkCompactionFilter), so they count as present until then.
         """
         keys = size_bytes // self.tree.entry_bytes
         if self._is_anew:
@@ -93,6 +95,7 @@ class RocksDb:
             WriteStep(new, self.options.transfer_threads),
             WriteStep(self._other_files(scope), self.options.transfer_threads),
         )
+        # the snapshot is delayed by a share of the remaining time of a compaction in progress, as both use the disk
         held_ns = int(self.tree.busy_ns(self._now_ns) * self.state.lsm.wait)
         reused = tuple(base[name] for name, _ in live if name in base)
         return FrozenState(sync_ns, steps, reused, image=self.tree.image, held_ns=held_ns)
@@ -110,10 +113,11 @@ class RocksDb:
         self.tree.leave()
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Restore the tables; after rescaling or from a canonical savepoint, in a new tree.
+        """Restore the tables.  After rescaling, or from a canonical savepoint, the entries are in a new tree instead.
 
-        After rescaling the largest part is the base, from which other key groups are deleted as a range, and entries of
-        the other parts are written into it (RocksDBIncrementalRestoreOperation#restoreWithRescaling).
+        After rescaling, the largest part becomes the base: key groups that the subtask does not own are deleted from it as
+        a range, and the entries of the other parts are written into it
+        (RocksDBIncrementalRestoreOperation#restoreWithRescaling).  A canonical savepoint is written entry by entry.
         """
         self._now_ns = now_ns
         self._added = self._expired = self._gone_bytes = 0
@@ -131,31 +135,30 @@ class RocksDb:
             if is_canonical:
                 read = streamed(parts, self.options.load_bytes_per_second)
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
-            reads = tuple(
-                (handle, handle.size_bytes) for part in parts for handle in part.handles
-            )  # whole tables, even if only some key groups are needed
+            # whole tables are read, even if only some of their key groups are needed
+            reads = tuple((handle, handle.size_bytes) for part in parts for handle in part.handles)
             return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
         self.tree.stand(only.image, now_ns)
         self._is_anew = False
         tables = {handle.name: handle for handle in only.handles if handle.name.endswith(".sst")}
-        # also those of a native savepoint, if this job may reuse them
+        # the next incremental checkpoint may refer to the restored tables, also to those of a native savepoint
         self.increments.restart(number, tables if self.options.incremental else {})
         return Restoring(tuple((handle, handle.size_bytes) for handle in only.handles), self.options.transfer_threads)
 
     def _freeze(self) -> int:
-        """Flush the memtable and link all files.  Return the time that this takes the task thread."""
+        """Flush the memtable, and make hard links to all tables.  Return how long this blocks the task thread [ns]."""
         flush_ns = self.tree.memtable_bytes * SECOND // self.tree.options.flush_bytes_per_second
         self.tree.flush(self._now_ns)
         return self.state.sync_ns + self.state.lsm.freeze_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 
     def _other_files(self, scope: Scope) -> tuple[File, ...]:
-        """Return the files other than tables.  They change constantly, so every snapshot writes them."""
+        """Return the files other than tables.  Every snapshot writes them, because they change all the time."""
         manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
         sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
         return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())
 
 
-# ---- The backend of a vertex.
+# ---- The choice of a backend by the options of a vertex.
 
 Maker = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
 MAKERS: dict[str, Maker] = {
@@ -168,7 +171,11 @@ MAKERS: dict[str, Maker] = {
 def backend(
     state: State, size_bytes: int, options: StateOptions, compaction: CompactionThread | None = None
 ) -> Backend:
-    """Create the state backend of one subtask with `size_bytes` of state.  `compaction`: compaction thread of its task manager."""
+    """Create the state backend of one subtask, wrapped in a `ChangelogBackend` if the changelog is enabled.
+
+    `size_bytes`: initial size of the subtask's state.  `compaction`: the compaction thread of its TaskManager; if None, the
+    subtask has its own.
+    """
     base = MAKERS[state.backend](state, size_bytes, options, compaction)
     if state.changelog is None:
         return base

@@ -1,4 +1,4 @@
-"""Files of state snapshots, incremental snapshots, the interface of state backends, and the heap backend."""
+"""What state backends have in common: files of snapshots, the base of incremental ones, the interface; and the heap backend."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from sim.model.state import State, StateOptions
 from sim.model.storage import Scope, SnapshotType
 from sim.model.units import SECOND
 
-# ---- Files that a snapshot writes, handles of stored files, and reads of a restore.
-#
-# Source: StateHandle, CheckpointedStateScope, SnapshotStrategy, RestoreOperation.
+# ---- Files that a snapshot writes, handles of stored files, and reads of a restore (Flink: StateObject, StreamStateHandle,
+# CheckpointedStateScope, SnapshotStrategy, RestoreOperation).
 
 
 class File(NamedTuple):
-    """A file to write."""
+    """A file that a snapshot writes."""
 
-    name: str  # unique within one snapshot of a subtask
+    name: str  # unique within one snapshot of one subtask
     size_bytes: int
     scope: Scope
 
 
 class Handle(NamedTuple):
-    """A file that is stored, by this snapshot or an earlier one (StreamStateHandle)."""
+    """A stored file, written by this snapshot or an earlier one (StreamStateHandle)."""
 
     name: str
     size_bytes: int
@@ -35,34 +34,37 @@ class Handle(NamedTuple):
 
 
 class WriteStep(NamedTuple):
-    """Files written in parallel by up to `threads`.  The next step begins when all are closed."""
+    """A step of the asynchronous part: files that up to `threads` threads write.  The next step begins when all are closed."""
 
     files: tuple[File, ...]
     threads: int = 1
-    work_ns: int = 0  # processor time, which overlaps with writing
-    slows_task: bool = False  # whether that work competes with the task for the processor
+    work_ns: int = 0  # CPU time, which overlaps with writing
+    slows_task: bool = False  # True: that work takes CPU time from the task
 
 
 @dataclass(frozen=True)
 class FrozenState:
-    """State frozen in the synchronous part of a snapshot.  Sizes are cached because they are read often."""
+    """The result of the synchronous part of a snapshot, and so the input of the asynchronous part.
 
-    sync_ns: int = 0  # time that freezing takes the task thread
+    Sizes are cached, because they are read often.
+    """
+
+    sync_ns: int = 0  # time for which the synchronous part blocks the task thread
     steps: tuple[WriteStep, ...] = ()
     reused: tuple[Handle, ...] = ()  # files of earlier snapshots that this one refers to
-    awaited: tuple[File, ...] = ()  # files of the changelog that are being uploaded
-    ahead_bytes: int = 0  # bytes of these two written since the last snapshot
-    image: Hashable = None  # state of the backend, for a restore
+    awaited: tuple[File, ...] = ()  # files of the changelog whose upload the snapshot waits for
+    ahead_bytes: int = 0  # bytes of `reused` and `awaited` written since the last snapshot
+    image: Hashable = None  # state of the backend, from which it is restored
     held_ns: int = 0  # delay by a busy disk, in the synchronous or the asynchronous part
 
     @cached_property
     def written_bytes(self) -> int:
-        """Flink's checkpointed size."""
+        """Return what Flink calls checkpointed data size: the bytes written for this snapshot."""
         return self._own_bytes + self.ahead_bytes
 
     @cached_property
     def full_bytes(self) -> int:
-        """Flink's state size: everything a restore reads."""
+        """Return what Flink calls full checkpoint data size: the bytes that a restore reads."""
         other_bytes = sum(file.size_bytes for file in self.awaited) + sum(handle.size_bytes for handle in self.reused)
         return self._own_bytes + other_bytes
 
@@ -72,12 +74,12 @@ class FrozenState:
 
 
 class KeyedPart(NamedTuple):
-    """The part of a subtask's keyed state in a snapshot that a restore reads."""
+    """The keyed state of one old subtask in a snapshot, from which a new subtask restores a share."""
 
     type: SnapshotType
-    image: Hashable
+    image: Hashable  # `FrozenState.image` of the snapshot
     handles: tuple[Handle, ...]
-    share: Fraction = Fraction(1)  # of the key groups that the restoring subtask gets
+    share: Fraction = Fraction(1)  # share of the part that is in key groups of the restoring subtask
 
 
 class Restoring(NamedTuple):
@@ -85,26 +87,26 @@ class Restoring(NamedTuple):
 
     reads: tuple[tuple[Handle, int], ...] = ()  # (file, bytes to read)
     threads: int = 1
-    work_ns: int = 0  # processor time that overlaps with reading
-    after_ns: int = 0  # processor time after reading
+    work_ns: int = 0  # CPU time, which overlaps with reading
+    after_ns: int = 0  # CPU time after all reads
 
 
-# ---- Files that an incremental snapshot need not write again (RocksIncrementalSnapshotStrategy).
+# ---- Files that an incremental snapshot does not write again (RocksIncrementalSnapshotStrategy).
 #
-# The base is the last checkpoint whose completion this task was notified of.  Files of a checkpoint that failed, or whose
-# notification has not arrived yet, are uploaded again.
+# A snapshot refers to files of its base, the last checkpoint of whose completion the task was notified.  It uploads files
+# again that only belong to a checkpoint that failed, or whose notification has not arrived yet.
 
 
 class Increments:
-    """The stored files of one subtask that later snapshots may refer to."""
+    """The stored files of one subtask that later snapshots may refer to, by checkpoint."""
 
     def __init__(self) -> None:
         self._uploaded: dict[int, Mapping[str, Handle]] = {}  # checkpoint -> its files by name
-        self._base = 0  # checkpoint of the base; 0: none
+        self._base = 0  # id of the base checkpoint; 0: there is no base
 
     @property
     def base(self) -> Mapping[str, Handle]:
-        """Files that a snapshot may refer to, by name."""
+        """Return the files that the next snapshot may refer to, by name."""
         return self._uploaded.get(self._base, {})
 
     def store(self, number: int, files: Mapping[str, Handle]) -> None:
@@ -112,7 +114,11 @@ class Increments:
         self._uploaded[number] = files
 
     def notify_complete(self, number: int) -> None:
-        """Make a completed checkpoint the base.  A savepoint, whose files are not recorded, does not change it (FLINK-23949)."""
+        """Make a completed checkpoint the base.
+
+        Notifications of older checkpoints are ignored, and so are those of savepoints, whose files are not recorded
+        (FLINK-23949).
+        """
         if number > self._base and number in self._uploaded:
             self._uploaded = {checkpoint: files for checkpoint, files in self._uploaded.items() if checkpoint >= number}
             self._base = number
@@ -122,7 +128,7 @@ class Increments:
         self.restart(0, {})
 
     def restart(self, number: int, files: Mapping[str, Handle]) -> None:
-        """Reset the base to the restored files, if any."""
+        """Make the restored snapshot `number` the base.  Without files there is no base."""
         self._uploaded = {number: files} if files else {}
         self._base = number if files else 0
 
@@ -131,41 +137,50 @@ class Increments:
 
 
 class CannotFreeze(Exception):
-    """The synchronous part of a snapshot has failed, which fails the task."""
+    """Raised if the synchronous part of a snapshot fails, which fails the task."""
 
 
 class Backend(Protocol):
     """The state backend of one subtask: its keyed state."""
 
     def update(self, writes: int, now_ns: int) -> None:
-        """Rewrite `writes` entries, evenly spread over the time since the last call."""
+        """Rewrite `writes` entries, evenly spread over the time since the last call until `now_ns`."""
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """Set the size of the state after keys were added or a snapshot was restored.
+        """Set the size of the live state, after keys were added or expired, or a snapshot was restored.
 
-        `expired_bytes`: expired since the last call; `records`: records processed since the last call.
+        `expired_bytes`: bytes that expired since the last call.  `records`: records processed since the last call.
         """
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
-        """Freeze the state for snapshot `number`, and return what to write.  Raises CannotFreeze.
+        """Do the synchronous part of snapshot `number`, and return what the asynchronous part writes.
 
-        `may_reuse`: returns whether the snapshot may refer to a stored file, by its id.
+        `may_reuse`: function that tells, by the id of a stored file, whether the snapshot may refer to it.  Raises
+        CannotFreeze.
         """
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
-        """Record that a snapshot is durable.  `files`: those written for it, then those reused."""
+        """Record that all files of a snapshot are durable.  `files`: first those written for it, then those it reuses."""
 
-    def notify_complete(self, number: int) -> None: ...
+    def notify_complete(self, number: int) -> None:
+        """Record that a checkpoint is complete (CheckpointListener#notifyCheckpointComplete)."""
+        ...
 
     def stop(self) -> None:
         """Release resources when the task ends."""
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Restore a snapshot, which is empty without `parts`.  Return the reads and the work that this takes."""
+        """Restore snapshot `number` from `parts`.  Return the reads and the work that this takes.
+
+        Without parts, the snapshot contains no state of this subtask.
+        """
 
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
-    """Return the write of a canonical savepoint: one sorted stream of all entries, bound by the processor (FLIP-203)."""
+    """Return the snapshot of a canonical savepoint: one sorted stream of all entries (FLIP-203).
+
+    `rate_bytes_per_second`: rate at which a CPU serializes entries; None: unlimited.
+    """
     if not size_bytes:
         return FrozenState(sync_ns)
     work_ns = 0 if rate_bytes_per_second is None else size_bytes * SECOND // rate_bytes_per_second
@@ -175,38 +190,43 @@ def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) 
 
 
 def keyed_bytes(parts: Sequence[KeyedPart]) -> int:
-    """Return the bytes of these parts that the restoring subtask gets."""
+    """Return the bytes in these parts that belong to the restoring subtask."""
     return sum(int(sum(handle.size_bytes for handle in part.handles) * part.share) for part in parts)
 
 
 def streamed(parts: Sequence[KeyedPart], rate_bytes_per_second: int | None) -> Restoring:
-    """Return the reads of a restore entry by entry.  Streams have offsets of key groups, so only the needed share is read."""
+    """Return the reads of a restore from streams of entries.
+
+    Streams contain the offsets of their key groups, so only the needed share is read.  `rate_bytes_per_second`: rate at
+    which a CPU inserts entries; None: unlimited.
+    """
     reads = tuple((handle, int(handle.size_bytes * part.share)) for part in parts for handle in part.handles)
     work_ns = 0 if rate_bytes_per_second is None else keyed_bytes(parts) * SECOND // rate_bytes_per_second
     return Restoring(reads, 1, work_ns)
 
 
-# ---- The heap backend: always a full snapshot, as one stream (HeapSnapshotStrategy, CopyOnWriteStateTable).
+# ---- The heap backend. Every snapshot is a full one, written as one stream (HeapSnapshotStrategy, CopyOnWriteStateTable).
 #
-# The synchronous part freezes copy-on-write tables without copying entries, so its cost does not depend on the size.
-# Expired entries stay until incremental cleanup, which checks some entries at each state access, removes them.
+# The synchronous part freezes copy-on-write tables without copying entries, so its time does not depend on the size of the
+# state.  Expired entries stay until the incremental cleanup removes them, which checks some entries at each state access.
 
 
 class Hashmap:
-    """The heap backend of one subtask."""
+    """The heap state backend of one subtask.  Methods without a docstring are documented in `Backend`."""
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions) -> None:
         self.state = state
         self.size_bytes = size_bytes
         self.options = options
-        self._dead_bytes = 0  # expired but not removed yet
-        self._restored_bytes: int | None = None  # restored size, including an unknown part that has expired
+        self._dead_bytes = 0  # expired, but not removed yet; included in `size_bytes`
+        # size of a restored snapshot, including expired entries; None: `resize` has been called since, or nothing was restored
+        self._restored_bytes: int | None = None
 
     def update(self, writes: int, now_ns: int) -> None:
-        """Rewrite entries in place: the size does not change."""
+        """Do nothing: entries are rewritten in place, so the size does not change."""
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """Set the size of live entries; expired ones that are not removed yet come on top."""
+        """Set the size of live entries.  Expired entries that are not removed yet are added to it."""
         self.size_bytes = size_bytes
         if self.state.ttl is not None:
             self._clean_up(expired_bytes, records * self.state.ttl.checks * self.state.value_bytes)
@@ -218,7 +238,7 @@ class Hashmap:
         if type_ == "canonical":
             return canonical(size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
-        work_ns = 0 if rate is None else self.size_bytes * SECOND // rate  # expired entries are read, too
+        work_ns = 0 if rate is None else self.size_bytes * SECOND // rate  # filtered entries are read, too
         return _one_stream(self.state.sync_ns, size_bytes, work_ns)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
@@ -235,11 +255,11 @@ class Hashmap:
         return streamed(parts, self.options.load_bytes_per_second)
 
     def _clean_up(self, expired_bytes: int, checked_bytes: int) -> None:
-        """Let the cleanup check `checked_bytes`, after `expired_bytes` more have expired.
+        """Add `expired_bytes` to the expired entries, and remove those that the cleanup finds in `checked_bytes`.
 
-        The cleanup cycles through all entries.  Entries just ahead of it were last checked a whole cycle ago, against half
-        a cycle on average, so expired entries are twice as dense there.  The division makes the result independent of how
-        often this is called.
+        The cleanup cycles through all entries.  It last checked the entries just ahead of it a whole cycle ago, and entries
+        in general half a cycle ago on average.  So expired entries are twice as dense ahead of it.  The form of the formula,
+        a division, makes the result independent of how often this method is called.
         """
         if self._restored_bytes is None:
             dead_bytes = self._dead_bytes + expired_bytes
@@ -251,7 +271,7 @@ class Hashmap:
 
 @lru_cache(maxsize=256)
 def _one_stream(sync_ns: int, size_bytes: int, work_ns: int) -> FrozenState:
-    """Return a snapshot of one stream, cached by its size."""
+    """Return a snapshot that is one stream, cached because many snapshots are equal."""
     if not size_bytes:
         return FrozenState(sync_ns)
     return FrozenState(sync_ns, (WriteStep((File("state", size_bytes, "exclusive"),), 1, work_ns),))
