@@ -1,4 +1,4 @@
-"""The rows of a plane, created from its specification, and tables copied from them."""
+"""Create the rows of a plane from its specification, and copy tables from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sim.plane.text.basics import (
     VERTEX_SUMS,
 )
 
-# ---- The rows of a plane's state as tables: copies, with the columns the interface names.
+# ---- Copies of rows as tables, with the columns defined by the interface.
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
 TASK_COLUMNS = (
@@ -75,7 +75,7 @@ CLOCKS = {
 
 
 def column(rows: Any, name: str) -> Column:
-    """Return one field of all rows, in either representation."""
+    """Return one field of all rows, which are objects (interpreted) or an array of records (compiled)."""
     if isinstance(rows, General):
         rows = [rows]
     if isinstance(rows, list):
@@ -84,7 +84,7 @@ def column(rows: Any, name: str) -> Column:
 
 
 def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
-    """Return one field of some rows."""
+    """Return one field of the rows with these numbers."""
     if isinstance(rows, list):
         places = range(len(rows))[places] if isinstance(places, slice) else places
         return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
@@ -93,7 +93,7 @@ def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Colu
 
 
 def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
-    """Set one field of some rows, to one value or to one value each."""
+    """Set one field of the rows with these numbers to a common value, or to one value each."""
     if not isinstance(rows, list):
         rows[name][places] = values
         return
@@ -108,6 +108,7 @@ def _row(names: tuple[str, ...]) -> np.dtype[Any]:
 
 
 def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
+    """Return columns as a structured array."""
     n = len(next(iter(columns.values())))
     rows = np.empty(n, _row(tuple(columns)))
     for name, values in columns.items():
@@ -116,14 +117,14 @@ def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
 
 
 def summed(n: int, owner: Column, values: Column) -> Column:
-    """Return the sums of the values by owner."""
+    """Return the sum of the values of each owner, of which there are n."""
     total = np.zeros(n, np.int64)
     np.add.at(total, owner, values)
     return total
 
 
 def total(state: PlaneState, name: str) -> Column:
-    """Return what each task has written or taken in all its attempts (P3)."""
+    """Return, by task, a total of all attempts (P3).  `name` is a key of TOTALS."""
     earlier, end, of_channel = TOTALS[name]
     return column(state.tasks, earlier) + summed(
         len(state.tasks), column(state.channels, end), column(state.channels, of_channel)
@@ -131,11 +132,12 @@ def total(state: PlaneState, name: str) -> Column:
 
 
 def totals(state: PlaneState) -> dict[str, Column]:
+    """Return all columns of TOTALS, by task."""
     return {name: total(state, name) for name in TOTALS}
 
 
 def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
-    """Return all columns of the task table, or some.  Sums over channels take longest if there are many."""
+    """Return the task table with these columns, or with all.  Columns that are sums over channels (TOTALS) are slow in large jobs."""
     tasks = state.tasks
     thread_states, running = column(tasks, "state"), now - column(tasks, "since")
 
@@ -153,10 +155,12 @@ def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.n
 
 
 def channel_table(state: PlaneState, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    """Return the channel table with these columns, or with all."""
     return table({name: column(state.channels, name) for name in columns or CHANNEL_COLUMNS})
 
 
 def partition_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    """Return the partition table of the interface."""
     rows = state.partitions
     used, pool = column(rows, "used"), column(rows, "pool")
     available = (used < pool) & (column(rows, "full") == 0)
@@ -173,6 +177,7 @@ def partition_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
 
 
 def gate_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    """Return the gate table of the interface."""
     rows = state.gates
     edge = np.array([e for _, e, _ in layout.gates], np.int64)
     return table(
@@ -185,13 +190,13 @@ def gate_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
     )
 
 
-# ---- From a specification to the rows of a plane's state: numbering, lists, tables, bounds.
+# ---- The initial rows of a plane, created from its specification.
 #
-# Everything is laid out as arrays of records; `as_objects` turns them into the interpreter's lists.
+# They are arrays of records.  For the interpreter, `as_objects` converts them to lists of objects.
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 LINE_OF_CACHE = 64
-FIT_INTO_CACHE = 4096  # channels; those of a larger job are fetched ahead
+FIT_INTO_CACHE = 4096  # channels; if a job has more, they are prefetched
 NOTES = 512  # a step reports at most one number per open count and two more
 
 
@@ -207,16 +212,16 @@ ROWS = {
 
 
 dtype_of = cache(record_dtype)
-"""The same for every plane; reading the hints of a row takes longer than making a small table of them."""
+"""Cached, because evaluating the type hints of a row takes longer than creating a small array of rows."""
 
 
 def new_rows(row: type, n: int) -> Rows:
-    """Return n new rows that begin on a cache line."""
+    """Return n rows with default values.  The array begins on a cache line."""
     dtype = dtype_of(row)
     raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
     begin = -raw.ctypes.data % LINE_OF_CACHE
     rows = raw[begin : begin + n * dtype.itemsize].view(dtype)
-    if row is not Element:  # the pool stays untouched memory until it is used
+    if row is not Element:  # pages of the element pool are not touched until they are used
         for field in fields(row):
             if field.default != 0:
                 rows[field.name] = field.default
@@ -224,7 +229,7 @@ def new_rows(row: type, n: int) -> Rows:
 
 
 def as_objects(arrays: PlaneState) -> PlaneState:
-    """Return the state of the plane for the interpreter."""
+    """Convert the state of a plane from arrays to objects, for the interpreter."""
     lists = [
         [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist()
         for name, array in arrays._asdict().items()
@@ -243,32 +248,34 @@ def grown(state: PlaneState, n: int) -> PlaneState:
 
 
 class WordTable:
-    """The tables of the kernel, one after the other.  Equal tables are stored once."""
+    """Builder of `PlaneState.words`: tables one after the other.  Equal distributions are stored once."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # where they stand; zeros between them
+        self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # (index, values); all other words are 0
         self.n = 0
         self.known: dict[Law, int] = {}
 
     def add(self, values: Any) -> int:
-        """Add values, and return where they begin."""
+        """Add values, and return the index of the first one."""
         part = np.asarray(values, np.int64)
         at = self.zeros(len(part))
         self.parts.append((at, part))
         return at
 
     def zeros(self, n: int) -> int:
-        """Add n zeros, and return where they begin.  They take no memory until the table is complete."""
+        """Add n zeros, and return the index of the first one.  They need no memory until `all` is called."""
         at = self.n
         self.n += n
         return at
 
     def table(self, values: Law) -> int:
+        """Add a distribution unless it is stored already, and return its index."""
         if values not in self.known:
             self.known[values] = self.add(values)
         return self.known[values]
 
     def all(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return all words."""
         words = np.zeros(self.n + 1, np.int64)
         for at, part in self.parts:
             words[at : at + len(part)] = part
@@ -281,7 +288,10 @@ def power_of_two(n: int) -> int:
 
 
 def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
-    """Return the state before `START`, with room for `marker_room` markers, or for one per channel if that is more."""
+    """Return the initial state of a plane, before the operation START, and its layout.
+
+    The element pool has room for `marker_room` markers, or for one per channel if that is more.
+    """
     plan = layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
@@ -310,8 +320,12 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
 
 
 def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
-    """Return the bound of data and messages: a segment or a credit each, a resume per channel, the size messages in transit."""
-    # a shared segment stands in all of them
+    """Return the maximum number of elements other than markers.
+
+    Each buffer has a segment or a credit, each channel has at most one RESUME message, and RESIZE messages are sent once
+    per debloating period.
+    """
+    # a broadcast segment is in the queues of all channels
     queues = np.where(partitions["ship"] == Ship.BROADCAST, partitions["channels"], 1)
     n = (
         int((partitions["limit"] * queues).sum())
@@ -371,7 +385,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
 
 
 def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
-    """Return which tasks may serve records ahead: a buffer holds several records, and a record makes one copy at most."""
+    """Return, by task, whether it may serve records ahead: buffers hold several records, and a record has at most one copy."""
     small = [2 * min(edge.record_bytes) <= spec.segment_bytes for edge in spec.edges]
 
     def unseen(t: int) -> bool:
@@ -518,13 +532,16 @@ def len_of_position(plan: Layout) -> Callable[[int], int]:
 
 
 def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:
-    """Return (first channel, vertex that writes it) of each edge, and the end.  The channels of an edge are adjacent (N3)."""
+    """Return (first channel, vertex that writes) of each edge, then (number of channels, 0).  Channels of an edge are adjacent (N3)."""
     first = np.searchsorted(np.array(plan.edge, np.int64), np.arange(len(spec.edges))).tolist()
     return [*zip(first, (edge.upstream for edge in spec.edges), strict=True), (len(plan.edge), 0)]
 
 
 def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:
-    """Return (phase, member) of a timer, by phase, as a flat list."""
+    """Return (offset in the period [ns], member) for each member of a timer, by offset, as a flat list.
+
+    Offsets are drawn from the stream of the member's name.
+    """
     phases = sorted(
         (1 + ((draw(stream(spec.seed, *name), 0) * period) >> 32), member) for member, name in names.items()
     )

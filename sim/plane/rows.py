@@ -1,12 +1,12 @@
 """The state of the compiled plane: one row per task, partition, gate, channel, element and line, all fields integers.
 
 The interpreter works on lists of these objects, the compiled kernel on arrays of records with the same fields in the
-same order (`record_dtype`).  The order is the layout in memory: fields that a step uses together share cache lines of
-64 bytes.  The meaning of the fields is documented only here; rule numbers are those of ``sim/plane/RULES.md``.  A
-missing index is -1.  `assembly` creates the rows of a specification.
+same order (`record_dtype`).  The order is the layout in memory: fields that are used together share cache lines of 64
+bytes.  The fields are documented only here; rule numbers are those of ``sim/plane/RULES.md``.  -1 is a missing index.
+`assembly` creates the rows of a specification.
 
-Fields have 64 bits.  There are millions of channels and elements, so their indices and amounts have 32 bits, and their
-switches 8.
+Fields have 64 bits, except in channels and elements, of which there are millions: there, indices and counts have 32 bits
+and flags have 8.
 """
 
 # How the rows refer to each other.  A reference is a field that holds the number of a row; -1 is "no row".
@@ -52,36 +52,36 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 
 Half = Annotated[int, np.int32]
-"""Places of rows, and amounts below the number of elements."""
+"""A field of 32 bits: the number of a row, or a count of elements."""
 Byte = Annotated[int, np.int8]
-"""Switches and small codes."""
+"""A field of 8 bits: a flag or a small code."""
 Kept = Annotated[int, np.int64, "kept"]
-"""A field that a restart of its task leaves as it is: it never changes, or it lasts (P3)."""
+"""A field that a restart of its task does not reset, because it is constant or a total over all attempts (P3)."""
 KeptHalf = Annotated[int, np.int32, "kept"]
 KeptByte = Annotated[int, np.int8, "kept"]
 
 
 @dataclass(slots=True)
 class Channel:
-    """A channel, in five lines of cache: sender's side, both sides, receiver's side, and two that are seldom read."""
+    """A channel, in five cache lines: one of the sender, one of both sides, one of the receiver, and two that are rarely used."""
 
     # written at every record
     written: int = 0
     full_at: int = 0  # offset at which the open buffer is full; 0: none is open
-    records_out: int = 0  # completely written
+    records_out: int = 0  # records written completely
     sent: int = 0
     out_to: int = 0  # captures: bytes in (out_from, out_to] are pinned
     # the sender's queue
     head: Half = -1
     tail: Half = -1
     queued: Half = 0  # elements
-    buffers: Half = 0  # ... of which data
+    buffers: Half = 0  # data elements among them
     credit: Half = 0
-    count: Half = 0  # segments of this channel (O1)
+    count: Half = 0  # segments in use by this channel (O1)
     # both sides
     buffer_bytes: int = 0  # capacity of the next buffer (D4)
-    opened_at: int = 0  # where the open buffer begins
-    recovered: int = 0  # offset behind the input recovered at the start (P6)
+    opened_at: int = 0  # offset at which the open buffer begins
+    recovered: int = 0  # end offset of the recovered input (P6)
     partition: KeptHalf = 0
     gate: KeptHalf = 0
     reader: KeptHalf = 0  # task
@@ -89,7 +89,7 @@ class Channel:
     ex_free: Half = 0
     fl_free: Half = 0
     received_buffers: Half = 0  # elements of the receive queue that are data
-    ready_before: Half = -1  # its neighbours in its gate's ready list
+    ready_before: Half = -1  # neighbours in the ready list of its gate
     ready_after: Half = -1
     flush: Byte = 0
     blocked: Byte = 0
@@ -100,22 +100,22 @@ class Channel:
     taken: int = 0
     consumed: int = 0
     record_end: int = 0  # of the record after `consumed`
-    records_in: int = 0  # whose service began
+    records_in: int = 0  # records whose service has begun
     in_to: int = 0  # captures: bytes in (in_from, in_to] are pinned
     first: Half = -1  # receive queue
     last: Half = -1
     received: Half = 0  # elements
-    ready: Byte = 0  # stands in its gate's ready list
+    ready: Byte = 0  # is in the ready list of its gate
     # its buffer being read: READING, with FLOATING (remote), LOOSE (remote, recovered: in no pool), or OWNED (local:
     current: Byte = 0
     # recycling it gives the segment back)
-    waiting: Byte = 0  # stands in its gate's list of listeners, before `next_listener`
+    waiting: Byte = 0  # is in the list of listeners of its gate, before `next_listener`
     held_back: Byte = 0
     # seldom touched
     stride: Kept = 0  # the stream of record sizes
     offset: Kept = 0
     digest: Kept = 1
-    earlier_read: Kept = 0  # records of earlier attempts, beyond where the present one began (P8)
+    earlier_read: Kept = 0  # records of earlier attempts beyond the restored position (P8)
     earlier_written: Kept = 0
     mark: int = 0
     mark_at: int = 0
@@ -136,14 +136,14 @@ class Channel:
 
 @dataclass(slots=True)
 class Element:
-    """A buffer or marker, from the sender's queue over the wire to the receive queue; also a message on the reverse line."""
+    """A buffer or marker on its way from the sender's queue to the receive queue, or a message on the reverse line."""
 
-    end: int = 0  # data: offset behind the last byte
+    end: int = 0  # data: offset after the last byte
     number: int = 0  # of the marker; credits or bytes of a message
     time: int = 0  # of arrival, on a line
     next: Half = -1
     channel: Half = 0
-    backlog: Half = 0  # S3, on the way; a watch: markers still to leave
+    backlog: Half = 0  # in transit: the sender's backlog (S3); a watch: markers still to leave
     kind: Byte = 0  # >= 0: a marker of this series; else DATA, CREDIT, RESUME, RESIZE, WATCH
     traits: Byte = 0  # of the marker; of received data: 1 = in a floating buffer
 
@@ -153,15 +153,15 @@ class Task:
     """A task and its thread."""
 
     state: Kept = 0
-    serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
-    runs_ahead: Kept = 0  # it serves records ahead of their time where that is not seen
-    ahead: int = 0  # records served so
+    serving: int = 0  # 1: serves a record; FIRING: fires pending outputs (L7)
+    runs_ahead: Kept = 0  # 1: may serve records ahead of their time (`channels.py`)
+    ahead: int = 0  # number of records served ahead
     listed: int = 0  # TURN is on the work list
     held: Kept = 0
     interrupted: int = 0
-    behind: int = 0  # an element comes before it is told of (T3)
-    recovering: int = 0  # started anew, RECOVERED is not reported yet (P7)
-    current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
+    behind: int = 0  # 1: it takes one more element before it reports that it is interrupted (T3)
+    recovering: int = 0  # 1: restarted, and RECOVERED is not reported yet (P7)
+    current: int = -1  # channel of the current buffer (with joined inputs, see `Gate.current`)
     joined: Kept = 0
     last_used: int = 0  # gate a joined task read last (T9)
     served: int = 0
@@ -170,7 +170,7 @@ class Task:
     slow_num: Kept = 1
     slow_den: Kept = 1
     first_partition: Kept = 0
-    last_partition: Kept = 0  # behind
+    last_partition: Kept = 0  # exclusive
     since: Kept = 0  # time of the last change of state
     busy_ns: Kept = 0
     idle_ns: Kept = 0
@@ -178,43 +178,45 @@ class Task:
     hard_ns: Kept = 0
     digest: Kept = 1
     first_gate: Kept = 0
-    last_gate: Kept = 0  # behind
+    last_gate: Kept = 0  # exclusive
     buffers_in: Kept = 0
-    # the emission under way (O5)
+    # the emission in progress (O5)
     emitting: int = 0
     cursor: int = 0  # partition
-    copies: int = 0  # still to come
+    copies: int = 0  # copies still to be written to this partition
     target: int = 0  # channel
-    rest: int = 0  # bytes of the record still to be written to it
+    rest: int = 0  # bytes of the record still to be written to the channel
     line: Kept = 0
-    pinning: int = 0  # the number something may be pinned for; 0: nothing is
+    pinning: int = 0  # number of the marker for which buffers are pinned; 0: none are
     # lists
     gate_head: int = -1
     gate_tail: int = -1
-    urgent_head: int = -1  # the priority list
+    urgent_head: int = -1  # priority markers, to be processed before data
     urgent_tail: int = -1
     watches: int = -1  # S7
     prioritised: int = 0
-    # late outputs (L1-L9)
-    late: int = 0  # records served whose outputs are not written, one in hand too
+    # pending outputs (L1-L9)
+    late: int = 0  # records served whose outputs are pending, including those in hand
     in_hand: int = 0
-    lag: Kept = 0  # TIMED or UNTIMED; 0: outputs leave at once
+    lag: Kept = 0  # TIMED or UNTIMED; 0: outputs are written at once
     lag_capacity: Kept = 0
     lag_table: Kept = 0
     lag_n: Kept = 0
     lag_stride: Kept = 0
     lag_offset: Kept = 0
-    lag_ring: Kept = 0  # in `words`: when the late records are ready, a ring of lag_capacity
-    lag_first: int = 0  # ... and where the first of them stands in it
-    lag_last: int = 0  # when the last one is ready
+    lag_ring: Kept = 0  # in `words`: ring of lag_capacity times at which pending outputs are ready
+    lag_first: int = 0  # index of the first of them in the ring
+    lag_last: int = 0  # time at which the last one is ready
     released_until: int = 0
-    waits_for_late: int = 0  # 1: takes nothing before (L6); 2: reports what was let go (L9)
-    firing_ns: Kept = 0  # of one output (L7); 0: none is fired
+    waits_for_late: int = (
+        0  # sum of 1: processes nothing until they are written (L6), and 2: reports when released ones are written (L9)
+    )
+    firing_ns: Kept = 0  # thread time of one output (L7); 0: outputs are not fired
     fired_num: Kept = 1  # outputs fired per record, as a ratio
     fired_den: Kept = 1
     yields: Kept = 0  # L8
     # a source
-    source: Kept = 0  # where it waits (W3)
+    source: Kept = 0  # `Wait`: where it waits (W3); 0: not a source
     passed_over: int = 0
     lock_stride: Kept = 0
     lock_offset: Kept = 0
@@ -224,12 +226,12 @@ class Task:
     service_table: Kept = 0
     service_n: Kept = 0
     due: int = 0  # of record `served`
-    due_part: int = 0  # ... and the fraction beyond it, in 1 / num
-    segment: int = 0  # rate segment in force, as a place in `words`
+    due_part: int = 0  # fraction of a ns beyond `due`, in units of 1 / num
+    segment: int = 0  # in `words`: the current rate segment
     first_segment: Kept = 0
     last_segment: Kept = 0
-    # where it stood when it began to run ahead
-    ahead_end: int = 0  # of the service under way
+    # its state when it began to serve records ahead
+    ahead_end: int = 0  # end of the service in progress
     ahead_since: int = 0  # of a source: its fields of these names
     ahead_busy: int = 0
     ahead_idle: int = 0
@@ -237,7 +239,7 @@ class Task:
     ahead_due: int = 0
     ahead_due_part: int = 0
     ahead_segment: int = 0
-    # what earlier attempts add to the totals (P3)
+    # added to the totals for earlier attempts (P3)
     earlier_in: Kept = 0  # bytes taken
     earlier_out: Kept = 0  # bytes written
     earlier_records: Kept = 0  # written
@@ -258,8 +260,8 @@ class Partition:
     task: Kept = 0
     ship: Kept = 0
     copies: Kept = 0  # ever made: m of O5
-    uncounted: int = 0  # copies no channel counts: cut off at a halt, or made before streams were dealt out anew
-    turn: Kept = 0  # rebalance: the channel of the next copy, counted from the first
+    uncounted: int = 0  # copies that no channel counts: cut off by a halt, or made before rescaling
+    turn: Kept = 0  # rebalance, rescale: index of the channel of the next copy
     fan_num: Kept = 1
     fan_den: Kept = 1
     size_table: Kept = 0
@@ -271,7 +273,7 @@ class Partition:
     buffers_out: Kept = 0
     touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
     touched_to: int = 0
-    recovered: int = 0  # segments in use at the start: they may exceed the limit (P6)
+    recovered: int = 0  # segments of recovered output, which may exceed the limit (P6)
 
 
 @dataclass(slots=True)
@@ -280,17 +282,17 @@ class Gate:
 
     task: Kept = 0
     place: Kept = 0  # among the gates of its task
-    input_end: Kept = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
+    input_end: Kept = 0  # end (exclusive) of the gates of its input; joined inputs are read alternately (T9)
     first_channel: Kept = 0  # in `words`: its channels by writer
     last_channel: Kept = 0  # exclusive
     channels: Kept = 0
     ready_head: int = -1
     ready_tail: int = -1
-    listed: int = 0  # stands in its task's gate list, between these:
+    listed: int = 0  # is in the gate list of its task, between `before` and `after`
     before: int = -1
     after: int = -1
     current: int = -1  # channel of the buffer polled last, while it is read
-    shut: int = 0  # has not requested its partitions since the task was started anew (P7)
+    shut: int = 0  # 1: has not requested its partitions since the restart of its task (P7)
     idle: int = 0  # floating buffers
     listener_head: int = -1
     listener_tail: int = -1
@@ -302,7 +304,7 @@ class Gate:
     announced: int = 0
     settled: Kept = 0  # in `words`: by series
     closed: int = 0  # channels
-    closed_bits: Kept = 0  # in `words`: which
+    closed_bits: Kept = 0  # in `words`: bit set of closed channels
     open_counts: int = 0
     counts: Kept = 0  # in `words`: COUNT_HEAD words and a bit per channel each, oldest first
     count_words: Kept = 0
@@ -335,11 +337,11 @@ class General:
     work_n: int = 0
     work_mask: int = 0
     noted: int = 0  # notices pending
-    free: int = -1  # elements given back, linked
+    free: int = -1  # first of the linked list of freed elements
     fresh: int = 0  # elements from here on were never used
-    markers: int = 0  # elements that are markers or watches: their number has no bound of its own
+    markers: int = 0  # number of markers and watches among the elements, which has no fixed bound
     reached: int = 0  # events with keys below this one have happened
-    stale: int = -1  # rank of the event being handled, while its leaf still shows the past
+    stale: int = -1  # rank of the event that was processed last, if its leaf in the tree is out of date
     leaf0: int = 0
     shift: int = 0
     horizon: int = 0  # later than any event that can happen
@@ -347,10 +349,12 @@ class General:
     channels: int = 0
     vertices: int = 0
     edges: int = 0
-    first_tasks: int = 0  # in `words`: by vertex, and behind the last
-    first_channels: int = 0  # in `words`: (first, vertex that writes it) by edge, and behind the last
+    first_tasks: int = 0  # in `words`: first task of each vertex, then the number of tasks
+    first_channels: int = (
+        0  # in `words`: (first channel, vertex that writes) of each edge, then (number of channels, 0)
+    )
     sums: int = 0  # in `words`: by vertex, then by edge
-    copied: int = 0  # in `words`: what an operation says of each task, or of each channel of a task
+    copied: int = 0  # in `words`: results of an operation, by task or by channel of a task
     looks: int = 0  # in `words`: records served by each task, look by look
     latency: int = 0
     nic_num: int = 0  # 0: no NIC
@@ -397,7 +401,7 @@ class PlaneState(NamedTuple):
 
 
 def record_dtype(row: type) -> np.dtype[np.void]:
-    """The same fields in the same order, laid out as C does, for an array of records."""
+    """Return the NumPy dtype of a row: the same fields in the same order, with the alignment of C."""
     hints = get_type_hints(row, include_extras=True)
     return np.dtype(
         [(field.name, (get_args(hints[field.name]) or (int, np.int64))[1]) for field in fields(row)], align=True

@@ -34,7 +34,7 @@ class Wait(IntEnum):
 
 
 Law = tuple[int, ...]
-"""A distribution as a table of integer quantiles.  One entry: a constant."""
+"""A distribution as a table of integer quantiles.  A table with one entry is a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class SourceSpec:
     wins: int = 1 << 32  # probability x 2**32 that a mail gets the lock after an emission that waited for output
 
     def __post_init__(self) -> None:
-        """Pack the segments: there may be one per second of a day."""
+        """Pack the segments to save memory: a day with a rate per second has 86,400."""
         if not isinstance(self.segments, PackedRecords):
             rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
             object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
@@ -194,7 +194,7 @@ def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Plain lists, indexed by the numbers of N1-N3."""
+    """The tasks, partitions, gates and channels of a plane, as tuples indexed by their numbers (N1-N3)."""
 
     first_task: tuple[int, ...]  # by vertex
     vertex: tuple[int, ...]  # by task
@@ -275,7 +275,10 @@ def layout(spec: PlaneSpec) -> Layout:
 
 
 def _inputs(reader: list[int], first: int, readers: range) -> list[Sequence[int]]:
-    """The channels of each reader, by writer, among those from `first` on; all-to-all they are evenly spaced, and need no list."""
+    """Return the channels of each reader, by writer, among the channels from `first` on.
+
+    In an all-to-all edge they are evenly spaced, so that ranges replace lists.
+    """
     n = len(reader) - first
     if n % len(readers) == 0 and all(
         reader[begin : begin + len(readers)] == list(readers) for begin in range(first, first + n, len(readers))

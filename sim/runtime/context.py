@@ -301,7 +301,7 @@ class Counters:
 # timeout a writer sends unaligned barriers).
 
 _MAX_CHECKPOINTS_REMEMBERED = 1000
-"""Maximum checkpoints remembered: more than can expire while one barrier waits behind data."""
+"""Number of checkpoints remembered.  As many may expire while one barrier waits behind data."""
 
 
 class BarriersInTransit:
