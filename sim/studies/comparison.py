@@ -267,9 +267,7 @@ class Comparison:
     errors: dict[str, str]  # label of a strategy without a result -> reason
     deciding: tuple[DecidingAssumption, ...] = ()  # found by `sim.studies.deciding`
     prices: Prices = S3_STANDARD  # prices of an object store
-    caveat: str = (
-        ""  # sentence for the case that the recorded history of the job contradicts its simulation; "": it does not
-    )
+    caveat: str = ""  # statement that the recorded history of the job contradicts the simulation; "" if it does not
 
     @cached_property
     def replications(self) -> dict[str, Replications]:
@@ -403,7 +401,7 @@ class Comparison:
 
     @cached_property
     def outcomes(self) -> list[str]:
-        """Return the sentences on other events: replayed output, restarts, lost windows, declined savepoints and so on."""
+        """Return the sentences on other events: replayed output, restarts, lost windows, rejected savepoints and so on."""
         sinks = [*self._rollbacks(), *self._replays(), *chain.from_iterable(map(_long_transactions, self._scenarios))]
         return [
             *self._remarks(),

@@ -103,9 +103,8 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
     if "completed" not in results:
         return
     used = {*question.settings, "completed", "strategy", "status", "job_status"}
-    rows = planned(
-        results[[name for name in results.columns if name in used]]
-    )  # select columns first: `planned` copies them
+    # select columns first, because `planned` copies them
+    rows = planned(results[[name for name in results.columns if name in used]])
     rows = rows[~has_no_result(rows)]
     if rows.empty:
         return

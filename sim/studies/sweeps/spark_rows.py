@@ -223,9 +223,8 @@ class _Jobs:
         from pyspark.errors import PythonException
 
         missing, raised = re.search(r"Cannot run program .*", str(error)), _RAISED.search(str(error))
-        if (
-            isinstance(error, PythonException) or missing or raised
-        ):  # exceptions of cells are rows, so it is not from a cell
+        # an exception in a cell becomes a row, so this one was raised outside of cells
+        if isinstance(error, PythonException) or missing or raised:
             why = missing[0] if missing else raised[1] if raised else reason(str(error))
             raise MissingDependencyError(f"the executors cannot run cells: {why}") from None
         if not any(word in str(error) for word in _KILLED):
