@@ -65,9 +65,11 @@ class BarrierTracker:
 
     @classmethod
     def for_gates(cls, gates: int) -> BarrierTracker:
+        """Create the tracker of a task with so many input gates, all of them open."""
         return cls(frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierTracker, Commands]:
+        """Return the next tracker and its commands."""
         if isinstance(event, BarrierAnnounced | AlignmentTimedOut):
             self._impossible(event, "at-least-once barriers have no alignment timeout")
         match event:
@@ -83,6 +85,7 @@ class BarrierTracker:
                 return self._trigger(event)
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierTracker, Commands]:
+        """Count a barrier.  Start the snapshot when the last barrier of its checkpoint has arrived."""
         if event.priority or event.options.unaligned:
             self._impossible(event, "a barrier tracker cannot process unaligned barriers")
         known = next((p for p in self.tracked if p.checkpoint == event.checkpoint), None)
@@ -118,6 +121,7 @@ class BarrierTracker:
         return _without(self, up_to), commands
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierTracker, Commands]:
+        """Count a closed gate as arrived for all tracked checkpoints.  The newest one that is complete now starts its snapshot."""
         if event.gate not in self.open_gates:
             self._impossible(event, "the gate is closed already")
         tracked = tuple(replace(p, arrived=p.arrived | {event.gate}) for p in self.tracked)
@@ -126,6 +130,7 @@ class BarrierTracker:
         return (after, ()) if newest is None else _complete_checkpoint(after, newest, event.now)
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierTracker, Commands]:
+        """Start the snapshot on the coordinator's trigger call, unless the checkpoint is obsolete."""
         if event.checkpoint <= self.latest:
             return self, ()
         delay = max(0, event.now - event.options.trigger_ns)
@@ -169,9 +174,11 @@ class BarrierHandler:
 
     @classmethod
     def for_gates(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
+        """Create the handler of a task with so many input gates, all of them open."""
         return cls(first_state, frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierHandler, Commands]:
+        """Return the next handler and its commands.  Raise InvalidTransition if `TRANSITIONS` does not allow the next state."""
         match event:
             case BarrierArrived():
                 after, commands = self._barrier(event)
@@ -195,6 +202,7 @@ class BarrierHandler:
         return after, commands
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
+        """Handle a barrier.  A barrier of a newer checkpoint aborts the pending one first."""
         if _is_obsolete(self, event.checkpoint):
             return self, ()  # the data plane resumes channels that settled barriers block
         handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
@@ -203,6 +211,7 @@ class BarrierHandler:
         return _transition(handler, event, pending, commands, lambda state: state.barrier(pending, options, event.now))
 
     def _announcement(self, event: BarrierAnnounced) -> tuple[BarrierHandler, Commands]:
+        """Handle the announcement of a queued barrier, which may be the first sign of its checkpoint."""
         if _is_obsolete(self, event.checkpoint):
             return self, ()
         handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)
@@ -210,18 +219,21 @@ class BarrierHandler:
         return _transition(handler, event, pending, commands, lambda state: state.announcement(pending))
 
     def _timeout(self, event: AlignmentTimedOut) -> tuple[BarrierHandler, Commands]:
+        """Handle the alignment timer, unless the alignment is over."""
         if self.pending is None or self.pending.checkpoint != event.checkpoint:
             return self, ()  # the alignment is over
         pending = self.pending
         return _transition(self, event, pending, (), lambda state: state.timeout(pending, event.now))
 
     def _cancellation(self, event: CancellationArrived) -> tuple[BarrierHandler, Commands]:
+        """Abort the checkpoint that an upstream task has cancelled, unless it is obsolete."""
         has_barrier = self.pending is not None and self.pending.first_barrier_ns is not None
         if event.checkpoint > self.current or (event.checkpoint == self.current and has_barrier):
             return _abort_checkpoint(self, event.checkpoint, FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER)
         return self, ()
 
     def _gate_closed(self, event: GateClosed) -> tuple[BarrierHandler, Commands]:
+        """Handle a closed gate, which counts as arrived for the pending checkpoint."""
         if event.gate not in self.open_gates:
             _impossible(self, event, "the gate is closed already")
         handler = replace(self, open_gates=self.open_gates - {event.gate})
@@ -246,6 +258,7 @@ class BarrierHandler:
 
 
 def _is_obsolete(handler: BarrierHandler, checkpoint: int) -> bool:
+    """Return whether a checkpoint is older than the current one, or has ended."""
     return checkpoint < handler.current or (checkpoint == handler.current and handler.pending is None)
 
 
@@ -317,6 +330,7 @@ def _abort_checkpoint(
 
 
 def _pending(handler: BarrierHandler, event: BarrierEvent) -> Pending:
+    """Return the pending checkpoint.  Raise InvalidTransition if there is none."""
     if handler.pending is None:
         _impossible(handler, event, "no checkpoint is pending")
     return handler.pending

@@ -78,6 +78,7 @@ class Pending:
 
     @property
     def complete(self) -> bool:
+        """Whether the last barrier of every gate has arrived."""
         return self.target <= self.arrived
 
     def timed_out(self, options: BarrierOptions, now: int) -> bool:
@@ -93,6 +94,7 @@ class Pending:
         )
 
     def inputs_complete(self, now: int) -> InputsComplete:
+        """Return the event that ends the alignment of a snapshot that has started already."""
         return InputsComplete(now, self.checkpoint, 0 if self.first_barrier_ns is None else now - self.first_barrier_ns)
 
 

@@ -93,6 +93,7 @@ class WaitingRequests:
         return rest, NextRequest(run=first)
 
     def cleared(self) -> tuple[WaitingRequests, tuple[TriggerRequest, ...]]:
+        """Return the empty queue, and the requests that were in it."""
         return replace(self, waiting=()), self.waiting
 
 
@@ -123,10 +124,12 @@ class TaskGraph:
 
     @cached_property
     def tasks(self) -> frozenset[int]:
+        """All tasks of the job."""
         return frozenset(task for vertex in self.vertices for task in vertex)
 
     @cached_property
     def sources(self) -> frozenset[int]:
+        """The tasks of vertices without inputs."""
         fed = {link.downstream for link in self.links}
         return frozenset(task for number, vertex in enumerate(self.vertices) if number not in fed for task in vertex)
 
@@ -219,6 +222,7 @@ class TaskSet:
         return (task for task in range(self.bits.bit_length()) if task in self)
 
     def with_task(self, task: int) -> TaskSet:
+        """Return the set with one more task."""
         return TaskSet(self.bits | 1 << task)
 
 
@@ -251,15 +255,18 @@ class PendingCheckpoint:
         return self.savepoint is not None and self.savepoint.stop is not None
 
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
+        """Add the acknowledgement of a task.  After the last one, the metadata is written."""
         acknowledged = self.acknowledged.with_task(task)
         all_here = len(acknowledged) == len(self.plan.wait_for)
         state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
         return replace(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
 
     def completed(self, now: int) -> RecordCompleted:
+        """Return the record of its completion for the journal."""
         return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)
 
     def failed(self, reason: FailureReason, now: int) -> RecordFailed:
+        """Return the record of its failure for the journal."""
         return RecordFailed(
             self.checkpoint, self.kind, reason, self.trigger_ns, self.latest_ack_ns, now, frozenset(self.acknowledged)
         )

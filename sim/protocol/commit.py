@@ -26,6 +26,7 @@ class Committable:
 
     @property
     def records(self) -> int:
+        """The number of records of the transaction, over all input channels."""
         return sum(end - begin for begin, end in self.inputs)
 
 
@@ -162,6 +163,7 @@ class Writer:
     ended: bool = False
 
     def on(self, event: WriterEvent) -> tuple[Writer, tuple[HandOver, ...]]:
+        """Return the next writer and its commands."""
         if isinstance(event, WriterRestored):
             return replace(self, last_checkpoint=event.checkpoint, read=event.written), ()
         if isinstance(event, WriterInputEnded):
@@ -205,6 +207,7 @@ class Committer:
     restored_from: int = 0  # 0: not restored
 
     def on(self, event: CommitterEvent) -> _Answer:
+        """Return the next committer and its commands."""
         match event:
             case CommittablesReceived():
                 late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
@@ -275,6 +278,7 @@ class IcebergCommitter:
     newest_commit: int = 0  # maxCommittedCheckpointId
 
     def on(self, event: CommitterEvent) -> _IcebergCommitterAnswer:
+        """Return the next committer and its commands."""
         match event:
             case CommittablesReceived():
                 return replace(self, since_snapshot=(*self.since_snapshot, *event.committables)), ()

@@ -91,6 +91,7 @@ class PeriodicSchedule:
         return self if interval_ns is None else PeriodicSchedule(min(self.next_ns, now + interval_ns))
 
     def wake_up_ns(self, now: int) -> int:
+        """Return the time for which to arm the timer: the next trigger, or now if it is overdue."""
         return max(now, self.next_ns)
 
 
@@ -119,9 +120,11 @@ class FailureCounter:
         return after, False
 
     def with_success(self, checkpoint: int) -> FailureCounter:
+        """Reset the counter if this checkpoint is newer than the last completed one."""
         return replace(self.reset(), last_success=checkpoint) if checkpoint > self.last_success else self
 
     def reset(self) -> FailureCounter:
+        """Return the counter with no failures."""
         return replace(self, count=0, counted=frozenset())
 
 
@@ -143,6 +146,7 @@ class Triggering:
 
     @property
     def stops(self) -> bool:
+        """Whether it is a stop-with-savepoint."""
         return self.request.savepoint is not None and self.request.savepoint.stop is not None
 
 
@@ -217,6 +221,7 @@ class Coordinator:
         return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
+        """Return the next coordinator and its commands.  Raise InvalidTransition if the event is impossible in this state."""
         if self.absent:
             after, commands = self._on_event_without_leader(event)
             return after, commands
@@ -255,6 +260,7 @@ class Coordinator:
     # ------------------------------------------------------------------------------------------ the scheduler
 
     def _scheduler_started(self, event: SchedulerStarted) -> _Answer:
+        """Arm the periodic timer, unless the job has no periodic checkpoints."""
         if self.interval_ns is None:
             return self, ()
         if self.schedule is not None:
@@ -262,6 +268,7 @@ class Coordinator:
         return _arm_periodic_timer(self, PeriodicSchedule(event.now + event.first_delay_ns), event.now)
 
     def _scheduler_stopped(self, event: SchedulerStopped) -> _Answer:
+        """Refuse all queued requests and abort all pending checkpoints (CheckpointCoordinator#stopCheckpointScheduler)."""
         requests, dropped = self.requests.cleared()
         triggering = None if self.triggering is None else replace(self.triggering, refused=event.reason)
         after: Coordinator = replace(self, requests=requests, schedule=None, triggering=triggering)
@@ -310,6 +317,7 @@ class Coordinator:
         return leader == self.leader and not self.absent
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
+        """Record whether a source processes a backlog, and adapt the periodic schedule to the interval (FLIP-309)."""
         backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}
         after: Coordinator = replace(self, backlog=backlog)
         if self.schedule is None:
@@ -318,6 +326,7 @@ class Coordinator:
         return (after, ()) if schedule == self.schedule else _arm_periodic_timer(after, schedule, event.now)
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
+        """Request a periodic checkpoint and arm the timer for the next one."""
         if self.schedule is None or event.now < self.armed_ns:
             return self, ()  # the timer was cancelled or armed for a later time
         # a timer that was armed before the schedule was suspended triggers once more (FLINK-39108)
@@ -329,6 +338,7 @@ class Coordinator:
     # ------------------------------------------------------------------------------------------ the trigger
 
     def _trigger_ready(self, event: TriggerReady) -> _Answer:
+        """Trigger the checkpoint that was prepared, or refuse it if it has no plan or the scheduler has stopped."""
         if self.triggering is None:
             raise self._impossible(event, "no trigger is being prepared")
         triggering, kind = self.triggering, self.triggering.request.kind
@@ -359,6 +369,7 @@ class Coordinator:
     # ------------------------------------------------------------------------------------------ a pending checkpoint
 
     def _acknowledged(self, event: Acknowledged) -> _Answer:
+        """Record an acknowledgement.  After the last one, write the metadata."""
         pending = self._find(event)
         if pending is None:
             return self, ()  # the checkpoint has ended; `SnapshotStore` handles its files
@@ -372,18 +383,21 @@ class Coordinator:
         return replace(self, pending=all_pending), commands
 
     def _declined(self, event: Declined) -> _Answer:
+        """Abort the checkpoint that a task declines, unless its metadata is being written."""
         pending = self._find(event)
         if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
         return _abort_checkpoint(self, pending, event.reason, event.now, event.task)
 
     def _timed_out(self, event: CheckpointTimedOut) -> _Answer:
+        """Abort a checkpoint that has expired, unless its metadata is being written."""
         pending = self._find(event)
         if pending is None or pending.state is PendingState.WRITING_METADATA:
             return self, ()
         return _abort_checkpoint(self, pending, FailureReason.CHECKPOINT_EXPIRED, event.now)
 
     def _metadata_written(self, event: MetadataWritten) -> _Answer:
+        """Complete the checkpoint, or abort it if writing its metadata failed."""
         pending = self._find(event)
         if pending is None:
             return self, ()  # the checkpoint was aborted
@@ -394,6 +408,7 @@ class Coordinator:
         return _complete_checkpoint(self, pending, event.now)
 
     def _find(self, event: Acknowledged | Declined | CheckpointTimedOut | MetadataWritten) -> PendingCheckpoint | None:
+        """Return the pending checkpoint of an event, or None if it has ended."""
         if event.checkpoint >= self.next_id:
             raise self._impossible(event, "the checkpoint was never triggered")
         return next((pending for pending in self.pending if pending.checkpoint == event.checkpoint), None)
@@ -414,6 +429,7 @@ _JOB_IS_DOWN = frozenset(
 
 
 def _arm_periodic_timer(coordinator: Coordinator, schedule: PeriodicSchedule, now: int) -> _Answer:
+    """Set the schedule, and arm the periodic timer for its next trigger if there is one."""
     at_ns = schedule.wake_up_ns(now)
     return replace(coordinator, schedule=schedule, armed_ns=at_ns), (
         () if at_ns >= NEVER else (ArmPeriodicTimer(at_ns),)
@@ -479,6 +495,7 @@ def _abort_checkpoint(
 def _count_failure(
     coordinator: Coordinator, checkpoint: int | None, reason: FailureReason, task: int | None
 ) -> _Answer:
+    """Count a failure of a checkpoint, and fail the job if there are more than tolerated."""
     failures, too_many = coordinator.failures.with_failure(checkpoint, reason)
     return replace(coordinator, failures=failures), ((FailJob(reason, task),) if too_many else ())
 

@@ -81,9 +81,11 @@ class StatusWatermarkValve:
             self._ignored.discard(channel)
 
     def is_idle(self, channel: int) -> bool:
+        """Return whether a channel is idle."""
         return channel in self._idle
 
     def _update_minimum(self) -> bool:
+        """Advance to the minimum of all channels that are not ignored.  Return whether it has advanced."""
         if not self._ignored:  # the usual case, faster
             return self._advance_to(min(self._reached.values()))
         return self._advance_to(
@@ -91,6 +93,7 @@ class StatusWatermarkValve:
         )
 
     def _advance_to(self, time_ns: int) -> bool:
+        """Raise the minimum to `time_ns`, if that is larger.  Return whether it has advanced."""
         before, self.time_ns = self.time_ns, max(self.time_ns, time_ns)
         return self.time_ns > before
 

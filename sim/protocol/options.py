@@ -128,6 +128,7 @@ class BarrierOptions:
 
     @property
     def traits(self) -> Traits:
+        """The properties of the barrier's marker in the data plane."""
         return _TIMEOUTABLE_TRAITS if self.timeoutable else _TRAITS[self.alignment]
 
     @property

@@ -60,14 +60,19 @@ class Start(NamedTuple):
 
 
 def compute_start(now: int, returns_ns: Collection[int], restart: Restart) -> Start:
-    """Return when a job starts that waits for resources from `now`.  `returns_ns`: when missing slots return (WaitingForResources)."""
+    """Return when a job that waits for resources from `now` on starts (WaitingForResources).
+
+    `returns_ns` are the times at which missing slots return.
+    """
     complete_ns = max(returns_ns, default=now)
     stable_ns = now + (0 if restart.reactive else restart.stabilization_ns)
     return Start(max(now, complete_ns), complete=True) if complete_ns <= stable_ns else Start(stable_ns, complete=False)
 
 
 def compute_rescale_ns(begun_ns: int, returns_ns: Collection[int], restart: Restart) -> int:
-    """Return when a job may be rescaled.  `begun_ns`: start of Executing; `returns_ns`: when missing slots return.
+    """Return the time from which a job may be rescaled [ns].
+
+    `begun_ns` is the start of Executing; `returns_ns` are the times at which missing slots return.
 
     Source: DefaultStateTransitionManager (cooldown, idling, stabilizing, stabilized).
     """
@@ -114,9 +119,9 @@ def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> Restar
     return RestartLoop(len(latest), latest[0].checkpoint) if len(latest) >= MIN_RESTARTS else None
 
 
-# ---- How long the tasks of a killed task manager have no slots: a distribution, because heartbeat phases are unknown.
+# ---- The time for which the tasks of a killed TaskManager have no slots: a distribution, because heartbeat phases are unknown.
 #
-# For each of a grid of phases, restart strategy, heartbeats and slots are evaluated in the order of a simulated run.
+# For each pair of phases on a grid, the restart strategy, heartbeats and slots are evaluated as in a simulated run.
 
 _PHASES_TRIED = 40
 """Phases tried within a heartbeat interval, for each of the two senders."""
@@ -132,9 +137,10 @@ class Outage(NamedTuple):
 
 
 def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
-    """Return all outcomes, which are equally likely, for restart delays without jitter.
+    """Return the outcomes for all heartbeat phases on a grid.  They are equally likely; restart delays have no jitter.
 
-    `fail_ns`: from a failure until the JobManager handles it; `restart_ns`: from the end of the delay to the deployment.
+    `fail_ns` is the time from a failure until the JobManager handles it; `restart_ns` is the time from the end of the
+    restart delay to the deployment.
     """
     interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
     phases = [interval_ns * (2 * k + 1) // (2 * _PHASES_TRIED) for k in range(_PHASES_TRIED)]
@@ -330,6 +336,7 @@ class PendingRestart:
 
     @property
     def due(self) -> bool:
+        """Whether the tasks can be restored now: all are cancelled, and the delay is over."""
         return self.cancelled and self.delayed
 
 
@@ -354,6 +361,7 @@ class Recovery:
         return cls(strategy, strategy, regions)
 
     def on(self, event: RecoveryEvent) -> _Answer:
+        """Return the next machine and its commands.  A failed job ignores all events."""
         if self.status is JobStatus.FAILED:
             return self, ()
         match event:
@@ -390,6 +398,7 @@ class Recovery:
     def _restart_progressed(
         self, event: TasksCancelled | RestartDelayElapsed, *, cancelled: bool = False, delayed: bool = False
     ) -> _Answer:
+        """Record that the tasks of a restart are cancelled or its delay is over.  Restore the tasks when both are true."""
         waiting = tuple(
             replace(restart, cancelled=restart.cancelled or cancelled, delayed=restart.delayed or delayed)
             if restart.number == event.restart
@@ -407,6 +416,7 @@ class Recovery:
         return replace(after, status=JobStatus.RUNNING), (restore, ResumeCheckpoints())
 
     def _initialized(self, event: TaskInitialized) -> _Answer:
+        """Record that a restored task is RUNNING.  After the last one, report the recovery."""
         if event.task not in self.initializing:
             raise InvalidTransition("recovery", self, event, "the task is not being restored")
         after: Recovery = replace(self, initializing=self.initializing - {event.task})

@@ -117,6 +117,7 @@ MAKERS: dict[str, Callable[[Restart], RestartStrategy]] = {
 
 
 def restart_strategy(options: Restart) -> RestartStrategy:
+    """Create the restart strategy for these options, without failures so far."""
     return MAKERS[options.strategy](options)
 
 

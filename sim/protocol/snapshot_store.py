@@ -12,10 +12,10 @@ from sim.protocol.machine import InvalidTransition, value_class
 
 # ---- The registry of shared files (SharedStateRegistryImpl).  It needs no reference counts.
 #
-# Every acknowledgement registers the shared files that it names, which updates their `last_used`.  When L is the oldest
-# retained checkpoint, entries last used before L are dropped.  A file is deleted only if this job owns it (`created_by`
-# is newer than the newest checkpoint that was not claimed).  The files of a claimed native savepoint are deleted with
-# its directory, when none of them is used any more.
+# Every acknowledgement registers the shared files that it refers to, which updates their `last_used`.  When L is the
+# oldest retained checkpoint, entries last used before L are dropped.  A file is deleted only if this job owns it
+# (`created_by` is newer than the newest checkpoint that was not claimed).  The files of a claimed native savepoint are
+# deleted together with its directory, when no checkpoint refers to any of them.
 
 Key = tuple[int, int]
 
@@ -33,7 +33,7 @@ class UnusedFiles(NamedTuple):
 
     registry: SharedStateRegistry
     files: tuple[StateFile, ...]
-    indivisible_in_use: frozenset[int]  # claimed savepoints of which a file is in use: their directories are kept
+    indivisible_in_use: frozenset[int]  # claimed savepoints with a file in use, whose directories are kept
 
 
 @value_class
@@ -67,7 +67,7 @@ class SharedStateRegistry:
     def read_again(self, retained: Iterable[StoredSnapshot]) -> SharedStateRegistry:
         """Rebuild the registry from the completed checkpoints, oldest first, as a new JobManager does.
 
-        Files that only pending checkpoints referred to are lost: nobody deletes them.
+        Files that only pending checkpoints referred to are never deleted.
         """
         last_used = {file.key: snapshot.checkpoint for snapshot in retained for file in reusable_files(snapshot)}
         entries = {
@@ -118,7 +118,7 @@ def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[
 
 
 def verdict(snapshot: StoredSnapshot, directories: Directories) -> Verdict:
-    """Return the size of a snapshot, which other jobs own some of its files, and whether a copy of it can be restored."""
+    """Return the size of a snapshot, the job instances that own its files, and whether a copy of it can be restored."""
     paths = [directories.path(file) for file in snapshot.files]
     own = directories.directory(snapshot)
     job = own if snapshot.is_savepoint else directories.job_directory(snapshot.instance)
@@ -309,6 +309,7 @@ class SnapshotStore:
         return "full" if requested == "checkpoint" and self.full_required else requested
 
     def on(self, event: StoreEvent) -> _Answer:
+        """Return the next store and its commands.  Raise InvalidTransition if the event is impossible in this state."""
         match event:
             case SnapshotTriggered():
                 empty = StoredSnapshot(self.instance, event.checkpoint, event.type, ())
@@ -365,6 +366,7 @@ class SnapshotStore:
         return after, ((DeleteSharedFiles(unused),) if unused else ())
 
     def _discard(self, event: SnapshotDiscarded) -> _Answer:
+        """Remove an aborted or subsumed snapshot, and delete its private files and the shared files that are unused now."""
         if event.checkpoint in self.pending:
             pending = dict(self.pending)
             discarded = pending.pop(event.checkpoint)

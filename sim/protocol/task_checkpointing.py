@@ -109,6 +109,7 @@ class SnapshotInProgress:
         return self.phase in _ON_TASK_THREAD and not self.ended
 
     def on(self, event: SnapshotEvent | InputsComplete) -> _SnapshotAnswer:
+        """Return the next state of the snapshot and its commands."""
         match event:
             case PhaseFinished():
                 return self._phase_finished(event)
@@ -137,6 +138,7 @@ class SnapshotInProgress:
                 return replace(self, ended=True), (CancelSnapshot(self.checkpoint),)
 
     def _phase_finished(self, event: PhaseFinished) -> _SnapshotAnswer:
+        """Start the next phase, or acknowledge after the asynchronous one if nothing else is missing."""
         if event.phase is not self.phase or self.phase is Phase.ACKNOWLEDGE:
             self._impossible(event, f"the snapshot is in phase {self.phase.value}")
         if event.phase is Phase.ASYNC:
@@ -156,6 +158,7 @@ class SnapshotInProgress:
     def _output_done(
         self, event: OutputBarriersLeft | OutputTimedOut, commands: tuple[TaskCommand, ...]
     ) -> _SnapshotAnswer:
+        """Handle that the barriers in the output queues have left or are converted."""
         if self.phase is Phase.PRE_BARRIER:
             self._impossible(event, "the barrier has not been forwarded")
         after, follow_ups = _acknowledge_if_complete(
@@ -245,9 +248,11 @@ class TaskCheckpointing:
         )
 
     def on(self, event: TaskEvent) -> _Answer:
+        """Return the next machine and its commands."""
         return self._on_snapshot_event(event) if isinstance(event, SnapshotEvent) else self._on_barrier_event(event)
 
     def _on_barrier_event(self, event: BarrierEvent) -> _Answer:
+        """Pass an event to the barrier handler, and execute those of its commands that concern snapshots."""
         if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(
             map(_HOLDS_TASK, self.snapshots)
         ):
@@ -260,6 +265,7 @@ class TaskCheckpointing:
         return after, commands
 
     def _on_snapshot_event(self, event: SnapshotEvent) -> _Answer:
+        """Pass an event to its snapshot, or ignore it if the snapshot was cancelled."""
         if event.checkpoint in map(_CHECKPOINT, self.snapshots):
             return _dispatch_to_snapshot(self, event)
         if isinstance(event, AbortNotified):
@@ -291,6 +297,7 @@ def _execute(task: TaskCheckpointing, command: TaskCommand | StartSnapshot | Inp
 
 
 def _start_snapshot(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
+    """Start a snapshot.  If its checkpoint is aborted already, forward a cancellation marker instead."""
     checkpoint = start.checkpoint
     resume = (ResumeInputs(checkpoint),) if start.resumes else ()
     was_aborted = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)

@@ -37,9 +37,14 @@ FINISHING: dict[str, Finishing] = {
         Finishing("off", waits=False, after_finish=False, final_trigger=False, tail="left"),
     )
 }
-"""flink: FLIP-147.  naive: each task waits for its own final checkpoint before downstream tasks may finish; if such a job
-is drained, the output that tasks emit in finish() after the savepoint is lost.  off: FLIP-147 disabled by its option.
-commit-at-finish, discard: what sinks did with their last transaction before FLIP-147."""
+"""The rules by name.
+
+* flink: FLIP-147.
+* naive: each task waits for its own final checkpoint before downstream tasks may finish.  If such a job is drained, the
+  output that tasks emit in finish() after the savepoint is lost.
+* off: FLIP-147 is disabled by its option.
+* commit-at-finish, discard: sinks commit or drop their last transaction at the end, as before FLIP-147.
+"""
 
 
 # ---------------------------------------------------------------------------------------------- events
@@ -217,6 +222,7 @@ class TaskEnd:
         return self.state in (EndState.LEAVING, EndState.CLOSING, EndState.FINISHED)
 
     def on(self, event: EndEvent) -> _Answer:
+        """Return the next machine and its commands.  Raise InvalidTransition if the event is impossible in this state."""
         match event:
             case DataEnded():
                 after, commands = self._data_ended(event)
@@ -254,6 +260,7 @@ class TaskEnd:
         return after, (*commands, *follow_ups)
 
     def _data_ended(self, event: DataEnded) -> _Answer:
+        """End the data: with a drain the operators finish first, otherwise only timers are stopped."""
         if self.state is not EndState.RUNNING:
             raise InvalidTransition("task end", self, event, "the data has ended already")
         after = replace(self, state=EndState.FINISHING, ending=event.ending)
@@ -270,6 +277,7 @@ class TaskEnd:
         return self.stop == aborted and self.state is not EndState.FINISHED
 
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
+        """Record the start of a snapshot.  The first one after the end of data belongs to the final checkpoint."""
         after = replace(self, open=self.open | {event.checkpoint})
         if event.stop is not None:
             after = replace(after, stop=event.checkpoint, stop_completed=False)
