@@ -1,4 +1,4 @@
-"""Read JobManager logs, and detect that a job no longer completes checkpoints."""
+"""Read JobManager logs: the checkpoints of a job, its failures, and whether it has stopped completing checkpoints."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from sim.jobs.source.rest_answers import first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
 
-# ---- JobManager logs -> the checkpoints of a job, its vertices and its configuration.
+# ---- Read logs of a JobManager: the checkpoints of a job, its vertices, its failures and its configuration.
 #
 # The messages of Flink 1.9 to 2.3 are recognized (CheckpointCoordinator, CheckpointFailureManager, ExecutionGraph,
 # GlobalConfiguration), in any log layout.  Trigger times are epoch milliseconds in the messages.  Other times are those of
-# the lines; only their differences are used.
+# the lines, whose time zone is unknown, so only their differences are used.
 
 MAX_LINE_LENGTH = 20_000
 DAY_MS = 86_400_000
-LARGEST = 10**15  # limit of any count: bytes, ms since 1970
-LAST_MS = 253_402_300_799_999  # in year 9999
-MAX_NAMES = 1000  # tasks, TaskManagers
+LARGEST = 10**15  # maximum of any number in a message: bytes, ms since 1970
+LAST_MS = 253_402_300_799_999  # the end of the year 9999
+MAX_NAMES = 1000  # maximum number of tasks, and of TaskManagers, that are stored
 _JOB = r"(?P<job>[0-9a-f]{32})"
 _TIME = re.compile(r"(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d:\d\d:\d\d)[.,](\d{3})")
 _PATTERNS: dict[str, re.Pattern[str]] = {
@@ -58,15 +58,15 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
-"""The line after a failure, since Flink 1.13."""
+"""The line that follows a failure, since Flink 1.13."""
 _CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
-"""A line of a stack trace; the last one is the root cause."""
+"""A line of a stack trace.  The last such line is the root cause."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
 _ENDED_TASKS = re.compile(r"(?i)some tasks of (?:the )?job.* finished|is not in state RUNNING but FINISHED")
-"""Messages of all versions for a trigger while not all tasks are running, the reason `NOT_RUNNING`."""
+"""Messages of all versions for a declined trigger because tasks have finished."""
 FINISHED = "tasks have finished, and checkpoints after that are not enabled"
 _NOT_COUNTED = re.compile(
     r"subsumed|Coordinator (?:is suspending|shutdown)|scheduler is shut down|Region is restarting|declined (?:\(|because one input)"
@@ -87,12 +87,12 @@ _ENDED_TASK = re.compile(
     r"(?: on (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
 )
 _ATTEMPT = re.compile(r"^(?:.*_)?([0-9a-f]+)_(\d+)_\d+$")
-"""Since 1.15; the second number is that of the attempt."""
+"""Execution attempt id since Flink 1.15: vertex and subtask index."""
 _PACKAGE = re.compile(r"^(?:[\w$]+\.)+(?=[\w$]+)")
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
 _JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
-"""In a class path, or behind a frame of a stack trace."""
+"""The name of a JAR in a class path, or at the end of a stack frame."""
 
 
 @dataclass(slots=True)
@@ -100,21 +100,21 @@ class LogCheckpoint:
     """A checkpoint in a log.  Unknown numbers are -1."""
 
     id: int
-    triggered_ms: int = -1  # epoch
-    line_ms: int = -1  # of the trigger's line
+    triggered_ms: int = -1  # trigger time [epoch ms]
+    line_ms: int = -1  # time of the line of the trigger, by the clock of the log
     is_savepoint: bool = False
     status: str = "IN_PROGRESS"
     size_bytes: int = -1
-    duration_ms: int = -1  # trigger -> metadata written; failed: -> failure
-    reason: str = ""  # why it failed
-    where: str = ""  # TaskManager whose task declined it
-    cause: str = ""  # the root cause of the exception behind it
-    # acknowledgements after it expired: time after the trigger, attempt of a task, TaskManager
+    duration_ms: int = -1  # from the trigger until the metadata was written, or until the failure
+    reason: str = ""  # failure reason
+    where: str = ""  # TaskManager of the task that declined it
+    cause: str = ""  # root cause of the exception
+    # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
 
     @property
     def failure_message(self) -> str:
-        """For example ``declined by a task on tm-3: S3Exception: Please reduce your request rate``."""
+        """The failure as text, for example ``declined by a task on tm-3: S3Exception: Please reduce your request rate``."""
         who = f"{self.reason} by a task on {self.where}" if self.where else self.reason
         return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
 
@@ -125,56 +125,56 @@ class LogCheckpoint:
 
 @dataclass(slots=True)
 class LogRefusal:
-    """A trigger that was refused before it got a checkpoint id."""
+    """A trigger that the JobManager declined before the checkpoint got an id."""
 
-    line_ms: int  # of the log's clock; -1: not known
-    reason: str = ""  # in Flink's words; empty: the log does not tell
-    task: str = ""  # that did not run
+    line_ms: int  # time of the line by the clock of the log; -1 if unknown
+    reason: str = ""  # Flink's reason; "" if the log does not contain it
+    task: str = ""  # the task that was not running; "" if unknown
 
 
 @dataclass(slots=True)
 class LogTaskFailure:
-    """The first failure of a task in a run of a job."""
+    """The first failure of a task between two restarts of a job."""
 
-    line_ms: int
+    line_ms: int  # time of the line by the clock of the log
     task: str
     where: str  # TaskManager
     reason: str = ""  # exception
-    cause: str = ""  # the root cause
+    cause: str = ""  # root cause of the exception
 
 
 @dataclass(slots=True)
 class JobLog:
-    """The content of the logs of a job."""
+    """The content of the logs of a job.  Unknown times are -1; times are by the clock of the log [ms]."""
 
     source: str
     job: str
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
-    refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
-    completed_ms: int = -1  # line of the last completion
-    # of the job's state: line, before, after
+    refusals: list[LogRefusal] = field(default_factory=list)  # declined triggers, oldest first
+    completed_ms: int = -1  # time of the last completed checkpoint
+    # changes of the job status: (time, status before, status after)
     switches: list[tuple[int, str, str]] = field(default_factory=list)
-    ended_ms: int = -1  # last line of the log
-    # failed checkpoints in a row that failed the job; None: began before the log
+    ended_ms: int = -1  # time of the last line of the log
+    # per failure of the job by too many failed checkpoints: their number; None if the log begins later than they do
     exceeding: list[int | None] = field(default_factory=list)
-    failed: list[LogCheckpoint] | None = None  # since one completed; None: began before the log
-    lost: dict[str, int] = field(default_factory=dict)  # TaskManager -> line
-    finished: dict[str, None] = field(default_factory=dict)  # tasks, of all jobs
-    attempts: dict[str, str] = field(default_factory=dict)  # id -> task, of all jobs
-    failing: LogTaskFailure | None = None  # before the job's state switches, of all jobs
-    task_failures: list[LogTaskFailure] = field(default_factory=list)  # that failed the job
+    failed: list[LogCheckpoint] | None = None  # failed since the last completed one; None if the log begins later
+    lost: dict[str, int] = field(default_factory=dict)  # lost TaskManager -> time
+    finished: dict[str, None] = field(default_factory=dict)  # finished tasks of all jobs
+    attempts: dict[str, str] = field(default_factory=dict)  # execution attempt id -> task, of all jobs
+    failing: LogTaskFailure | None = None  # failed task of any job, until a line tells which job failed
+    task_failures: list[LogTaskFailure] = field(default_factory=list)  # task failures that failed the job
     name: str = ""
-    restored: int = 0
-    fresh_restarts: int = 0  # that found no checkpoint to restore
-    strategy: str = ""  # of restarts, in Flink's words
-    # name -> scheduled parallelism; empty if there are several jobs
+    restored: int = 0  # number of restores
+    fresh_restarts: int = 0  # number of restarts without a checkpoint to restore
+    strategy: str = ""  # restart strategy, as Flink prints it
+    # vertex -> scheduled parallelism; empty if the log has several jobs
     vertices: dict[str, int] = field(default_factory=dict)
-    options: dict[str, str] = field(default_factory=dict)  # of the cluster
+    options: dict[str, str] = field(default_factory=dict)  # cluster options
     version: str = ""
 
     @property
     def recorded(self) -> tuple[RecordedCheckpoint, ...]:
-        """The checkpoints whose trigger is known, oldest first.  RecordingError: a value is none of Flink's."""
+        """The checkpoints whose trigger is known, oldest first.  Raises `RecordingError` if a value is invalid."""
         fields = [
             {
                 "id": point.id,
@@ -193,42 +193,46 @@ class JobLog:
 
     @property
     def runs_ms(self) -> list[int]:
-        """Lines of the switches to RUNNING."""
+        """The times at which the job switched to RUNNING."""
         return [at_ms for at_ms, _, state in self.switches if state == "RUNNING"]
 
     @property
     def last_switch(self) -> tuple[int, str, str]:
-        """Parts of a log are read in any order."""
+        """The latest change of the job status: (time, before, after), or (-1, "", "") if there is none.
+
+        It need not be the last one that was read, because the parts of a log may be read in any order.
+        """
         return max([*reversed(self.switches), (-1, "", "")], key=itemgetter(0))
 
     @property
     def failures(self) -> int:
-        """How often the job failed, whatever the reason."""
+        """The number of failures of the job, for any reason."""
         return sum(
             before == "RUNNING" and state in ("RESTARTING", "FAILING", "FAILED") for _, before, state in self.switches
         )
 
     @property
     def running_ms(self) -> int:
-        """Time of the line of the first switch to RUNNING, or -1."""
+        """The time at which the job first switched to RUNNING, or -1 if it is unknown."""
         return self.runs_ms[0] if self.runs_ms else -1
 
     @property
     def intolerable(self) -> int:
-        """Number of job failures because too many checkpoints failed."""
+        """The number of job failures that were caused by too many failed checkpoints."""
         return len(self.exceeding)
 
     @property
     def tolerable(self) -> int | None:
-        """The tolerable number of consecutive failed checkpoints, or None if the log does not show it."""
+        """The tolerable number of consecutive failed checkpoints, inferred from such job failures, or None if unknown."""
         counts = set(self.exceeding)
         return max(counts.pop() or 1, 1) - 1 if len(counts) == 1 and None not in counts else None
 
 
 def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
-    """Read one log, or the parts of a rotated log in any order.
+    """Return the log of a job, from one file or from the parts of a rotated log in any order.
 
-    Raises `RecordingError` if there are no checkpoints, or the job is ambiguous.
+    `job` is an id or the beginning of one; it is required if the log has several jobs.  Raises `RecordingError` if there
+    are no checkpoints, or if the job is missing or ambiguous.
     """
     found = read_jobs(paths)
     prefix = job.lower() if job else ""
@@ -277,7 +281,9 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
         for refusal in log.refusals if len(jobs) == 1 else ():
             if refusal.reason == FINISHED:
                 refusal.task = refusal.task or next(iter(shared.finished), "")
-        for point in log.checkpoints.values():  # none outlives the run of its job (CheckpointCoordinatorDeActivator)
+        for (
+            point
+        ) in log.checkpoints.values():  # CheckpointCoordinatorDeActivator aborts them when the job leaves RUNNING
             after = [own for own in log.switches if own[0] >= point.line_ms >= 0 and own[2] != "RUNNING"]
             if point.status == "IN_PROGRESS" and after:
                 at_ms, _, state = min(after)
@@ -291,13 +297,14 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 class _Clock:
-    """Parses the times of a file's lines [ms].  Times without dates are continued at midnight."""
+    """A parser for the times of lines.  In a log without dates, a day is added at each midnight."""
 
     def __init__(self) -> None:
         self.day = 0
         self.last = -1
 
     def read(self, line: str) -> int:
+        """Return the time of a line [ms], or -1 if it has none."""
         match = _TIME.search(line, 0, 200)
         if match is None:
             return -1
@@ -317,7 +324,11 @@ Failure = LogCheckpoint | LogRefusal | LogTaskFailure
 
 
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
-    """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
+    """Store the content of a line in its job or, if the line does not name the job, in `shared`.
+
+    `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
+    that this line describes, or None.
+    """
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
         failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _told(match["why"])
         return failure
@@ -372,12 +383,12 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
 
 
 def _told(text: str) -> str:
-    """Return text of a log on one line, shortened, with secrets masked."""
+    """Return text of a log as one line, shortened, with secrets masked."""
     return masked_text(text).rstrip(". \n\r")[:200]
 
 
 def _explain(failure: Failure, why: str) -> None:
-    """Set the reason of a refusal, in Flink's words, and the task in it."""
+    """Set the reason of a failure from Flink's message `why` and, for a declined trigger, the task that it names."""
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
@@ -387,10 +398,11 @@ def _explain(failure: Failure, why: str) -> None:
 
 
 def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
+    """Store a message about a checkpoint.  `kind` is a key of `_PATTERNS`.  Return the failure in it, or None."""
     if kind in ("refused", "not running"):
         last = log.refusals[-1] if log.refusals else None
         if kind == "refused" and last is not None and last.line_ms == line_ms and last.task and not fields.get("why"):
-            return None  # older versions report a task that does not run, and then that the trigger failed
+            return None  # older versions write two lines: that a task is not running, and that the trigger failed
         log.refusals.append(LogRefusal(line_ms))
         if fields["why"]:
             _explain(log.refusals[-1], fields["why"])
@@ -403,7 +415,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         return None
     number = int(fields["id"] or 0)
     if max(int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "at")) > LARGEST:
-        return None  # no coordinator writes such numbers
+        return None  # invalid: the coordinator does not write such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
         case "late":
@@ -418,9 +430,9 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
-            if point.triggered_ms < 0 <= line_ms:  # the log begins later
+            if point.triggered_ms < 0 <= line_ms:  # the log begins after the trigger
                 point.triggered_ms = max(line_ms - point.duration_ms, 0)
-        case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
+        case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
             point.status, point.reason, point.where = "FAILED", kind, masked_text(fields.get("where") or "")[:100]
             if log.failed is not None and not point.is_savepoint:
                 log.failed.append(point)
@@ -434,21 +446,22 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
 
 
 def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a log, which may be compressed.  Longer lines are split at MAX_LINE_LENGTH."""
     with open_uncompressed(path) as file:
         while line := file.readline(MAX_LINE_LENGTH):
             yield line.decode("utf-8", "replace")
 
 
-# ---- Silence: at the end of the history the job runs, but completes no checkpoints.
+# ---- Silence: a period without completed checkpoints at the end of the history, while the job is running.
 #
-# completed   completed   refused   refused   refused   end of the log, or the moment that the REST API answers for
+# completed   completed   declined  declined  declined  end of the log, or the time of the REST answers
 # ----|-----------|----------x---------x---------x------|
 #                 <------------- silence -------------->
 
 _SOON = 0.1
-"""Failures within this share of the usual gap between triggers are due to the checkpoint before."""
+"""Maximum time from a completed checkpoint to a failure / median time between triggers, to relate the two."""
 SILENT_GAPS = 3
-"""A job is silent if it completes no checkpoint for this multiple of its usual gap."""
+"""Minimum length of a silence / usual time between checkpoints."""
 _EXCEPTIONS = "Look at the exceptions of the job"
 _STORAGE = "Checkpoint storage could not be written: look at its address and access rights"
 _WHAT_TO_DO = (
@@ -493,16 +506,16 @@ _WHAT_TO_DO = (
 class Silence:
     """A period without completed checkpoints up to the end of the history."""
 
-    since: str  # a time of the source's clock, and what was then
+    since: str  # its start as text, for example "the job began to run at 09:30:00"; "" if unknown
     lasts_ms: int
-    is_whole: bool  # no checkpoint completed before, either
-    refusals: tuple[LogRefusal, ...]
-    failed: tuple[str, ...]  # reasons of checkpoints that failed
-    intolerable: int = 0  # restarts because too many failed
-    end: str = "the end of the log"
+    is_whole: bool  # whether no checkpoint completed before it, either
+    refusals: tuple[LogRefusal, ...]  # declined triggers in it
+    failed: tuple[str, ...]  # failure messages of the checkpoints in it
+    intolerable: int = 0  # number of job failures because too many checkpoints failed
+    end: str = "the end of the log"  # its end as text
 
     def sentences(self) -> Iterator[str]:
-        """Return sentences: since when, why, and what to check."""
+        """Yield sentences: since when no checkpoint completes, why, and what to check."""
         begun = f" since {self.since}" if self.since else ""
         until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
@@ -516,13 +529,14 @@ class Silence:
 
 
 def _exceeded(count: int) -> Iterator[str]:
+    """Yield a sentence if the job failed because of failed checkpoints."""
     if count:
         times = "once" if count == 1 else f"{count} times"
         yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
 
 
 def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
-    """When, why, and because of which tasks."""
+    """Yield sentences about declined triggers, per reason: how many, when, and because of which tasks."""
     for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
         alike = [refusal for refusal in refusals if refusal.reason == reason]
         first, last = (_clock(refusal.line_ms) for refusal in (alike[0], alike[-1]))
@@ -536,8 +550,10 @@ def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
 
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
-    """Return up to two sentences on what to check after checkpoints failed for these reasons."""
-    reasons = ["checkpoint expired" if reason == "expired" else reason for reason in reasons]  # not a token, say
+    """Yield up to two sentences on what to check after checkpoints failed for these reasons."""
+    reasons = [
+        "checkpoint expired" if reason == "expired" else reason for reason in reasons
+    ]  # not, for example, an expired token
     advice = [*{what: 0 for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)}]
     yield from (f"{what}." for what in advice[:2])
 
@@ -577,7 +593,7 @@ def silence_of_log(log: JobLog) -> Silence | None:
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
-    """Return sentences about the end of the job or its tasks, earlier refused triggers, and failures."""
+    """Yield sentences about the end of the job, lost TaskManagers, declined triggers, and failures."""
     ended_ms, _, state = log.last_switch
     if state == "FAILED":
         restarts = sum(own[2] == "RESTARTING" for own in log.switches)
@@ -609,7 +625,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
 
 
 def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
-    """Return a sentence about tasks that acknowledged checkpoints after they expired."""
+    """Yield a sentence about the tasks that acknowledged checkpoints after they had expired."""
     over = [point for point in points if point.late]
     if not over:
         return
@@ -631,7 +647,7 @@ def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iter
 
 
 def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
-    """Return sentences about the tasks whose failures failed the job, and whether these came right after checkpoints."""
+    """Yield sentences about the tasks whose failures failed the job, and whether they failed right after checkpoints."""
     if not log.task_failures:
         return
     tasks = Counter(failure.task for failure in log.task_failures)
@@ -654,7 +670,11 @@ def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str
 
 
 def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: str = "checkpoints") -> Iterator[str]:
-    """Return a sentence if failures were not consecutive, and so do not add up.  `points` are sorted by id."""
+    """Yield sentences on how Flink counts the failures of checkpoints.
+
+    One is about reasons that do not count, one about failures that are not consecutive, so that they do not add up.
+    `points` are sorted by id, and `which` names them in the text.
+    """
     points = [point for point in points if point.status == "COMPLETED" or not point.is_savepoint]
     over = [point for point in points if point.status == "COMPLETED" or is_counted(point)]
     reasons = Counter(
@@ -685,7 +705,7 @@ def is_counted(point: LogCheckpoint | RecordedCheckpoint) -> bool:
 
 
 def _fresh_restarts(log: JobLog) -> Iterator[str]:
-    """Return a sentence about restarts without a checkpoint."""
+    """Yield a sentence about restarts without a checkpoint to restore."""
     if count := log.fresh_restarts:
         restarts = "1 restart" if count == 1 else f"{count} restarts"
         yield (
@@ -698,7 +718,15 @@ def _fresh_restarts(log: JobLog) -> Iterator[str]:
 def silence_of_job(
     points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int, counts: Mapping[str, int], end: str
 ) -> Silence | None:
-    """Return the silence of a running job from REST answers, or None if it completes checkpoints as it should."""
+    """Return the silence of a running job from REST answers, or None if it completes checkpoints as it should.
+
+    Args:
+        points: The checkpoints, oldest first.
+        now_ms: Time of the answers [epoch ms], or -1 if unknown.
+        interval_ms: The checkpoint interval, or 0 if unknown.
+        counts: Flink's number of checkpoints by outcome.
+        end: The time of the answers as text.
+    """
     done = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     if not points or now_ms < 0:
         return None
@@ -719,12 +747,18 @@ def silence_of_job(
 
 
 def _is_silent(lasts_ms: int, triggers: Sequence[int], longest_ms: int, given_up: int, *, is_whole: bool) -> bool:
+    """Return whether a period without completed checkpoints is unusual.
+
+    It is if checkpoints failed in it: at least two, or one if none ever completed.  It is also if it lasts longer than
+    `SILENT_GAPS` times the usual time between triggers, or the longest checkpoint.
+    """
     gaps = [after - before for before, after in pairwise(triggers) if after > before]
     usual_ms = max(median(gaps) if gaps else 0, longest_ms)
     return (is_whole and given_up > 0) or given_up > 1 or (0 < usual_ms * SILENT_GAPS < lasts_ms)
 
 
 def _about(lasts_ms: int) -> str:
+    """Return a duration with three digits, in the largest unit of which it has at least two."""
     unit, name = next((unit, name) for unit, name in _UNITS if lasts_ms >= 2 * unit or unit == 1000)
     return f"{lasts_ms / unit:.3g} {name}"
 
@@ -733,6 +767,6 @@ _UNITS = ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def _clock(at_ms: int) -> str:
-    """Format the time of a line; logs without dates use the first days of 1970."""
+    """Format a time.  The date is left out for logs without dates, whose times are in the first days of 1970."""
     at = datetime.fromtimestamp(min(max(at_ms, 0), LAST_MS) / 1000, UTC)
     return f"{at:%H:%M:%S}" if at_ms < 365 * DAY_MS else f"{at:%Y-%m-%d %H:%M:%S}"

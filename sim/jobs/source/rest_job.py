@@ -1,6 +1,6 @@
-"""A job as described by Flink's REST API: vertices with short names and inputs, checkpoints, options.
+"""A job as described by Flink's REST API: its vertices with short names and inputs, checkpoints, and options.
 
-This module only parses and validates the answers of a snapshot; the `infer` modules derive a scenario from them.
+This module parses and validates the answers of a snapshot.  The `infer` modules derive a scenario from them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sim.jobs.source.rest_answers import (
 from sim.model.text import one_line
 
 Series = dict[str, list[tuple[int, list[float]]]]
-"""Metric -> list of (time [epoch ms], value of each subtask, NaN if unknown)."""
+"""Metric -> list of (time [epoch ms], value of each subtask).  A value is NaN if it is unknown."""
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -50,13 +50,13 @@ class RestInput:
     """An input of a vertex."""
 
     upstream: str  # name of the upstream vertex
-    ship: str  # Flink's ship strategy, e.g. HASH; empty if unknown
+    ship: str  # Flink's ship strategy, for example HASH; "" if unknown
     is_pipelined: bool = True  # False for a blocking exchange, which is read after the upstream vertex has finished
 
 
 @dataclass(frozen=True, slots=True)
 class RestVertex:
-    """A vertex: a chain of operators."""
+    """A vertex of the job graph: a chain of operators."""
 
     id: str
     name: str  # short name, used in scenarios
@@ -64,11 +64,11 @@ class RestVertex:
     parallelism: int
     max_parallelism: int  # -1 if unknown
     inputs: tuple[RestInput, ...]
-    description: str = ""  # of its operators, in the plan; contains the sizes of windows
+    description: str = ""  # description of its operators in the plan, with the sizes of windows
 
 
 class RestJob:
-    """The job of a snapshot.  Properties raise `RecordingError` if the answer that they need is missing or invalid."""
+    """The job of a snapshot.  Properties raise `RecordingError` if an answer that they need is missing or invalid."""
 
     def __init__(self, snapshot: RestSnapshot) -> None:
         self.snapshot = snapshot
@@ -83,7 +83,7 @@ class RestJob:
 
     @cached_property
     def options(self) -> Mapping[str, str]:
-        """The options that are read of the job's cluster; they do not contain options that the program sets."""
+        """The cluster options that the JobManager reports, without options that the program sets."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
                 return {option.key: option.value for option in self._answer(ClusterOptions, path)}
@@ -95,7 +95,7 @@ class RestJob:
 
     @cached_property
     def checkpoint_config(self) -> CheckpointConfig | None:
-        """The checkpoint configuration.  None if it was not requested, or the job does not take checkpoints."""
+        """The checkpoint configuration, or None if it was not requested or the job does not take checkpoints."""
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property
@@ -118,8 +118,8 @@ class RestJob:
     def cores_used(self) -> Mapping[str, float]:
         """The number of cores that the process of each TaskManager used: CPU time / elapsed time.
 
-        Flink refreshes a metric only every few seconds, so values are dated by their changes.  TaskManagers with too few
-        changes are left out.
+        Flink refreshes a metric only every few seconds, so only the times at which a value changes are used.  TaskManagers
+        with too few changes are left out.
         """
         changes: dict[str, list[tuple[int, float]]] = {}
         for now_ms, sample in self.snapshot.samples.items():
@@ -128,7 +128,7 @@ class RestJob:
                     known = changes.setdefault(path.split("/")[2], [])
                     if not known or known[-1][1] != time_ns:
                         known.append((now_ms, time_ns))
-        # The age of the first value is unknown, so the span begins at the second one.
+        # The age of the first value is unknown, so the period begins with the second one.
         spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
         return {
             name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6
@@ -138,7 +138,7 @@ class RestJob:
 
     @cached_property
     def failures_ms(self) -> tuple[int, ...]:
-        """Times of task failures in ascending order; empty if the answer is invalid."""
+        """The times of task failures in ascending order [epoch ms]; empty if the answer is missing or invalid."""
         with suppress(RecordingError):
             found = self._of_job(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
             return tuple(sorted(entry.timestamp for entry in found if entry.timestamp >= 0))
@@ -146,16 +146,17 @@ class RestJob:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
+        """Flink's number of checkpoints by outcome, for example "completed"."""
         return self.statistics.counts
 
     @property
     def slowest_ms(self) -> int:
-        """The duration of the slowest completed checkpoint of the job, or -1 if unknown."""
+        """The duration of the job's slowest completed checkpoint [ms], or -1 if unknown."""
         return self.statistics.slowest_ms
 
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:
-        """The checkpoint that the tasks were last restored from, if there is one and its details are known."""
+        """The checkpoint that the job was last restored from, or None if there is none, or its details are unknown."""
         restored = self.statistics.latest.restored
         return next((point for point in self.checkpoints if restored is not None and point.id == restored.id), None)
 
@@ -165,7 +166,7 @@ class RestJob:
 
     @cached_property
     def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
-        """The checkpoints with known details in ascending order, with their subtasks by our vertex names."""
+        """The checkpoints whose details are known, by ascending id.  Their subtasks are keyed by short vertex name."""
         start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
         numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
         known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
@@ -183,6 +184,7 @@ class RestJob:
         return next(vertex for vertex in self.vertices if vertex.name == name)
 
     def readers(self, name: str) -> list[RestVertex]:
+        """Return the vertices directly downstream of a vertex."""
         return self._readers[name]
 
     @cached_property
@@ -204,7 +206,10 @@ class RestJob:
         return parsed(RecordedCheckpoint, details, self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
-        """Return the vertices in topological order, joined from the job details and the plan."""
+        """Return the vertices in topological order.  Their parallelism is from the job details, their inputs from the plan.
+
+        Raises `RecordingError` if the two contradict each other, or if the job has a cycle.
+        """
         short = short_names([vertex.name for vertex in self.job.vertices])
         names = {vertex.id: name for vertex, name in zip(self.job.vertices, short, strict=True)}
         if len(names) < len(short):
@@ -256,6 +261,7 @@ class RestJob:
         return tuple(ordered)
 
     def _plan(self) -> JobPlan:
+        """Return the plan, from its own answer or from the job details.  Raises `RecordingError` if both are missing."""
         if (plan := self._of_job(PlanAnswer, "/plan", self.job).plan or self.job.plan) is not None:
             return plan
         raise RecordingError(
@@ -263,6 +269,7 @@ class RestJob:
         )
 
     def _answer(self, kind: type[T], path: str) -> T:
+        """Return the parsed answer to a request.  Raises `RecordingError` if it is missing or invalid."""
         if path not in self.snapshot.answers:
             why = self.snapshot.missing.get(path)
             reason = f"({why})" if why else f"(in a folder, the file {path[1:]}.json); {HOW_TO_SAVE}"
@@ -270,12 +277,13 @@ class RestJob:
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
     def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
+        """Return the parsed answer to a request below `/jobs/JOB`, or `default` if it is missing."""
         full_path = f"/jobs/{self.snapshot.job}{path}"
         return self._answer(kind, full_path) if full_path in self.snapshot.answers else default
 
 
 def _cpu_time_ns(values: Any) -> float | None:
-    """Return the CPU time in a sample of a TaskManager's metrics, or None if the platform does not report it."""
+    """Return the CPU time [ns] in a sample of a TaskManager's metrics, or None if the platform does not report it."""
     for metric in values if isinstance(values, list) else []:
         if isinstance(metric, dict) and metric.get("id") == CPU_TIME:
             with suppress(TypeError, ValueError):

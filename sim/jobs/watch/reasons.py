@@ -1,4 +1,4 @@
-"""Explain why checkpoints left their forecast: differences of load and state, and whether a simulation confirms them."""
+"""Explain why checkpoints left the forecast: what has changed, and whether a simulation with the changes confirms it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DeviationReason:
     """Differences that may have caused a deviation from the forecast, and the result of simulating them."""
 
     causes: tuple[Cause, ...]
-    simulated: str  # the result as a sentence; empty if nothing could be simulated
+    simulated: str  # the result as a sentence; "" if nothing could be simulated
     unknown: tuple[str, ...] = ()  # circumstances that could not be compared
     explains: bool | None = None  # whether the simulation agrees with the observation; None if not simulated
 
@@ -34,6 +34,7 @@ class DeviationReason:
 
     @property
     def text(self) -> str:
+        """The reason in sentences."""
         if not self.causes:
             compared = ("load", "state", "threads", "the parts of checkpoints")
             unchanged = [name for name in compared if name not in self.unknown]
@@ -45,6 +46,7 @@ class DeviationReason:
 
     @property
     def plain(self) -> dict[str, Any]:
+        """The reason as values for JSON."""
         return {
             "causes": [
                 {"kind": cause.kind, "vertex": cause.vertex, "factor": cause.factor, "text": cause.text}
@@ -62,9 +64,9 @@ def explain_deviation(
 
     Args:
         forecast: The forecast, with the circumstances in which it was made.
-        now: The present circumstances.
+        now: The current circumstances.
         observed_ms: p50 and p90 of the checkpoints that left the forecast.
-        study: The imported job, to simulate the differences.
+        study: The imported job, to simulate the differences; if None, nothing is simulated.
     """
     is_shorter = observed_ms[0] < forecast.p50_ms
     found, missing = tuple(causes(forecast.usual, now, -1 if is_shorter else 1)), tuple(unknown(forecast.usual, now))

@@ -1,4 +1,4 @@
-"""Serve a watch over HTTP: as OpenMetrics text, and as a page."""
+"""Serve a watch over HTTP: as OpenMetrics text at `/metrics`, and as a page at `/`."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 # exemplars.
 
 Samples = Iterable[tuple[Mapping[str, str], float]]
-"""(labels, value)"""
+"""Pairs of labels and value."""
 
 
 def open_metrics_text(watcher: Watcher, requests: int) -> str:
-    """Return the OpenMetrics text.  Unknown values have no sample."""
+    """Return a watch as OpenMetrics text.  An unknown value has no sample.  `requests` is the number of requests so far."""
     look = watcher.course.look
     job = {} if look is None else {"flink_job": look.name}
     return "".join(line for family in _families(watcher, requests) for line in _lines(*family, job=job)) + "# EOF\n"
 
 
 def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, Samples]]:
-    """Yield (name, type, meaning, samples) of each metric family.  A unit is the last word of the name."""
+    """Yield (name, type, help text, samples) of each metric family.  The last word of a name is the unit, if there is one."""
     course, forecast, counts = watcher.course, watcher.course.forecast, watcher.course.counts
     last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
     is_fine = course.away_ms is None and not course.strange
@@ -126,7 +126,10 @@ _MAX_VERTICES = 4
 
 
 class Published:
-    """The published texts.  The server thread reads them; another thread replaces each attribute as a whole."""
+    """The texts that the server returns.
+
+    The server thread reads them.  Another thread replaces each attribute as a whole, so no lock is needed.
+    """
 
     def __init__(self) -> None:
         self.metrics = "# EOF\n"
@@ -134,7 +137,7 @@ class Published:
 
 
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "") -> Page:
-    """Return the page of a watch.  `events` are the latest ones, oldest first."""
+    """Return the page of a watch.  `events` are the latest events, oldest first."""
     look = watcher.course.look
     name = "a job" if look is None else look.name
     return Page(
@@ -149,7 +152,7 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
 
 
 def verdict(watcher: Watcher) -> str:
-    """Return the present state of the job, in sentences."""
+    """Return sentences on the current state of the job: is it reachable, and are checkpoints within the forecast?"""
     course, forecast = watcher.course, watcher.course.forecast
     latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
     now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
@@ -202,7 +205,7 @@ def _longest_part_text(point: SeenCheckpoint) -> str:
 
 
 def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
-    """Return the chart of durations over the minutes before the last checkpoint."""
+    """Return a chart of the durations over time, with the bounds of the forecast."""
     marks: list[dict[str, Any]] = [
         {
             "series": "checkpoints",
@@ -231,6 +234,7 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
 
 
 def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
+    """Return a chart of the state of the largest vertices over time."""
     largest = {vertex: size for point in done for vertex, size in point.state_bytes.items()}
     marks = [
         {
@@ -256,7 +260,7 @@ def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 CONNECTION_LIMIT_S = 5.0
-"""From the connection to the last byte of the answer."""
+"""Maximum time from the connection to the last byte of the response."""
 _MAX_HEADER_BYTES = 16_384
 _SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
@@ -268,10 +272,17 @@ _SECURITY_HEADERS = {
 
 
 class PublishedHandler(RequestHandler):
-    """Handle GET and HEAD of one path."""
+    """A handler for GET and HEAD of one path, which returns one of the published texts."""
 
     def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
-        """Set the handler up; `host_names` are the accepted values of the Host header, all if empty."""
+        """Set up the handler.
+
+        Args:
+            published: The texts.
+            attribute: Name of the text to return.
+            content_type: Its media type.
+            host_names: Accepted values of the Host header.  If empty, all are accepted.
+        """
         self.published, self.attribute, self.content_type, self.host_names = (
             published,
             attribute,
@@ -309,10 +320,10 @@ class _NotFoundHandler(PublishedHandler):
 
 
 class _LimitedServer(HTTPServer):
-    """A server whose connections end after CONNECTION_LIMIT_S."""
+    """A server that closes each connection after CONNECTION_LIMIT_S."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # no-op if it is already closed
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # no effect if it is closed by then
         super().handle_stream(stream, address)
 
 
@@ -357,7 +368,7 @@ def serve(published: Published, host: str, port: int) -> Iterator[str]:
 
 
 def _host_names(host: str) -> frozenset[str]:
-    """Return the host names of a loopback address, or an empty set for other addresses, whose names are unknown."""
+    """Return the accepted host names for a loopback address, or an empty set for other addresses, whose names are unknown."""
     try:
         is_loopback = ip_address(host).is_loopback
     except ValueError:
