@@ -46,7 +46,7 @@ STREAM = 80_000_000
 LATENCY_NS = 40_000_000
 """Median latency of one request to an object store; the default of `sim.model.storage.ObjectStore`."""
 WORTH_IT = 0.1
-"""Minimum estimated increase of the checkpoint's duration, as a share of it, for which a value is tried."""
+"""Minimum estimated time that a value costs a checkpoint, as a share of the checkpoint's duration, for which it is tried."""
 SLOTS = 4
 """Slots per TaskManager that are tried.
 
@@ -55,7 +55,7 @@ Channels between tasks of one TaskManager have no receiving buffers, so about ha
 IN_FLIGHT_BYTES, IN_FLIGHT_SHARE = 1_000_000, 0.3
 """Minimum in-flight data of a checkpoint [bytes], and minimum relative change of it, for which a value is reported."""
 MAX_DECIDING_RUNS = 2
-"""Maximum runs with a longer timeout, and maximum runs with likely values (those with the largest estimated increase)."""
+"""Maximum runs with a longer timeout, and maximum runs with likely values (those with the largest estimated time)."""
 LONGER = 6
 """Factor by which the timeout of expiring checkpoints is multiplied."""
 
@@ -88,8 +88,8 @@ def deciding(
 def trials(comparison: Comparison) -> list[ValueTrial]:
     """Return the runs to try.
 
-    Strategies whose most frequent failure is an expired checkpoint are tried with a longer timeout.  Omitted values are tried
-    in order of the estimated increase of the checkpoint's duration.
+    Strategies whose checkpoints fail most often by expiring are tried with a longer timeout.  Of the omitted values, those with
+    the largest estimated cost are tried.
     """
     expired = [
         (line.label, line.singles.failed)
@@ -148,7 +148,8 @@ def _left_out_trials(comparison: Comparison) -> list[ValueTrial]:
 def _left_out(single: Single, result: Result, label: str) -> Iterator[tuple[DecidingAssumption, Scenario, bool]]:
     """Yield (assumption, scenario with a likely value instead, whether the value may change in-flight data).
 
-    `after_ms` of an assumption is the estimated time that the likely value adds to the checkpoint at least.
+    `after_ms` of an assumption is the estimated time that the likely value costs, e.g. that of writing all bytes through a
+    network card.  It is a lower bound of the checkpoint's duration.
     """
     scenario, storage = result.scenario, result.scenario.storage
     by_manager, by_subtask = _written(single, result)
