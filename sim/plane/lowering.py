@@ -1,9 +1,9 @@
-"""The front end of the kernel's compiler: it lowers the kernel's source to LLVM's intermediate representation.
+"""Lower the kernel's source to LLVM's intermediate representation (the front end of its compiler).
 
-The source consists of integers, rows and calls, and all types are annotated, so each kind of node takes a few lines
-here.  The state of the plane is a pointer to a table of base addresses.  Rows and words are plain memory; a row is the
-address of its first field.  A call inside the kernel passes one register, and no references are counted.  A field
-cannot overlap with any other one; loads and stores are marked accordingly (TBAA), as C++ does for members of structures.
+The source consists of integers, rows and calls, and all types are annotated, so each kind of node takes only a few
+lines here.  The state of the plane is passed as a pointer to an array of base addresses.  Rows and words are plain memory;
+a row is the address of its first field.  References are not counted.  Different fields never overlap, and loads and
+stores are marked accordingly (TBAA), as C++ compilers do for members of structures.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ COLD = frozenset(
     }
 )
 HOT_LINES = 3
-"""Lines of cache at the beginning of a channel that most steps touch."""
+"""Cache lines at the beginning of a channel that most steps use."""
 
 Kind = Any
-"""The hint of a value: int, bool, None, PlaneState, the class of one row, ``list[Task]`` of rows, ``list[int]`` of words."""
+"""The annotated type of a value: int, bool, None, PlaneState, the class of a row, ``list[Task]`` for rows, ``list[int]`` for words."""
 Value = tuple[Any, Kind]
 Place = tuple[Any, Any, str]
-"""(pointer, type of the integer there, name of what no other name overlaps with; empty: a variable)."""
+"""(pointer, type of the integer there, name).  Memory of different names does not overlap; the name of a variable is empty."""
 
 _WORD, _TRUTH, _POINTER = ir.IntType(64), ir.IntType(1), ir.PointerType()
 _TABLE: dict[str, tuple[int, Kind]] = {
@@ -142,11 +142,14 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
 
 
 class UnsupportedSyntaxError(TypeError):
-    """A node that the kernel's language does not have, with its file and line."""
+    """Raised for a node that the kernel's language does not support.  The message has its file and line."""
 
 
 def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
-    """Return a module with all functions of the files.  Only the entry point can be called from outside, as `entry`, with integers."""
+    """Return an LLVM module with all functions of the source modules.
+
+    Only `dispatch_operation` is exported, with the name `entry`.  All its arguments are integers.
+    """
     module = ir.Module("kernel")
     known = {node.name: _Function(module, node, file) for file in files for node in _definitions(file)}
     for function in known.values():
@@ -160,12 +163,13 @@ def lowered(files: Iterable[ModuleType], entry: str) -> ir.Module:
 
 
 def _definitions(file: ModuleType) -> list[ast.FunctionDef]:
+    """Return the functions of a source module, without `fetch`, which is lowered to an instruction."""
     nodes = ast.parse(inspect.getsource(file)).body
     return [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name != fetch.__name__]
 
 
 class _Function:
-    """A function of the kernel: its node, its types, and its empty LLVM function."""
+    """A function of the kernel: its syntax tree, its types, and its LLVM function, which is empty at first."""
 
     def __init__(self, module: ir.Module, node: ast.FunctionDef, file: ModuleType) -> None:
         self.node, self.file = node, file
@@ -175,10 +179,11 @@ class _Function:
         )
         self.made.linkage = "internal"
         if node.name not in COLD:
-            self.made.attributes.add("alwaysinline")  # a call costs more than what most of these do
+            self.made.attributes.add("alwaysinline")  # most of these functions take less time than a call
 
 
 def _type(kind: Kind) -> Any:
+    """Return the LLVM type of a kind of values."""
     return {int: _WORD, bool: _TRUTH, type(None): ir.VoidType()}.get(kind, _POINTER)
 
 
@@ -186,12 +191,12 @@ _columns = cache(record_dtype)
 
 
 def _fields(kind: Kind) -> Mapping[str, Any]:
-    """Return the columns of a row.  Other kinds have none."""
+    """Return the fields of a row with their types and offsets; empty for other kinds."""
     return _columns(kind).fields or {} if isinstance(kind, type) and is_dataclass(kind) else {}
 
 
 class _Body:
-    """The body of a function, lowered node by node.  Variables are places on the stack, which LLVM promotes to registers."""
+    """The body of a function, which `write` lowers node by node.  Variables are on the stack; LLVM moves them to registers."""
 
     def __init__(self, function: _Function, known: Mapping[str, _Function]) -> None:
         self._function, self._known, self._module = function, known, function.made.module
@@ -202,6 +207,7 @@ class _Body:
         self._loops: list[tuple[Any, Any]] = []  # (where `continue` goes, where `break` goes)
 
     def write(self) -> None:
+        """Lower the whole body."""
         function = self._function
         for argument, value, kind in zip(function.node.args.args, function.made.args, function.arguments, strict=True):
             self._set_variable(argument.arg, value, kind, argument)
@@ -218,7 +224,7 @@ class _Body:
     def _suite(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
             if self._code.block.is_terminated:
-                return  # behind a return or a break
+                return  # unreachable: after a return or a break
             self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
@@ -274,7 +280,7 @@ class _Body:
         self._code.position_at_end(after)
 
     def _for(self, name: str, bounds: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
-        """Lower a loop.  The number of rounds is fixed at the beginning, whatever the body does with the variable."""
+        """Lower a loop over a range.  As in Python, assignments to the variable do not change the number of iterations."""
         *begin, end = (self._as(int, bound) for bound in bounds)
         count = self._stack.alloca(_WORD)
         self._code.store(begin[0] if begin else _WORD(0), count)
@@ -302,7 +308,7 @@ class _Body:
         return self._function.made.append_basic_block()
 
     def _go(self, block: Any) -> bool:
-        """Branch to a block unless the suite has returned.  Return whether its end is reached."""
+        """Branch to a block, unless the current one ends with a return or a jump.  Return whether the branch was added."""
         if is_reached := not self._code.block.is_terminated:
             self._code.branch(block)
         return is_reached
@@ -341,7 +347,7 @@ class _Body:
         raise self._refused(node)
 
     def _as(self, kind: Kind, node: ast.expr) -> Any:
-        """Return the value as this kind.  A truth value is 0 or 1 where an integer is expected."""
+        """Return the value of an expression as this kind.  A bool is converted to 0 or 1 where an integer is expected."""
         return self._converted(*self._value(node), kind, node)
 
     def _converted(self, value: Any, found: Kind, kind: Kind, node: ast.AST) -> Any:
@@ -383,7 +389,9 @@ class _Body:
             return getattr(code, name)(left, right)
         if not isinstance(operator, ast.FloorDiv | ast.Mod):
             raise self._refused(node)
-        is_zero = code.icmp_signed("==", right, _WORD(0))  # the processor would stop the process
+        is_zero = code.icmp_signed(
+            "==", right, _WORD(0)
+        )  # a division by zero would terminate the process; return 0 instead
         divisor = code.select(is_zero, _WORD(1), right)
         rest = code.srem(left, divisor)
         signs_differ = code.icmp_signed("<", code.xor(rest, divisor), _WORD(0))
@@ -407,7 +415,7 @@ class _Body:
         raise self._refused(node)
 
     def _fetch(self, node: ast.Call) -> Value:
-        """Prefetch the cache lines of a channel that most steps use."""
+        """Lower `fetch`: prefetch the cache lines of a channel that most steps use."""
         state, number = self._as(PlaneState, node.args[0]), self._as(int, node.args[1])
         half = ir.IntType(32)
         prefetch = self._module.declare_intrinsic(
@@ -416,13 +424,15 @@ class _Body:
         channel = self._row(self._table(state, "channels")[0], Channel, number)
         for line in range(HOT_LINES):
             place = self._code.gep(channel, [_WORD(8 * line)], source_etype=_WORD)
-            self._code.call(prefetch, [place, half(1), half(3), half(1)])  # to write, to keep, data
+            self._code.call(
+                prefetch, [place, half(1), half(3), half(1)]
+            )  # arguments: for writing, high locality, data cache
         return None, type(None)
 
     # memory
 
     def _table(self, state: Any, name: str) -> Value:
-        """Return the address of a field of the state.  It does not change during an operation."""
+        """Return the base address of a field of the state, which does not change during an operation."""
         at, kind = _TABLE[name]
         address = self._code.load(
             self._code.gep(state, [_WORD(at)], inbounds=True, source_etype=_POINTER), typ=_POINTER
@@ -436,7 +446,7 @@ class _Body:
         )
 
     def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
-        """Return a table or a row by its address, otherwise the integer at the place."""
+        """Return the address of a table or a row, or the value of an integer."""
         base, kind = self._value(node.value)
         match node:
             case ast.Attribute(_, name) if kind is PlaneState and name in _TABLE:
@@ -475,7 +485,7 @@ class _Body:
         self._tagged(self._code.store(value, pointer), name)
 
     def _tagged(self, instruction: Any, name: str) -> Any:
-        """Mark an access: it overlaps with no access of another name."""
+        """Mark a load or store with a name.  Accesses with different names do not overlap (TBAA)."""
         if name:
             root = self._module.add_metadata(["plane"])
             kind = self._module.add_metadata([name, root, _WORD(0)])

@@ -36,19 +36,21 @@ from sim.storage.ledger import FileLedger
 
 @dataclass(frozen=True, slots=True)
 class InitialState:
-    """The snapshot that a later job instance starts from, and what it takes over from the previous instance."""
+    """The snapshot that a later job instance is restored from, and the state of the previous instance that it continues with."""
 
     instance: int
     at_ns: int
     snapshot: StoredSnapshot
     claim: ClaimMode
-    parts: Mapping[int, TaskSnapshot]  # of the snapshot, by task
-    names: Sequence[tuple[str, int]]  # of the tasks that wrote the uncommitted transactions of these parts
+    parts: Mapping[int, TaskSnapshot]  # snapshots of the tasks of the new instance, by task
+    names: Sequence[
+        tuple[str, int]
+    ]  # (vertex, subtask index) of the tasks that wrote the uncommitted transactions in `parts`
     files: SnapshotFiles  # of the previous instance
     ledger: FileLedger
     output: CommittedOutput  # committed so far
     faults: Faults  # of the previous instance
-    served: np.ndarray  # records served by each task at its end
+    served: np.ndarray  # records served at the end of the previous instance, by task of the new one
     kind: Literal["instance", "rescale"] = "instance"
     accounts: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
     restarts: RestartsSoFar | None = None  # of the previous instance, if the JobMaster is the same
@@ -138,6 +140,7 @@ class JobInstance:
         self.env.call_in(start_ns, lambda: self._run_cold(hosts))
 
     def _run_tasks(self, hosts: Sequence[TaskHost]) -> None:
+        """Start the tasks, and then the checkpoint coordinator."""
         for host in hosts:
             host.begin()
         self.job.coordinator.start()

@@ -1,4 +1,4 @@
-"""Constants, random numbers, digests, the queue of events, the work list, buffers and markers."""
+"""Basics of the kernel: constants, random numbers, digests, the event tree, the work list, notices, and elements of queues."""
 
 from sim.plane.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, ThreadState, Trait
 from sim.plane.rows import PlaneState
@@ -121,7 +121,7 @@ def law(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> 
 
 
 def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
-    """Return the bytes of the k-th record of a channel.  Its stream is read only if sizes are drawn."""
+    """Return the size of the k-th record of a channel [bytes].  It is drawn only if the table has several sizes."""
     if n == 1:
         return w.words[table]
     ch = w.channels[c]
@@ -129,14 +129,14 @@ def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
 
 
 def fold(digest: int, x: int) -> int:
-    """Return the digest with one more number (G1)."""
+    """Return the digest after adding the number x (G1)."""
     return (((digest ^ (x & MASK31)) * 48271) + ((x >> 31) & MASK31)) & MASK31
 
 
 def scaled(a: int, b: int, c: int) -> int:
-    """``a * b // c`` for non-negative a, b < 2**61 and 0 < c < 2**61, though a * b may be too large: long division, bit by bit.
+    """Return ``a * b // c`` for non-negative a, b < 2**61 and 0 < c < 2**61, at most 2**31 - 1.
 
-    The quotient stops growing beyond 2**31: no caller needs more.
+    The product may exceed 63 bits, so this is a long division, bit by bit.
     """
     multiple = a // c
     part = a - multiple * c
@@ -180,7 +180,7 @@ def scaled(a: int, b: int, c: int) -> int:
 
 
 def set_leaf(w: PlaneState, rank: int, key: int) -> None:
-    """Set one leaf, and play its matches up to the root."""
+    """Set the leaf of a rank, and update the smaller keys on the path to the root."""
     tree = w.tree
     i = w.g.leaf0 + rank
     tree[i] = key
@@ -193,7 +193,7 @@ def set_leaf(w: PlaneState, rank: int, key: int) -> None:
 
 
 def schedule(w: PlaneState, rank: int, time: int) -> None:
-    """Set the only event of a rank to `time`."""
+    """Schedule the event of a rank at `time`.  It replaces the rank's earlier event, if any."""
     g = w.g
     if time > g.horizon:
         time = g.horizon
@@ -203,7 +203,7 @@ def schedule(w: PlaneState, rank: int, time: int) -> None:
 
 
 def cancel(w: PlaneState, rank: int) -> None:
-    """Remove the event of a rank."""
+    """Cancel the event of a rank."""
     set_leaf(w, rank, NEVER)
 
 
@@ -233,6 +233,7 @@ def wake(w: PlaneState, t: int) -> None:
 
 
 def wake_if(w: PlaneState, t: int, state: int) -> None:
+    """Wake a task if its thread is in this state."""
     if w.tasks[t].state == state:
         wake(w, t)
 
@@ -247,7 +248,7 @@ def wake_between_records(w: PlaneState, t: int) -> None:
 def report(
     w: PlaneState, kind: int, task: int, gate: int, series: int, number: int, channel: int, first: int, last: int
 ) -> None:
-    """Add a notice, with the fields of the interface in their order.  A halted task reports nothing (P1)."""
+    """Add a notice with the fields of the interface's `Notice`.  Notices of halted tasks are ignored (P1)."""
     if w.tasks[task].state == HALTED:
         return
     i = w.g.noted * NOTE_WORDS
@@ -265,7 +266,7 @@ def report(
 
 
 def report_task(w: PlaneState, kind: int, t: int, number: int) -> None:
-    """Add a notice about a task as a whole.  `number`: of a marker, or -1."""
+    """Add a notice about a task as a whole.  `number` is that of a marker, or -1."""
     report(w, kind, t, -1, -1, number, -1, 0, 0)
 
 
@@ -277,12 +278,12 @@ def report_safe(w: PlaneState, t: int) -> None:
 
 
 def become(w: PlaneState, t: int, state: int) -> None:
-    """Set the state of a task from now on."""
+    """Set the state of a task's thread, from the current time on."""
     enter(w, t, state, w.g.now)
 
 
 def enter(w: PlaneState, t: int, state: int, now: int) -> None:
-    """Set the state of a task from `now` on.  The time since the last change belongs to the previous state."""
+    """Set the state of a task's thread from `now` on.  The time since the last change is added to the previous state."""
     task = w.tasks[t]
     old = task.state
     if old != state:
@@ -319,7 +320,7 @@ def fetch(w: PlaneState, c: int) -> None:
 
 
 def new_element(w: PlaneState, c: int, kind: int) -> int:
-    """Take an element for channel c from the pool."""
+    """Take an element from the pool for channel c, and return its number."""
     g = w.g
     e = g.free
     if e >= 0:
@@ -335,11 +336,13 @@ def new_element(w: PlaneState, c: int, kind: int) -> int:
 
 
 def free_element(w: PlaneState, e: int) -> None:
+    """Return an element to the pool."""
     w.elements[e].next = w.g.free
     w.g.free = e
 
 
 def new_marker(w: PlaneState, c: int, series: int, number: int, traits: int) -> int:
+    """Take an element from the pool for a marker of channel c, and return its number."""
     e = new_element(w, c, series)
     element = w.elements[e]
     element.number = number
@@ -349,6 +352,7 @@ def new_marker(w: PlaneState, c: int, series: int, number: int, traits: int) -> 
 
 
 def free_marker(w: PlaneState, e: int) -> None:
+    """Return the element of a marker or a watch to the pool."""
     free_element(w, e)
     w.g.markers -= 1
 
@@ -365,7 +369,7 @@ def append_element(w: PlaneState, c: int, e: int) -> None:
 
 
 def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
-    """Remove element e from the sender's queue.  `before`: the element in front of it, or -1 if e is the head."""
+    """Remove element e from the sender's queue.  `before` is the previous element, or -1 if e is the head."""
     ch = w.channels[c]
     after = w.elements[e].next
     if before < 0:
@@ -379,7 +383,7 @@ def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
 
 
 def take_head(w: PlaneState, c: int) -> int:
-    """Remove the head of the sender's queue.  An empty queue has nothing to flush (S2)."""
+    """Remove and return the head of the sender's queue.  If the queue is empty then, its flush is done (S2)."""
     ch = w.channels[c]
     e = ch.head
     remove_after(w, c, -1, e)
@@ -389,7 +393,7 @@ def take_head(w: PlaneState, c: int) -> int:
 
 
 def insert_priority(w: PlaneState, c: int, e: int) -> None:
-    """Insert a priority marker in front of all ordinary elements, behind earlier priority markers (M1)."""
+    """Insert a priority marker before all ordinary elements and after earlier priority markers (M1)."""
     ch = w.channels[c]
     before = -1
     i = ch.head
@@ -407,11 +411,12 @@ def insert_priority(w: PlaneState, c: int, e: int) -> None:
 
 
 def is_priority(w: PlaneState, e: int) -> bool:
+    """Return whether an element is a priority marker."""
     return w.elements[e].kind >= 0 and (w.elements[e].traits & PRIORITY) != 0
 
 
 def append_urgent(w: PlaneState, t: int, e: int) -> None:
-    """Append an element to the task's priority list."""
+    """Append a marker to the list of priority markers that the task processes before data."""
     task = w.tasks[t]
     w.elements[e].next = -1
     if task.urgent_head < 0:

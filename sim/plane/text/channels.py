@@ -1,4 +1,4 @@
-"""Channels: where records go, segments, output, the wire, arrival and credits."""
+"""Channels: routing of records, serving ahead of time, output buffers, sending, arrival and credits."""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
