@@ -12,8 +12,8 @@ A channel between two vertices of unchanged parallelism keeps its position.  Eve
 part of the edge's in-flight records, which are distributed like new records.  Records that a transactional sink has
 read but not written are part of its state, so they count as read from the new channel.
 
-The number of tasks may change for every vertex.  "Before" and "old" refer to the job that took the checkpoint,
-"after" and "new" to the job that is restored from it.
+In this module, "before" and "old" refer to the job that took the checkpoint, "after" and "new" to the job that is
+restored from it.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ def served_before(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> 
 class _Streams:
     """The positions of all tasks of a job, as arrays.
 
-    `served` and `late` have one entry per task, all other arrays one per channel.  The names are those of `Position`;
-    `held_back` are the records of each channel that a transactional sink has read but not written.
+    `served` and `late` have one entry per task, all other arrays one per channel.  The names are those of `Position`:
+    `records_in` were written to the channel, `records_out` were read from it.  `held_back` are the records of each channel
+    that a transactional sink has read but not written.
     """
 
     def __init__(self, spec: PlaneSpec) -> None:
@@ -185,6 +186,7 @@ def _deal_streams(before: _Streams, after: _Streams) -> None:
         # which will be sent again.  No record is in flight then.
         in_flight = max(0, int((before.records_in[old] - before.records_out[old]).sum()))
         captured, overtaken = int(before.captured[old].sum()), int(before.overtaken[old].sum())
+        # the share of in-flight data in output queues; the last records of each new channel are in its output queue again
         unsent = Fraction(overtaken, captured + overtaken) if captured + overtaken else Fraction(0)
         for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):
             read = int(after.records_out[channel])
@@ -238,7 +240,7 @@ def _dealt(records: int, streams: _Streams, edge: EdgeSpec, channels: np.ndarray
 
 
 def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> list[int]:
-    """Return the size of each of these records of a channel in bytes (rule B1)."""
+    """Return the size of each of these records of a channel in bytes (B1 in ``sim/plane/RULES.md``)."""
     plan, table = streams.layout, edge.record_bytes
     writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]
     key = stream(streams.spec.seed, "size", edge.name, writer, reader)
