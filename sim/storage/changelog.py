@@ -1,4 +1,4 @@
-"""The changelog state backend, and state with a time to live."""
+"""The changelog state backend (FLIP-158), and the ages of keys with a time to live."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ from sim.storage.state_files import Backend, CannotFreeze, File, FrozenState, Ha
 # A checkpoint refers to the last materialisation of the wrapped backend and to the log since then.  It writes little more
 # than the tail of the log, however much the wrapped backend compacts.  The initial state of a run is in the log.
 #
+#   log position   0 ........ from ............ cut ........... end
+#                  materialised   uploaded or      not passed to
+#                                 being uploaded   the uploader
+#
+# (`from` is after `cut` if changes were materialised before they were uploaded.)
+#
 # With the in-memory changelog nothing is uploaded: a checkpoint copies all changes since the last materialisation on the
 # task thread, and its acknowledgement contains them (InMemoryStateChangelogWriter#collectChanges).
 
@@ -26,7 +32,7 @@ _LOG = "log-"
 
 
 class _Image(NamedTuple):
-    """The image of a changelog backend in a snapshot."""
+    """The image (`FrozenState.image`) of a changelog backend in a snapshot."""
 
     below: Hashable  # image of the wrapped backend at its last materialisation
 
@@ -34,8 +40,8 @@ class _Image(NamedTuple):
 class ChangelogBackend:
     """A state backend that wraps another one and logs its changes.
 
-    Positions are bytes since the start of the log.  The uploader gets files from `cut` and reports them to `logged` or
-    `given_up`.
+    Positions in the log are bytes since its start.  The uploader gets the next file from `cut`, and reports its end to
+    `logged` or `given_up`.  Methods without a docstring are documented in `Backend`.
     """
 
     def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, of_job: StateOptions) -> None:
@@ -45,21 +51,23 @@ class ChangelogBackend:
         self.load_bytes_per_second = of_job.load_bytes_per_second
         self.transfer_threads = of_job.transfer_threads
         self.end_bytes = size_bytes
-        # size of the wrapped backend; None: unknown after a restore
+        # size of the wrapped backend [bytes]; None: unknown, from a restore until the next `resize`
         self._held_bytes: int | None = size_bytes
         self._cut_bytes = 0  # changes before this position were passed to the uploader
         self._from_bytes = 0  # changes before this position are in the materialisation
         self._writing: dict[str, tuple[int, File]] = {}  # file being uploaded, by name: (end position, file)
         self._failed_bytes = 0  # end position of the last file whose upload failed
-        self._log: list[tuple[int, Handle]] = []  # uploaded: (end position, file)
-        self._materialised: tuple[Handle, ...] = ()
-        self._image: Hashable = None  # of the wrapped backend at its materialisation
-        self._number = 0  # number of that materialisation
-        self._latest = 0  # latest materialisation started
-        self._settled = 0  # latest materialisation that a checkpoint confirmed, or that failed
-        self._unreported_bytes = 0  # written by the materialisation and not yet reported by a snapshot
-        self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation it refers to
-        self._begun: dict[int, int] = {}  # materialisation -> position up to which it contains changes
+        self._log: list[tuple[int, Handle]] = []  # uploaded and not materialised: (end position, file)
+        self._materialised: tuple[Handle, ...] = ()  # files of the last materialisation
+        self._image: Hashable = None  # image of the wrapped backend in the last materialisation
+        self._number = 0  # number of the last materialisation that is durable; 0: none
+        self._latest = 0  # number of the last materialisation that was started
+        self._settled = 0  # last materialisation that is in a completed checkpoint, or that failed
+        self._unreported_bytes = 0  # written by the last materialisation, and not reported by a snapshot yet
+        self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation to which it refers
+        self._begun: dict[
+            int, int
+        ] = {}  # materialisation started since the last durable one -> position up to which it contains changes
         if options.in_memory and size_bytes:
             self._log.append((size_bytes, _carried(size_bytes, size_bytes)))
             self._cut_bytes = size_bytes
@@ -68,16 +76,22 @@ class ChangelogBackend:
 
     @property
     def pending_bytes(self) -> int:
-        """Changes that are neither uploaded nor materialised (FsStateChangelogWriter#persistInternal: since `from`)."""
+        """Return the bytes of changes that are neither passed to the uploader nor materialised.
+
+        Source: FsStateChangelogWriter#persistInternal, changes since `from`.
+        """
         return self.end_bytes - max(self._cut_bytes, self._from_bytes)
 
     @property
     def active_bytes(self) -> int:
-        """Changes since the last upload or the start of a materialisation (FsStateChangelogWriter#rollover)."""
+        """Return the bytes of changes since the last upload, or since a materialisation started if that is later.
+
+        Source: FsStateChangelogWriter#rollover.
+        """
         return self.end_bytes - max(self._cut_bytes, *self._begun.values(), self._from_bytes)
 
     def cut(self) -> File | None:
-        """Return the next file to upload, with all pending changes, or None."""
+        """Return the next file to upload, which contains all pending changes, or None if there are no changes."""
         if not self.pending_bytes:
             return None
         file = File(f"{_LOG}{self.end_bytes}", self.pending_bytes, "shared")
@@ -100,9 +114,10 @@ class ChangelogBackend:
 
     @property
     def may_materialise(self) -> bool:
-        """Whether the previous materialisation failed or is in a completed checkpoint (ChangelogKeyedStateBackend#initMaterialization).
+        """Return True if the previous materialisation failed or is in a completed checkpoint.
 
-        Otherwise the next one could refer to files that are deleted with an aborted checkpoint.
+        Otherwise the next materialisation could refer to files that are deleted with an aborted checkpoint
+        (ChangelogKeyedStateBackend#initMaterialization).
         """
         return self._settled == self._latest
 
@@ -111,7 +126,10 @@ class ChangelogBackend:
         self._settled = max(self._settled, number)
 
     def materialise(self, number: int) -> FrozenState:
-        """Freeze the wrapped backend.  All files of a materialisation are shared, because no checkpoint owns them."""
+        """Start materialisation `number`: freeze the wrapped backend, and return what to write.
+
+        All files of a materialisation have the scope "shared", because no checkpoint owns them.
+        """
         self._begun[number], self._latest = self.end_bytes, number
         frozen = self.inner.take(number, "checkpoint", lambda _: True)
         steps = tuple(
@@ -120,7 +138,7 @@ class ChangelogBackend:
         return replace(frozen, steps=steps)
 
     def materialised(self, number: int, frozen: FrozenState, handles: Sequence[Handle]) -> None:
-        """Record that a materialisation is durable, and drop the log before it."""
+        """Record that a materialisation is durable, and drop the log up to the position where it started."""
         self.inner.stored(number, "checkpoint", handles)
         self._from_bytes, self._begun = self._begun[number], {}
         self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]
@@ -134,7 +152,7 @@ class ChangelogBackend:
         self.inner.update(writes, now_ns)
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """Log the bytes of new keys.  Restored and expired bytes are not logged."""
+        """Set the size of the live state, and log the bytes of new keys.  Restored and expired bytes are not logged."""
         self.end_bytes += 0 if self._held_bytes is None else size_bytes + expired_bytes - self._held_bytes
         self._held_bytes = size_bytes
         self.inner.resize(size_bytes, expired_bytes, records)
@@ -145,7 +163,7 @@ class ChangelogBackend:
         self._of_snapshot[number] = self._number
         if self.options.in_memory:
             return self._copy_changes()
-        # FsStateChangelogWriter#ensureCanPersist; a later materialisation makes the lost changes irrelevant
+        # FsStateChangelogWriter#ensureCanPersist; lost changes do not matter once they are materialised
         if self._failed_bytes > self._from_bytes:
             raise CannotFreeze("an upload of the changelog has failed")
         tail = self.cut()
@@ -159,7 +177,7 @@ class ChangelogBackend:
         )
 
     def _copy_changes(self) -> FrozenState:
-        """Copy all changes since the last materialisation or the restore."""
+        """Return a snapshot of the in-memory changelog: a copy of all changes since the last materialisation or the restore."""
         tail_bytes = self.pending_bytes
         changes = tail_bytes // self.state.value_bytes
         tail = (_carried(self.end_bytes, tail_bytes),) if tail_bytes else ()
@@ -173,12 +191,15 @@ class ChangelogBackend:
         )
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
-        """Pass savepoints to the wrapped backend.  Files of checkpoints are reported by `logged` and `materialised`."""
+        """Pass savepoints to the wrapped backend.
+
+        Files of checkpoints are ignored, because `logged` and `materialised` have recorded them.
+        """
         if type_ in ("canonical", "native"):
             self.inner.stored(number, type_, files)
 
     def notify_complete(self, number: int) -> None:
-        """Confirm the materialisation that the checkpoint refers to, so that the wrapped backend can build on it."""
+        """Confirm the materialisation to which the checkpoint refers, so that the next one can be based on it."""
         materialisation = self._of_snapshot.get(number, 0)
         self._of_snapshot = {
             checkpoint: latest for checkpoint, latest in self._of_snapshot.items() if checkpoint > number
@@ -205,7 +226,8 @@ class ChangelogBackend:
         self._stand(log, below)
         reads, threads = [*restoring.reads], restoring.threads
         for handle in log:
-            # the state that a run begins with: in a job that has run for longer, tables of a materialisation
+            # The log of a run begins with its initial state.  In a real job that state would be in tables of a
+            # materialisation, which several threads read.
             is_initial = handle.name == f"{_LOG}{handle.size_bytes}" and self.state.backend == "rocksdb"
             pieces = min(self.transfer_threads, handle.size_bytes) if is_initial else 1
             bounds = [handle.size_bytes * piece // pieces for piece in range(pieces + 1)]
@@ -214,7 +236,7 @@ class ChangelogBackend:
         return restoring._replace(reads=tuple(reads), threads=threads, after_ns=restoring.after_ns + replay_ns)
 
     def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
-        """Reset to a restored snapshot, whose files are referred to until the next materialisation."""
+        """Reset to a restored snapshot.  Checkpoints refer to its files until the next materialisation."""
         self._materialised = tuple(handle for part in below for handle in part.handles)
         self._image = below[0].image if len(below) == 1 else None
         self._writing, self._failed_bytes, self._log = {}, 0, []
@@ -230,23 +252,23 @@ class ChangelogBackend:
 
 
 def _carried(end_bytes: int, size_bytes: int) -> Handle:
-    """Return the handle of a piece of the log that is stored inline, in the acknowledgement and the metadata."""
+    """Return the handle of a piece of the log that is stored inline, in the acknowledgement and in _metadata."""
     return Handle(f"{_LOG}{end_bytes}", size_bytes, "exclusive", None)
 
 
 # ---- Keys with a time to live since their last write (StateTtlConfig: processing time, UpdateType.OnCreateAndWrite).
 #
-# The model tracks the expected number of bytes of each age.  A rewrite hits all live keys with equal probability and
-# resets the age.  All arithmetic is in integers, so that results are the same on every machine.
+# The model tracks the expected number of bytes of each age.  A rewrite hits every live key with the same probability, and
+# resets its age.  All arithmetic is in integers, so that results are the same on every machine.
 
 _STEPS_PER_TTL = 32
-"""Steps per time to live.  New keys and rewrites are spread evenly over a step."""
+"""Steps per time to live.  New keys and rewrites are taken as evenly spread over a step."""
 _MAX_STEPS = 256
-"""Maximum steps of one call.  If more time has passed, steps are longer."""
+"""Maximum steps in one call of `Expiry.advance`.  If more time has passed, the steps are longer."""
 
 
 class Cohort(NamedTuple):
-    """The keys that were last written within one interval, evenly spread over it."""
+    """The keys that were last written between two times, evenly spread over this interval."""
 
     begin_ns: int
     end_ns: int
@@ -265,14 +287,20 @@ class ExpiryTurnover(NamedTuple):
 
 
 def together(parts: Iterable[tuple[Ages, Fraction]]) -> Ages:
-    """Merge the keys of several subtasks.  Of each, the share of its key groups is taken."""
+    """Return the ages of the keys that a subtask restores.
+
+    `parts`: (ages of an old subtask, share of its keys that are in key groups of the restoring subtask).
+    """
     return tuple(
         sorted(cohort._replace(size_bytes=int(cohort.size_bytes * share)) for ages, share in parts for cohort in ages)
     )
 
 
 class Expiry:
-    """The live keys of one subtask, by age.  The initial keys were written evenly during one time to live before time 0."""
+    """The live keys of one subtask, by age.
+
+    The initial keys, `size_bytes` in all, were written evenly during one time to live before time 0.
+    """
 
     def __init__(self, ttl_ns: int, size_bytes: int, entry_bytes: int) -> None:
         self.ttl_ns = ttl_ns
@@ -285,11 +313,14 @@ class Expiry:
         return sum(cohort.size_bytes for cohort in self.ages)
 
     def stand(self, ages: Ages, now_ns: int) -> None:
-        """Restore the keys of a snapshot, with the times of their last writes."""
+        """Restore the keys of a snapshot, which keep the times of their last writes."""
         self.ages, self._now_ns = ages, now_ns
 
     def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:
-        """Advance to `now_ns`: since the last call, `added_bytes` of new keys and `rewritten` entries were written evenly."""
+        """Advance to `now_ns`, and return the live bytes and those that have expired.
+
+        Since the last call, `added_bytes` of new keys and a number of `rewritten` entries were written, evenly over time.
+        """
         begin_ns, before_bytes = self._now_ns, self.live_bytes + added_bytes
         steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS_PER_TTL // self.ttl_ns), _MAX_STEPS))
         for step in range(steps):
@@ -315,13 +346,14 @@ class Expiry:
             self.ages = kept
         if not young_bytes:
             return
-        # calls are frequent: merge all writes of one step into one cohort
+        # calls may be more frequent than steps, so merge all writes of one step into one cohort
         if self.ages and last_ns - self.ages[-1].begin_ns <= self.ttl_ns // _STEPS_PER_TTL:
             first_ns, young_bytes = self.ages[-1].begin_ns, young_bytes + self.ages[-1].size_bytes
             self.ages = self.ages[:-1]
         self.ages += (Cohort(first_ns, last_ns, young_bytes),)
 
     def _expire(self, now_ns: int) -> None:
+        """Drop the keys whose time to live has passed."""
         horizon_ns = now_ns - self.ttl_ns
         self.ages = tuple(left for cohort in self.ages if (left := _younger(cohort, horizon_ns)).size_bytes)
 
@@ -329,8 +361,8 @@ class Expiry:
 def _younger(cohort: Cohort, horizon_ns: int) -> Cohort:
     """Return the keys of a cohort that were written after `horizon_ns`.
 
-    The new start of the cohort matches the whole bytes removed, so that the result does not depend on how often this is
-    called.
+    The new start of the cohort is computed from the bytes removed, which are rounded, and not set to `horizon_ns`.  So the
+    result does not depend on how often this is called.
     """
     if horizon_ns <= cohort.begin_ns:
         return cohort

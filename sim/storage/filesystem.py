@@ -1,4 +1,4 @@
-"""File systems: file streams, file merging, checkpoint storage, local disks."""
+"""File systems on a medium: file streams, file merging (FLIP-306), checkpoint storage, and local disks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sim.storage.medium import MEDIA, Medium, OutputFile
 from sim.storage.network import ConstantRateLink, Link, LocalDisk, NetworkInterfaces, SharedNetwork
 from sim.storage.requests import Attempts, Work, in_parallel, shield_from_interrupt
 
-# ---- A file that is being written.  Its state is tracked in the ledger.
+# ---- A file that is being written. The ledger tracks its state.
 
 T = TypeVar("T")
 
 
 class FileStream:
-    """A file that is being written.  It exists since its first write, and is durable when it is closed."""
+    """A file that is being written.  It is in the ledger from its first write on, and is durable when it is closed."""
 
     def __init__(
         self, sink: OutputFile, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool
@@ -41,26 +41,26 @@ class FileStream:
         return self._stored
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Process: append `size_bytes`.  Raises StorageFailed."""
+        """Process: append `size_bytes`.  If this fails or is interrupted, the file is abandoned.  Raises StorageFailed."""
         stored = self.file
         yield from self._abort_on_failure(self._sink.write(size_bytes))
         stored.size_bytes += size_bytes
 
     def close(self) -> Work[FileId]:
-        """Process: make it durable.  Raises StorageFailed."""
+        """Process: make the file durable, and return its id.  Raises StorageFailed."""
         stored = self.file
         yield from self._abort_on_failure(self._sink.close())
         self._files.close(stored, self._clock())
         return stored.id
 
     def closed(self, size_bytes: int) -> FileId:
-        """Write the file with this size and close it, in no time."""
+        """Write and close a file of this size in no time, and return its id."""
         self.file.size_bytes = size_bytes
         self._files.close(self.file, self._clock())
         return self.file.id
 
     def give_up(self) -> None:
-        """Abandon the file before it is closed.  Bytes written so far stay; transfers in progress continue."""
+        """Abandon the file before it is closed.  Bytes written so far stay in storage, and transfers in progress continue."""
         if self._stored is not None and not self._stored.complete and self._stored.given_up_ns is None:
             self._stored.given_up_ns = self._clock()
             self._sink.give_up()
@@ -73,11 +73,12 @@ class FileStream:
             raise
 
 
-# ---- File merging: several small files of a checkpoint in one physical file (FLIP-306, FileMergingSnapshotManagerBase).
+# ---- File merging: small files are written into common physical files (FLIP-306, FileMergingSnapshotManagerBase).
 #
-# A writer takes an idle physical file of its group, or creates one (non-blocking pool), appends, flushes, which makes its
-# part durable, and returns the file.  A physical file is closed when it is large enough or its checkpoint has ended, and
-# deleted with its last logical file.  If too much space is wasted, later checkpoints do not reuse the worst files.
+# A writer takes an idle physical file of its group, or creates one (non-blocking pool).  It appends its logical file, makes
+# it durable by a flush, and returns the physical file to the pool.  A physical file is closed when it is large enough or its
+# checkpoint has ended, and deleted together with its last logical file.  If too much space is wasted, later checkpoints do
+# not reuse the files that waste most.
 
 
 class PhysicalFiles(Protocol):
@@ -95,31 +96,34 @@ class PhysicalFiles(Protocol):
 
 
 class _Group(NamedTuple):
-    """Small files with the same group may share a physical file."""
+    """What logical files must have in common to share a physical file."""
 
-    host: int
-    by: int | None  # checkpoint; None: shared across checkpoints
-    owner: str  # subtask; empty: all subtasks of the task manager
+    host: int  # TaskManager
+    by: int | None  # checkpoint; None: files of different checkpoints are merged
+    owner: str  # subtask; "": all subtasks of the TaskManager
 
 
 class MergedFiles:
-    """The logical files of a job and the physical files that hold them."""
+    """The logical files of a job, and the physical files that contain them."""
 
     def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
         self.system = system
         self.options = options
         self._idle: dict[_Group, list[FileStream]] = {}
-        self._over: set[int] = set()  # checkpoints that have ended
-        self._made = 0
+        self._over: set[int] = set()  # checkpoints that were subsumed or aborted
+        self._made = 0  # number of physical files created
         self._inside: dict[FileId, list[StoredFile]] = {}  # physical file -> logical files in it that are not deleted
-        self._worn: set[FileId] = set()  # physical files that waste too much
+        self._worn: set[FileId] = set()  # physical files that waste too much space to be reused
 
     def takes(self, size_bytes: int) -> bool:
-        """Return whether a file is small enough to be merged."""
+        """Return True if a file is small enough to be merged."""
         return size_bytes < self.options.max_file_bytes
 
     def write(self, size_bytes: int, name: Name, host: int, by: int, owner: str) -> Work[FileId]:
-        """Process: append a logical file to a physical one.  Raises StorageFailed."""
+        """Process: append a logical file to a physical one, and return the id of the logical file.  Raises StorageFailed.
+
+        `by`: checkpoint.  `owner`: see `_Group`.
+        """
         group = _Group(host, None if self.options.across else by, owner)
         idle = self._idle.setdefault(group, [])
         physical = idle.pop(0) if idle else self._create(group)
@@ -139,7 +143,7 @@ class MergedFiles:
             return logical.id
         try:
             yield from shield_from_interrupt(self._close(physical))
-        except BaseException:  # nobody will refer to the logical file; the physical one may contain others
+        except BaseException:  # no checkpoint will refer to the logical file; the physical one may contain others
             self._discard(logical, physical.file.id)
             raise
         return logical.id
@@ -154,8 +158,8 @@ class MergedFiles:
             self._control_space(host)
 
     def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
-        """Process: delete a logical file, and its closed physical file if it was the last one in it."""
-        if physical not in self._inside:  # an older job wrote the file
+        """Process: delete a logical file.  If it was the last one in a closed physical file, delete that, too."""
+        if physical not in self._inside:  # the file was written by the job from which this one was restored
             needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
             self._inside[physical] = [*needed, logical]
         self._inside[physical].remove(logical)
@@ -163,11 +167,17 @@ class MergedFiles:
             yield from self._delete(physical, host)
 
     def may_reuse(self, file: FileId) -> bool:
-        """Return whether later checkpoints may refer to the file.  If not, they write its bytes again, so that space is freed."""
+        """Return True if later checkpoints may refer to a logical file.
+
+        If not, they write its bytes again, so that the space of its physical file is freed.
+        """
         return self.system.files[file].inside not in self._worn
 
     def _control_space(self, host: int) -> None:
-        """Exclude the files that waste most space from reuse, until the rest is within the limit (FileMergingSnapshotManagerBase#controlSpace)."""
+        """Exclude the physical files of a host that waste most space from reuse, until the rest is within the limit.
+
+        Source: FileMergingSnapshotManagerBase#controlSpace.
+        """
         most = self.options.max_space_amplification
         if most < 1:
             return
@@ -194,7 +204,7 @@ class MergedFiles:
 
     def _close(self, physical: FileStream) -> Work[None]:
         file = yield from physical.close()
-        if not self._inside.get(file):  # all its logical files are deleted already
+        if not self._inside.get(file):  # all of its logical files were deleted before
             yield from self._delete(file, physical.host)
 
     def _delete(self, physical: FileId, host: int) -> Work[None]:
@@ -209,11 +219,15 @@ class MergedFiles:
         )
 
 
-# ---- File systems and checkpoint storage.  The medium determines how long operations take.
+# ---- File systems and checkpoint storage. The medium determines how long operations take.
 
 
 class FileSystem:
-    """Files on one medium.  `name`: (kind, vertex, index, checkpoint, ...); `host`: task manager, or -1 for the JobManager."""
+    """Files on one medium.
+
+    Parameters of its methods: `name` is (kind, vertex, subtask, checkpoint, ...), see `sim.storage.ledger.Name`; `host` is
+    the TaskManager that does the operation, or -1 for the JobManager.
+    """
 
     def __init__(self, attempts: Attempts, medium: Medium, files: FileLedger, *, disk: bool = False) -> None:
         self.attempts = attempts
@@ -231,10 +245,10 @@ class FileSystem:
     def write(
         self, size_bytes: int, *name: str | int, host: int = 0, merge: int | None = None, owner: str = ""
     ) -> Work[FileId]:
-        """Process: create a file, write `size_bytes`, close it.  Raises StorageFailed.
+        """Process: create a file, write `size_bytes`, close it, and return its id.  Raises StorageFailed.
 
-        With file merging, files of the same checkpoint `merge` (None: do not merge), task manager and `owner` may share a
-        physical file.  Flink merges shared state per subtask, and other files per task manager.
+        With file merging, small files of the same checkpoint `merge`, TaskManager and `owner` may share a physical file.
+        Flink merges shared state per subtask, and other files per TaskManager.  If `merge` is None, the file is not merged.
         """
         if merge is not None and self.merged is not None and self.merged.takes(size_bytes):
             return (yield from self.merged.write(size_bytes, name, host, merge, owner))
@@ -248,9 +262,10 @@ class FileSystem:
         self.files.bytes_read[str(name[0])] += size_bytes
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
-        """Process: delete files with a number of threads.  A file is unreadable as soon as its deletion begins.
+        """Process: delete files with a number of threads.  A file is unreadable as soon as its own deletion begins.
 
-        All deletions are attempted; then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
+        If a deletion fails, the others are attempted all the same.  Then the first StorageFailed is raised
+        (StateUtil#bestEffortDiscardAllStateObjects).
         """
         files = list(files)
         self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
@@ -284,7 +299,7 @@ class CheckpointStorage(FileSystem):
     """The checkpoint storage of one job (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
     def __init__(self, env: simpy.Environment, options: Storage, seed: int, floor_ns: int = 0) -> None:
-        """`floor_ns`: minimum time that flat storage adds to each file."""
+        """Create the storage with its medium.  `floor_ns`: time that flat storage adds to each file."""
         attempts = Attempts(env, options.retry)
         super().__init__(attempts, _medium(attempts, options, seed, floor_ns), FileLedger())
         self.env = env
@@ -294,7 +309,10 @@ class CheckpointStorage(FileSystem):
         self._disks = Disks(env, options.disk, self.files, seed)
 
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
-        """Process: the _metadata file of a checkpoint (Flink: on the coordinator's I/O thread).  Raises StorageFailed."""
+        """Process: write the _metadata file of a checkpoint, and return its id.  Raises StorageFailed.
+
+        Flink does this on the I/O executor of the CheckpointCoordinator.
+        """
         stream = self.open("_metadata", checkpoint, host=-1)
         if self.options.metadata_ns:
             yield from self.attempts.run_with_retries(self._metadata_latency)
@@ -304,7 +322,7 @@ class CheckpointStorage(FileSystem):
         return (yield from stream.close())
 
     def is_inlined(self, size_bytes: int) -> bool:
-        """Return whether state is small enough to be stored in the acknowledgement instead of a file (FsCheckpointStreamFactory)."""
+        """Return True if state is stored in the acknowledgement instead of a file, because it is small (FsCheckpointStreamFactory)."""
         return size_bytes <= self.options.inline_threshold_bytes
 
     def end_merging(self, checkpoint: int) -> Work[None]:
@@ -313,15 +331,15 @@ class CheckpointStorage(FileSystem):
             yield from self.merged.end(checkpoint)
 
     def may_reuse(self, file: FileId) -> bool:
-        """Return whether a later checkpoint may refer to the file; False if its physical file wastes too much space."""
+        """Return True if a later checkpoint may refer to the file.  It may not if the physical file wastes too much space."""
         return self.merged is None or self.merged.may_reuse(file)
 
     def disk(self, host: int) -> FileSystem:
-        """Return the local disk of a task manager.  Writing raises DiskFull when it has no space left."""
+        """Return the local disk of a TaskManager.  Writing to it raises DiskFull when it has no space left."""
         return self._disks.of(host)
 
     def lose_disk(self, host: int) -> None:
-        """Delete the files on the disk of a lost task manager.  Its replacement has an empty disk."""
+        """Delete the files on the disk of a lost TaskManager.  Its replacement has an empty disk."""
         self._disks.lose(host)
 
     def fail_until(self, until_ns: int) -> None:
@@ -330,7 +348,7 @@ class CheckpointStorage(FileSystem):
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in all files written so far."""
+        """Return the bytes in all files that were closed so far."""
         return self.files.bytes_written
 
     def _metadata_latency(self, _: int) -> Work[None]:
@@ -338,7 +356,7 @@ class CheckpointStorage(FileSystem):
 
 
 class Disks:
-    """The local disks of all task managers.  Their files are in the ledger of the checkpoint storage."""
+    """The local disks of all TaskManagers.  Their files are in the ledger of the checkpoint storage."""
 
     def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger, seed: int) -> None:
         self.env = env
@@ -356,7 +374,7 @@ class Disks:
         return self._systems[host]
 
     def _link(self, host: int) -> Link | None:
-        """Return the bandwidth of a disk, which all its reads and writes share.  None: unlimited."""
+        """Return the link that all reads and writes of a disk share, or None if its bandwidth is unlimited."""
         rate, slow = self.options.bytes_per_second, self.options.slow
         if rate is None:
             return None

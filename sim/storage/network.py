@@ -1,4 +1,4 @@
-"""Shared bandwidth: max-min fair shares of links, network interfaces, local disks."""
+"""Transfers that share bandwidth max-min fairly; network interfaces of TaskManagers, and their local disks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from sim.model.units import SECOND
 from sim.storage.ledger import DiskFull, Name
 from sim.storage.requests import Attempts, ImmediateEvent, Work
 
-# ---- Max-min fair shares: no flow can get more without taking bandwidth from a flow that is not faster.
+# ---- Max-min fair shares: no flow can get more bandwidth without taking it from a flow that is not faster.
 #
-# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all rates grow together until a link is full;
-# the rates of its flows are final, and the others continue to grow.  Shares are integers and rounded down, so a full link
-# may have less than one unit per flow left.
+# Progressive filling (Bertsekas and Gallager, Data Networks, 1992, 6.5.2): all rates grow together until a link is full.
+# Then the rates of its flows are final, and all others continue to grow.  Shares are integers and rounded down, so a full
+# link may have less than one unit per flow left.
 
 
 def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int]:
-    """Return the rate of each flow.  `paths`: the links of each flow, at least one and without duplicates; `capacity`: of each link."""
+    """Return the max-min fair rate of each flow, in the unit of `capacity`.
+
+    `paths`: for each flow, the indices of the links that it crosses, at least one and without duplicates.  `capacity`: the
+    bandwidth of each link.
+    """
     rates = [0] * len(paths)
     left = list(capacity)
     crossing: list[list[int]] = [[] for _ in capacity]
@@ -45,17 +49,19 @@ def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int
     return rates
 
 
-# ---- Flows share the links that they cross; whenever a flow begins or ends, the shares are computed again.
+# ---- Flows share the links that they cross. Whenever a flow begins or ends, the shares are computed again.
 #
 # A link is anything with a bandwidth, which may change over time: a network interface, a node, a disk.
 
 SCALE = 720_720
-"""Internal bandwidths are in units of 1 / 720720 B/s.  Up to 16 flows share a link without rounding; with more, rounding loses less than
-a byte per week."""
+"""Internal bandwidths are in units of 1 / 720720 B/s, a number that all integers up to 16 divide.
+
+So up to 16 flows share a link without rounding.  With more flows, rounding loses less than a byte per week.
+"""
 
 
 class Link(Protocol):
-    """A link of the network."""
+    """Anything with a bandwidth that flows share: a network interface, a node, a disk."""
 
     def bandwidth(self, now: int) -> tuple[int, int | None]:
         """Return (bandwidth [B/s x SCALE], time of its next change [ns] or None)."""
@@ -94,7 +100,7 @@ class _Group:
         self.flows = flows
         self.since_ns = now  # time for which `left` of the flows is valid
         self.is_closed = False
-        self.due_ns = self._share(now)  # when a flow ends or a bandwidth changes; None: never
+        self.due_ns = self._share(now)  # time at which a flow ends or a bandwidth changes; None: never
 
     def _share(self, now: int) -> int | None:
         """Assign each flow its fair share.  Return when the next flow ends or bandwidth changes [ns], or None."""
@@ -114,7 +120,7 @@ class _Group:
         return due
 
     def close(self, now: int) -> Iterator[_Flow]:
-        """Update and yield the flows that have not ended."""
+        """Close the group: subtract what its flows have transferred until now, and yield those that are still in it."""
         self.is_closed = True
         passed = now - self.since_ns
         for flow in self.flows:
@@ -125,25 +131,26 @@ class _Group:
 
 
 class SharedNetwork:
-    """The transfers in progress.  Rates are computed once per instant, after all transfers that begin or end in it.
+    """All transfers in progress.
 
-    Only the groups of these transfers are computed, not, for example, hundreds of uploads from other hosts.
+    Rates are computed once per simulated time, after all transfers that begin or end at that time.  Only the groups of
+    these transfers are computed again, not, for example, hundreds of uploads from other TaskManagers.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
         self._crossing: dict[Link, dict[_Flow, None]] = {}  # link in use -> its flows
         self._number = 0  # flows so far
-        self._loose: dict[_Flow, None] = {}  # flows without a group, which get a rate in this instant
+        self._loose: dict[_Flow, None] = {}  # flows without a group, which get a rate at the present time
         self._left: dict[_Group, None] = {}  # groups that a flow has left
         self._dues: list[tuple[int, int, _Group]] = []  # heap of (due time, number, group); may contain closed groups
         self._groups = 0  # groups so far
         self._changed = False
         self._due_ns: int | None = None  # when the next flow ends, or a bandwidth in use changes
-        self._wakes_ns: int | None = None  # time of the next wake-up
+        self._wakes_ns: int | None = None  # time of the next wake-up; None: no wake-up is scheduled
 
     def transfer(self, size_bytes: int, links: Sequence[Link]) -> Work[None]:
-        """Process: transfer bytes across all these links.  It takes no time without links or bytes."""
+        """Process: transfer bytes, which cross all links at the same time.  Without links or bytes it takes no time."""
         if not links or not size_bytes:
             return
         self._number += 1
@@ -174,13 +181,13 @@ class SharedNetwork:
             flow.group = None
 
     def _change(self) -> None:
-        """Schedule the computation of rates, once per instant and after all other changes in it."""
+        """Schedule the computation of rates, after all other changes at the present time."""
         if not self._changed:
             self._changed = True
             self.attempts.env.timeout(0).callbacks.append(lambda _: self._settle())
 
     def _wake(self, _: simpy.Event) -> None:
-        """Handle a wake-up.  It is ignored if the due time has moved to later."""
+        """Handle a wake-up.  If the due time has moved to later, only the next wake-up is scheduled."""
         if self._wakes_ns == self.attempts.now:
             self._wakes_ns = None
             if self._due_ns is not None and self._due_ns <= self.attempts.now:
@@ -190,7 +197,7 @@ class SharedNetwork:
                 self._arm()
 
     def _settle(self) -> None:
-        """Update the groups that change, end completed flows, and compute new rates."""
+        """Close the groups that change, end completed flows, and compute the rates of all flows without a group."""
         now = self.attempts.now
         self._changed = False
         self._loosen(now)
@@ -199,11 +206,11 @@ class SharedNetwork:
             self._leave(flow)
         for flow in arrived:
             self.attempts.fire(flow.done)
-        if not self._changed:  # otherwise this method runs again in this instant
+        if not self._changed:  # otherwise this method runs again at the present time
             self._share(now)
 
     def _loosen(self, now: int) -> None:
-        """Close groups that a flow has left, whose links new flows cross, or that are due."""
+        """Close the groups that a flow has left, whose links a new flow crosses, or that are due."""
         links = dict.fromkeys(link for flow in self._loose for link in flow.links)
         crossed = (
             next((flow.group for flow in self._crossing[link] if flow.group is not None), None) for link in links
@@ -216,7 +223,7 @@ class SharedNetwork:
             self._loose.update(dict.fromkeys(group.close(now)))
 
     def _share(self, now: int) -> None:
-        """Form groups of the loose flows, assign rates, and find the next due time."""
+        """Form groups of the flows without a group, assign rates, and find the next due time."""
         for flows in self._connected():
             group = _Group(flows, now)
             if group.due_ns is not None:
@@ -229,7 +236,7 @@ class SharedNetwork:
         self._arm()
 
     def _connected(self) -> Iterator[list[_Flow]]:
-        """Yield the loose flows in sets that are connected by shared links."""
+        """Yield the flows without a group in sets that are connected by shared links."""
         left = dict(self._loose)
         while left:
             first, _ = left.popitem()
@@ -246,17 +253,20 @@ class SharedNetwork:
             yield found
 
     def _arm(self) -> None:
-        """Arm a wake-up no later than the next due time."""
+        """Schedule a wake-up at the next due time, unless an earlier one is scheduled."""
         if self._due_ns is not None and (self._wakes_ns is None or self._due_ns < self._wakes_ns):
             self._wakes_ns = self._due_ns
             self.attempts.env.timeout(self._due_ns - self.attempts.now).callbacks.append(self._wake)
 
 
-# ---- The local disk of a task manager: shared bandwidth and limited space.
+# ---- The local disk of a TaskManager: shared bandwidth and limited space.
 
 
 class LocalDisk:
-    """The local disk of a task manager.  It has no latency and no outages; files take space as they grow."""
+    """The local disk of one TaskManager, a `Medium`.
+
+    It has no latency and no outages.  Files take space as they grow.
+    """
 
     def __init__(self, attempts: Attempts, options: Disk, link: Link | None) -> None:
         self.options = options
@@ -277,6 +287,7 @@ class LocalDisk:
         yield from self.transfer(0)
 
     def take(self, size_bytes: int, name: Name, host: int) -> None:
+        """Reserve space for bytes of a file.  Raises DiskFull if there is too little space."""
         space = self.options.space_bytes
         if space is not None and self.used_bytes + size_bytes > space:
             free = space - self.used_bytes
@@ -313,20 +324,22 @@ class _LocalFile:
         self._taken_bytes = 0
 
 
-# ---- Network interfaces of the task managers: one link for input and one for output, each shared by all storage streams.
+# ---- Network interfaces of the TaskManagers: one link for input and one for output, each shared by all storage streams.
 
 
 class NetworkInterfaces:
-    """The network interfaces of all task managers (host -1: the JobManager).  Without a limit of their rate there are no links."""
+    """The network interfaces of all TaskManagers, and of the JobManager (host -1).  If their rate is unlimited, there are no links."""
 
     def __init__(self, bytes_per_second: int | None) -> None:
         self._rate = bytes_per_second
         self._links: dict[tuple[int, str], Link] = {}
 
     def out(self, host: int) -> Link | None:
+        """Return the link for data that a host sends, or None if it is unlimited."""
         return self._link(host, "out")
 
     def into(self, host: int) -> Link | None:
+        """Return the link for data that a host receives, or None if it is unlimited."""
         return self._link(host, "in")
 
     def _link(self, host: int, direction: str) -> Link | None:
