@@ -65,7 +65,7 @@ class BarrierTracker:
 
     @classmethod
     def for_gates(cls, gates: int) -> BarrierTracker:
-        """Create the tracker of a task with so many input gates, all of them open."""
+        """Create the tracker of a task with `gates` input gates, all of them open."""
         return cls(frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierTracker, Commands]:
@@ -174,7 +174,7 @@ class BarrierHandler:
 
     @classmethod
     def for_gates(cls, first_state: BarrierState, gates: int) -> BarrierHandler:
-        """Create the handler of a task with so many input gates, all of them open."""
+        """Create the handler of a task with `gates` input gates, all of them open."""
         return cls(first_state, frozenset(range(gates)))
 
     def on(self, event: BarrierEvent) -> tuple[BarrierHandler, Commands]:

@@ -82,7 +82,7 @@ class Pending:
         return self.target <= self.arrived
 
     def timed_out(self, options: BarrierOptions, now: int) -> bool:
-        """Whether `now` is strictly later than the deadline (Controller#isTimedOut)."""
+        """Return whether `now` is strictly later than the deadline (Controller#isTimedOut)."""
         return options.timeoutable and now > options.deadline_ns
 
     def snapshot(self, options: BarrierOptions, now: int) -> StartSnapshot:

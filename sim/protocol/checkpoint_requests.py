@@ -79,7 +79,10 @@ class WaitingRequests:
     def choose(
         self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None
     ) -> tuple[WaitingRequests, NextRequest]:
-        """Choose what to do with the first request.  Unfinished deletions can hold it back (CheckpointRequestDecider#chooseQueuedRequest)."""
+        """Choose what to do with the first request (CheckpointRequestDecider#chooseQueuedRequest).
+
+        `pending` and `cleaning` are the numbers of pending checkpoints and of deletions in progress, which both delay it.
+        """
         if triggering or not self.waiting or cleaning > self.max_concurrent:
             return self, NextRequest()
         first = self.waiting[0]
@@ -146,9 +149,9 @@ _NOBODY: frozenset[int] = frozenset()
 def plan(
     graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int] = _NOBODY, *, after_finish: bool = True
 ) -> Plan | None:
-    """Return the plan, or None if a required task is not running.
+    """Return the plan of a checkpoint, or None if a required task is not running or no task is left.
 
-    `after_finish`: checkpoints continue after tasks have finished (ENABLE_CHECKPOINTS_AFTER_TASKS_FINISH).
+    `after_finish` is whether checkpoints continue after tasks have finished (ENABLE_CHECKPOINTS_AFTER_TASKS_FINISH).
     """
     if not_running - finished or (finished and not after_finish) or finished == graph.tasks:
         return None
@@ -184,7 +187,8 @@ def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Pla
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
     """Return the running tasks of one vertex that no barrier will reach.
 
-    There are none behind an all-to-all edge with a running writer, or behind a pointwise edge whose writers all run.
+    There are none downstream of an all-to-all edge with a running upstream task, or of a pointwise edge with all upstream
+    tasks running.
     """
     tasks, links = graph.vertices[vertex], [link for link in graph.links if link.downstream == vertex]
     for link in links:

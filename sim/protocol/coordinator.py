@@ -177,7 +177,10 @@ class Coordinator:
 
     @classmethod
     def configured(cls, options: CheckpointOptions, *, num_retained: int = 1, restored: int = 0) -> Coordinator:
-        """The coordinator of a fresh job, or of one restored from the checkpoint `restored`, which can be subsumed."""
+        """Create the coordinator of a new job, or of a job that starts from checkpoint `restored`, which can be subsumed.
+
+        Raises ValueError if several checkpoints may be concurrent and unaligned checkpoints are enabled.
+        """
         if options.max_concurrent > 1 and strategy(options.barriers).unaligned_allowed:
             raise ValueError("max_concurrent must be 1 with unaligned checkpoints")
         interval_ns = (
@@ -212,7 +215,7 @@ class Coordinator:
 
     @property
     def locked(self) -> bool:
-        """Whether metadata is being written: messages and timeouts wait for the lock (CheckpointCoordinator#completePendingCheckpoint)."""
+        """Whether metadata is being written, so that messages and timeouts wait (CheckpointCoordinator#completePendingCheckpoint)."""
         return any(pending.state is PendingState.WRITING_METADATA for pending in self.pending)
 
     @property

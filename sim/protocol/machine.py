@@ -28,7 +28,7 @@ class InvalidTransition(Exception):
 
 
 class EventLog:
-    """The latest events of one machine, kept by its host.  An `InvalidTransition` lists them in a note."""
+    """The latest events of one machine, for diagnosis: an `InvalidTransition` lists them in a note."""
 
     __slots__ = ("_events",)
 

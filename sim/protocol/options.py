@@ -120,7 +120,7 @@ class BarrierOptions:
         return self.trigger_ns + self.aligned_timeout_ns
 
     def has_priority(self, now: int, *, converted: bool) -> bool:
-        """Whether a barrier processed at `now` [ns] is a priority barrier.
+        """Return whether a barrier processed at `now` [ns] is a priority barrier.
 
         `converted`: senders convert timeoutable barriers in their output queues at the deadline (since FLINK-27251).
         """
@@ -191,7 +191,7 @@ def forced_aligned_edges(
 
 
 def _is_committer_without_unaligned(job: Job, vertex: Vertex) -> bool:
-    """Whether the vertex is a sink's committer, which barriers must not reach before committables."""
+    """Return whether the vertex is a committer that barriers must not reach before its committables (FLINK-36287)."""
     if not vertex.committer_of:
         return False
     commit = job.vertex(vertex.committer_of).commit

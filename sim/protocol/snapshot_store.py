@@ -348,7 +348,7 @@ class SnapshotStore:
         return file.checkpoint == checkpoint and file.instance == self.instance
 
     def _has(self, file: StateFile) -> bool:
-        """Whether the file is registered, or belongs to a retained checkpoint (whose part may be reused)."""
+        """Return whether the file is registered, or belongs to a retained checkpoint, which a task may reuse."""
         return file.key in self.registry.entries or any(file in snapshot.files for snapshot in self.retained.values())
 
     def _complete_checkpoint(self, event: SnapshotCompleted) -> _Answer:

@@ -351,6 +351,7 @@ class CoordinatorHost:
             self.env.call_in(at_ns - self.env.now, partial(self.tasks[task].trigger, checkpoint, options))
 
     def _arm_periodic_timer(self, at_ns: int) -> None:
+        """Arm the periodic timer, which replaces the one armed before."""
         timer = self.env.timeout(at_ns - self.env.now)
         timer.callbacks.append(self._periodic_timer_fired)
         self._timer = timer
@@ -363,6 +364,7 @@ class CoordinatorHost:
         self.dispatch(coordinator_messages.CheckpointTimedOut(self.env.now, timeout.checkpoint))
 
     def _write_metadata(self, checkpoint: int) -> None:
+        """Write the metadata after the last acknowledgement, unless a partially finished vertex has union list state."""
         self._note(Happening.LAST_ACKNOWLEDGED, checkpoint)
         refusal = self.job_end.union_state.refusal(checkpoint)
         if refusal is not None:
@@ -371,6 +373,7 @@ class CoordinatorHost:
             self.env.process(self._finalise(checkpoint))
 
     def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
+        """Process: write the metadata file, then complete the checkpoint, unless the JobManager is lost in the meantime."""
         leader = self.machine.leader
         try:
             file = yield from self.context.storage.write_metadata(checkpoint)
@@ -383,6 +386,7 @@ class CoordinatorHost:
             self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint))
 
     def _notify_complete(self, command: coordinator_messages.NotifyComplete) -> None:
+        """Notify tasks of a completed checkpoint."""
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
         hosts = [self.tasks[task] for task in sorted(command.tasks) if not self._is_lost(command.checkpoint, task)]
         self.env.call_each_in(
@@ -390,13 +394,14 @@ class CoordinatorHost:
         )
 
     def _is_lost(self, checkpoint: int, task: int) -> bool:
-        """Whether a notification is lost.  Notifications are sent once and not confirmed."""
+        """Return whether the notification of a task is lost.  Notifications are sent once and not confirmed."""
         share = self.context.scenario.checkpoint.lost_notifications
         return bool(share) and chance(
             share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint
         )
 
     def _notify_aborted(self, command: coordinator_messages.NotifyAborted) -> None:
+        """Notify tasks of an aborted checkpoint, and of the latest completed one."""
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
             host, part = self.tasks[task], self.contents.of(command.latest_completed, task)
@@ -405,18 +410,21 @@ class CoordinatorHost:
             self.env.call_in(self.overheads.notify_ns, notify)
 
     def _discard_state(self, checkpoint: int) -> None:
+        """Delete the files of a checkpoint that was aborted or subsumed."""
         self._end_contents(checkpoint)
         self.files.discard(
             checkpoint, lambda: self.dispatch(coordinator_messages.StateDiscarded(self.env.now, checkpoint))
         )
 
     def _end_contents(self, checkpoint: int) -> None:
+        """Drop the content of a checkpoint, and close the physical files that its snapshots share."""
         self.contents.forget(checkpoint)
         begin(self.env, self.context.storage.end_merging(checkpoint), lambda _: None)
 
     # ------------------------------------------------------------------------------------------ records
 
     def _record_triggered(self, command: coordinator_messages.RecordTriggered) -> None:
+        """Record that a checkpoint got its id, in the journal and in the results."""
         finished, savepoint = command.plan.finished, command.savepoint
         settled = len(finished) + len(command.plan.kept)
         stats = CheckpointStats(
@@ -433,6 +441,7 @@ class CoordinatorHost:
         self.context.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=settled)
 
     def _record_completed(self, command: coordinator_messages.RecordCompleted) -> None:
+        """Record a completed checkpoint."""
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.latest_ack_ns, stats.completed_ns = "COMPLETED", command.latest_ack_ns, command.completed_ns
         self._note(Happening.COMPLETED, command.checkpoint)
@@ -442,6 +451,7 @@ class CoordinatorHost:
         self.on_completed()
 
     def _record_failed(self, command: coordinator_messages.RecordFailed) -> None:
+        """Record a failed checkpoint, and if it has expired, what the tasks were waiting for."""
         stats = self.context.stats[command.checkpoint]
         stats.status, stats.failed_ns, stats.failure = "FAILED", command.failed_ns, command.reason.name
         if command.reason is FailureReason.CHECKPOINT_EXPIRED:
@@ -492,6 +502,7 @@ class _Enumerator:
         self.context.env.call_in(LOOK_NS, self.look)
 
     def _is_behind(self, served: int) -> bool:
+        """Return whether a source subtask that has emitted `served` records still processes its backlog."""
         source = self.context.spec.vertices[self.vertex].source
         if source is None or served == source.total:
             return False

@@ -44,6 +44,7 @@ class Elasticity:
 
     @property
     def is_adaptive(self) -> bool:
+        """Whether the job has the adaptive scheduler."""
         return self.options.scheduler == "adaptive"
 
     def waits(self, restart: int) -> bool:

@@ -1,4 +1,4 @@
-"""The JobManager of one job instance: its hosts, and the calls that tasks make."""
+"""The JobManager of one job instance: creates its components, and passes the calls of tasks to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim.storage.state_files import Handle
 
 
 class JobManager:
-    """The JobManager of one job instance.  `before`: faults of the previous job instance."""
+    """The JobManager of one job instance.  `before` are the faults of the previous job instance, or None for the first one."""
 
     def __init__(
         self,
@@ -68,41 +68,52 @@ class JobManager:
 
     @property
     def rule(self) -> Finishing:
+        """The rules by which the job ends."""
         return self.job_end.rule
 
     @property
     def latest_completed(self) -> int:
+        """Id of the latest completed checkpoint, or 0."""
         return self.coordinator.machine.latest_completed
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
+        """Call `arrive` after a delay, unless the current JobManager is lost by then."""
         self.coordinator.message(delay_ns, arrive)
 
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
+        """Send the acknowledgement of a task, with the files of its snapshot."""
         self.files.offer(checkpoint, task, handles)
         self.coordinator.receive_acknowledgement(task, checkpoint)
 
     def decline(self, task: int, checkpoint: int, reason: FailureReason) -> None:
+        """Send the decline of a task."""
         self.coordinator.receive_decline(task, checkpoint, reason)
 
     def abandon(self, handles: Iterable[Handle]) -> None:
+        """Delete the files of a cancelled snapshot."""
         self.files.abandon(handles)
 
     def fail_task(self, task: int, reason: str) -> None:
+        """Fail a task with an exception."""
         self.recovery.fail_tasks([task], reason)
 
     def task_runs(self, task: int) -> None:
+        """Handle that a restored task is RUNNING."""
         self.recovery.task_runs(task)
 
     def finished_in(self, task: int, checkpoint: int) -> None:
+        """Record that a task takes its snapshot after its operators have finished."""
         self.job_end.finished_in(task, checkpoint)
 
     def data_ended(self, task: int) -> None:
+        """Record the end of the data of a task."""
         self.job_end.data_ended(task)
 
     def task_finished(self, task: int) -> None:
+        """Record that a task has finished."""
         self.job_end.task_finished(task)
 
-    # ------------------------------------------------------------------------------------------ called by its hosts
+    # ------------------------------------------------------------------------------------------ called by its components
 
     def _tell_coordinator(self, event: CoordinatorEvent) -> None:
         self.coordinator.dispatch(event)

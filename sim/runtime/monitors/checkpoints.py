@@ -49,6 +49,7 @@ class PaceMonitor(InvariantMonitor):
         self._behind: dict[int, int] = {}
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """Record whether a source is still processing its backlog at its cut."""
         if part.position.served < self._history.get(task, 0):
             self._behind[checkpoint] = self.now_ns
 
@@ -137,9 +138,11 @@ class RestartMonitor(InvariantMonitor):
         self._begun_ns |= before._begun_ns
 
     def restarting(self, restart: int) -> None:
+        """Record the records served by each task when a restart begins."""
         self._cancelled[restart] = self._served()
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """Check that the tasks of a restart have processed nothing since they were cancelled."""
         restored = self.context.journal.last(Happening.JOB_RESTORED)
         deployed = Deployed(self.now_ns, restored.number, frozenset(tasks))
         self.deployed.append(deployed)
@@ -151,6 +154,7 @@ class RestartMonitor(InvariantMonitor):
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
+        """Check the use of local copies, and record which copy was read."""
         if self.context.scenario.checkpoint.state.local_recovery:
             self._look_for_copy(checkpoint, task, restored_parts)
         stats = self.context.stats.get(checkpoint)

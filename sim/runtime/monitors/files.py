@@ -62,6 +62,7 @@ class FileMonitor(InvariantMonitor):
         self._last: dict[int, int] = {}  # file -> the last completed checkpoint that refers to it
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Record which files a completed checkpoint refers to."""
         for part in self.contents.checkpoints.get(checkpoint, {}).values():
             for handle in _handles(part):
                 if handle.file is not None:
@@ -193,6 +194,7 @@ class StoredStateMonitor(InvariantMonitor):
                 return
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Check that the files of a completed checkpoint are durable and complete, and that it refers to no unclaimed file."""
         parts = [
             (task, part)
             for task, part in self.contents.checkpoints.get(checkpoint, {}).items()
@@ -218,6 +220,7 @@ class StoredStateMonitor(InvariantMonitor):
             self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """Start to observe what the restarted tasks read."""
         left = set(tasks)
         self._readings = [row for row in self._readings if not row.left & left]
         if checkpoint:

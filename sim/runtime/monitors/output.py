@@ -183,6 +183,7 @@ class EndOfTaskMonitor(InvariantMonitor):
                 self._closed.add(task)
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """Check that a snapshot is marked as finished if the operators of its task have finished."""
         if self._ended.get(task) == "drain" and not part.finished:
             self._report_unknown_end(checkpoint, task, "its data has ended")
         elif task in self._closed and not part.finished:
@@ -193,6 +194,7 @@ class EndOfTaskMonitor(InvariantMonitor):
         self.report_once([invariants_output.unknown_end(checkpoint, task, why, self.now_ns, self.formatter)])
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        """Report a processing-time timer that fires after the end of data."""
         if task in self._ended:
             self.report_once([invariants_output.late_processing_time_timer(task, self.now_ns, due_ns, self.formatter)])
 

@@ -64,6 +64,7 @@ class StateMonitor(InvariantMonitor):
         ] = {}  # task of a rescaled vertex -> state it has restored
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """Stamp a snapshot with its owner, and record the sizes of its state."""
         stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
         sizes: dict[Kind, int] = {
             "keyed": snapshot.keyed.full_bytes,
@@ -82,6 +83,7 @@ class StateMonitor(InvariantMonitor):
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
+        """Check the state that a task has restored, and how many records it contains."""
         vertex, index = self.names[task]
         where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
         served = self.ledger.served(checkpoint, task)
@@ -162,6 +164,7 @@ class CutMonitor(InvariantMonitor):
         self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Check the cut of a completed checkpoint."""
         self._fill(self.cuts.of(checkpoint), checkpoint)
         found = self.cuts.judged(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
         if found is not None:
@@ -247,6 +250,7 @@ class RecordMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ while the job runs
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """Record the position of a task at its cut, and check the position in its snapshot."""
         if checkpoint not in self.ledger.notes:
             self._forget_all(
                 lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED"
@@ -267,6 +271,7 @@ class RecordMonitor(InvariantMonitor):
         self.ledger.keep(checkpoint, task, before)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Drop checkpoints that this one has subsumed."""
         self._forget_all(
             lambda number: number < checkpoint and number not in retained and not self._is_savepoint(number)
         )
@@ -279,6 +284,7 @@ class RecordMonitor(InvariantMonitor):
         self.ledger.forget(gone)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """Check the positions of restarted tasks against those at their cuts, and the records in their outputs."""
         restored = self.context.journal.last(Happening.JOB_RESTORED)
         counted = self._tally(tasks)
         stands = self._standing(counted.known)
@@ -317,6 +323,7 @@ class RecordMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ at the end
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        """Yield the violations of a finished job: unread or missing records, pending outputs, resources in use."""
         if not end.finished:
             return
         context = self.context
@@ -413,16 +420,20 @@ class ConversionMonitor(InvariantMonitor):
         self._late: set[tuple[int, int]] = set()  # (checkpoint, task): waiting, and the task has handled the timeout
 
     def barrier_waits(self, checkpoint: int, task: int) -> None:
+        """Record that barriers of a task wait in its output queues."""
         self._waiting.add((checkpoint, task))
 
     def barrier_left(self, checkpoint: int, task: int) -> None:
+        """Record that the barriers have left the output queues."""
         self._waiting.discard((checkpoint, task))
 
     def barrier_converted(self, checkpoint: int, task: int) -> None:
+        """Record that the barriers were converted after the timeout."""
         self._waiting.discard((checkpoint, task))
         self._late.discard((checkpoint, task))
 
     def deadline_heard(self, checkpoint: int, task: int) -> None:
+        """Record that the task has handled the alignment timeout of its waiting barriers."""
         if (checkpoint, task) in self._waiting:
             self._late.add((checkpoint, task))
 

@@ -106,6 +106,7 @@ class KeyedStateMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ while the job runs
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """Check that a snapshot contains the expected keyed state, or for a changelog the complete log."""
         subtask = self._subtasks.get(task)
         if subtask is None:
             if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
@@ -131,6 +132,7 @@ class KeyedStateMonitor(InvariantMonitor):
             self._by_checkpoint.setdefault(checkpoint, {})[name] = contents[name]
 
     def materialising(self, task: int, number: int) -> None:
+        """Record the position of the log when a materialisation starts."""
         if (subtask := self._subtasks.get(task)) is not None:
             subtask.materialising[number] = subtask.log_end(self.context.plane.position(task).served)
 
@@ -140,6 +142,7 @@ class KeyedStateMonitor(InvariantMonitor):
             subtask.base, subtask.from_bytes = tuple(handles), subtask.materialising.pop(number)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """Check that all files of a completed checkpoint exist, with the size of the state that was frozen."""
         files, contents = self.context.storage.files, self._by_checkpoint.setdefault(checkpoint, {})
         parts = self.contents.checkpoints.get(checkpoint, {})
         for task, (frozen, note) in self._frozen.pop(checkpoint, {}).items():
@@ -168,6 +171,7 @@ class KeyedStateMonitor(InvariantMonitor):
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
+        """Reset the expected state of a subtask to the content of the checkpoint."""
         if (subtask := self._begun(task)) is None:
             return
         part = self.contents.of(checkpoint, task)

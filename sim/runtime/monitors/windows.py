@@ -110,10 +110,12 @@ class WindowMonitor(InvariantMonitor):
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
+        """Record when the task starts: its timers are armed from then on."""
         if (timers := self._of(task).timers) is not None:
             timers.begun_ns = self.now_ns
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
+        """Check that the task has handled the previous watermark, and compute what this one must end."""
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
             self.report_once_of_task(
@@ -143,6 +145,7 @@ class WindowMonitor(InvariantMonitor):
             own.until = position.served - later
 
     def watermark_sent(self, task: int, number: int) -> None:
+        """Check a watermark or a status that a task sends against its inputs, its records and its windows."""
         own, is_source = self._of(task), not self._inputs[task]
         ahead = f"its watermark {seconds(number)} is ahead of its"
         if number == runtime_context.IDLE:
@@ -169,6 +172,7 @@ class WindowMonitor(InvariantMonitor):
     # ------------------------------------------------------------------------------------------ windows
 
     def records_left(self, task: int, until: int) -> None:
+        """Check that a watermark releases exactly the records of the windows that it ends."""
         own = self._of(task)
         expected = own.until if self._inputs[task] else self._served(task)
         if expected != until:
@@ -183,10 +187,12 @@ class WindowMonitor(InvariantMonitor):
         own.until = None
 
     def window_ended(self, task: int) -> None:
+        """Check the end of a processing-time window, and add its timer."""
         if (timers := self._of(task).timers) is not None:
             self.report_once_of_task(TIMERS_FIRE, task, timers.window_ended(self.now_ns, self._served(task)))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        """Check that a timer fires in time and releases the records of its window."""
         self._of(task).ends.append(records)
         if (timers := self._of(task).timers) is None:
             self.report_once_of_task(
@@ -198,9 +204,11 @@ class WindowMonitor(InvariantMonitor):
             self.report_once_of_task(TIMERS_FIRE, task, timers.fire(self.now_ns, due_ns, records))
 
     def timers_quiet(self, task: int) -> None:
+        """Record that timers do not fire any more."""
         self._of(task).quiet = True
 
     def input_ended(self, task: int) -> None:
+        """Record the end of input."""
         self._of(task).input_ended = True
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:

@@ -124,6 +124,7 @@ class ChannelState(TaskPart):
             self._write(checkpoint, more_bytes)
 
     def _write(self, checkpoint: int, size_bytes: int) -> None:
+        """Write captured data, and release its buffers afterwards."""
         self._captures[checkpoint].writes += 1
         self.writer.write(checkpoint, size_bytes, lambda: self._written(checkpoint))
 

@@ -61,6 +61,7 @@ class Epochs(TaskPart):
         return 0
 
     def work_before_barrier(self, checkpoint: int, pieces: tuple[Piece, ...]) -> Work[None] | None:
+        """Return the process that writes the files of the epoch, or None if the operator writes no files."""
         return None if self.files is None else self._flush(self.files, pieces, checkpoint)
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
@@ -88,6 +89,7 @@ class Epochs(TaskPart):
             self.files.complete(checkpoint)
 
     def aborted(self, checkpoint: int) -> None:
+        """Apply the abort policy to files.  Committables wait for the next completed checkpoint."""
         if self.files is not None:
             self.files.abort(checkpoint)
         if self.committer is not None:

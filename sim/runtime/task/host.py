@@ -136,6 +136,7 @@ class TaskHost:
         return listens
 
     def _on_checkpoint_completed(self, checkpoint: int) -> None:
+        """Process the notification of a completed checkpoint on the task thread."""
         if self.state.keyed.listens:
             self.state.keyed.notify_complete(checkpoint)
         for part in self.parts:
@@ -342,10 +343,12 @@ class TaskHost:
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
 
     def _output_timed_out(self, now: int, checkpoint: int) -> vocabulary.OutputTimedOut:
+        """Return the event that the alignment timeout has passed for barriers in the output queues."""
         self.slot.checks.deadline_heard(checkpoint, self.task)
         return vocabulary.OutputTimedOut(now, checkpoint)
 
     def _run_pre_barrier(self, command: vocabulary.RunPreBarrier) -> None:
+        """Start a snapshot with the pre-barrier work of the operators."""
         stats = self._stats(command.checkpoint)
         stats.snapshot_begun_ns = self.env.now
         polled = self._polled_at_first_barrier.pop(command.checkpoint, None)
@@ -359,6 +362,7 @@ class TaskHost:
         self.parts.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
+        """Forward the barrier to all outputs, and take the snapshot of the position of the task."""
         overtaken_bytes, watched, overtakes = 0, False, False
         for edge, forced in self._outputs:
             options = command.options.on_forced_edge() if forced else command.options
@@ -379,6 +383,7 @@ class TaskHost:
             self.dispatch(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
+        """Freeze the state and hold the task thread for the synchronous phase.  If freezing fails, the task fails."""
         served = self.state.keyed.served(self.slot)
         try:
             frozen_ns = self.state.take(
@@ -394,11 +399,13 @@ class TaskHost:
         self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
 
     def _on_channel_state_written(self, checkpoint: int) -> None:
+        """Handle that the in-flight data of a snapshot is durable."""
         if (written := self._forget_in_flight(checkpoint)) is not None:
             written.succeed()
         self.dispatch(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
 
     def _forget_in_flight(self, checkpoint: int) -> simpy.Event | None:
+        """Return and remove the event that fires when the in-flight data of a snapshot is written, or None."""
         written = self._in_flight.get(checkpoint)
         if written is not None:
             self._in_flight = {number: event for number, event in self._in_flight.items() if number != checkpoint}
@@ -412,6 +419,7 @@ class TaskHost:
             self.dispatch(vocabulary.AsyncFailed(self.env.now, checkpoint))
 
     def _run_async(self, command: vocabulary.RunAsync) -> None:
+        """Queue the asynchronous phase of a snapshot on the asynchronous thread."""
         self._note(Happening.SYNC_FINISHED, command.checkpoint)
         self._stats(command.checkpoint).async_begun_ns = self.env.now
         failed: Callable[[], None] = lambda: self.dispatch(vocabulary.AsyncFailed(self.env.now, command.checkpoint))  # noqa: E731
@@ -445,6 +453,7 @@ class TaskHost:
         self._note(Happening.STATE_WRITTEN, command.checkpoint, self.state.snapshots[command.checkpoint].written_bytes)
 
     def _acknowledge(self, command: vocabulary.Acknowledge) -> None:
+        """Acknowledge a snapshot and record its measurements."""
         self.async_thread.leave(command.checkpoint)
         stats, times = self._stats(command.checkpoint), command.times
         stats.first_barrier_ns, stats.alignment_ns = times.first_barrier_ns, times.alignment_ns
@@ -457,6 +466,7 @@ class TaskHost:
         self.ending.snapshot_ended(command.checkpoint)
 
     def _cancel_snapshot(self, checkpoint: int) -> None:
+        """Cancel a snapshot and delete the files that it has written."""
         self._forget_in_flight(checkpoint)
         self.async_thread.leave(checkpoint)
         for part in self.parts:
@@ -475,6 +485,7 @@ class TaskHost:
         return self.state.work_ns(phase, checkpoint) if Work.OPERATOR_FLUSH in work or Work.OPERATOR_SYNC in work else 0
 
     def _occupy(self, cost_ns: int, checkpoint: int, phase: Phase) -> None:
+        """Hold the task thread for `cost_ns`, then finish the phase."""
         if cost_ns:
             self.thread.occupy()
         self.env.call_in(cost_ns, lambda: self.dispatch(vocabulary.PhaseFinished(self.env.now, checkpoint, phase)))

@@ -1,4 +1,4 @@
-"""The parts of a task (windows, sinks, channel state, ...): their interface, and the parts of one task in order."""
+"""The parts of a task, such as windows, sinks and channel state: their interface, and the dispatch of events to them."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ class Slot:
 
     @property
     def now(self) -> int:
+        """The current simulated time [ns]."""
         return self.context.env.now
 
     @property

@@ -71,6 +71,7 @@ class AsyncThread:
             self.leave(self._turns[0].checkpoint)
 
     def _next(self) -> None:
+        """Start the work of the first snapshot in the queue."""
         turn = self._turns[0]
         work = self._work(turn)
         awaited = next(work, None)
@@ -88,6 +89,7 @@ class AsyncThread:
                 work.throw(simpy.Interrupt(None))
 
     def _work(self, turn: _Turn) -> Work[None]:
+        """Process: do the work of a snapshot, then call its `done` or `failed`."""
         try:
             yield from turn.work
         except simpy.Interrupt:

@@ -422,6 +422,7 @@ class EventTime(TaskPart):
             self._said_idle = True
 
     def _send(self, number: int) -> None:
+        """Send a watermark [ns], or the status IDLE or ACTIVE, to all downstream tasks."""
         self.slot.checks.watermark_sent(self.slot.task, number)
         self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
