@@ -1,10 +1,10 @@
-"""The settings of a job that advice tries first: barriers and interval.  Each is a change of the scenario.
+"""The settings that a search tries: an interval, a barrier mode, and changes proposed by levers.
 
-`protocols` are tried at every interval, from the smallest change of a job to the largest.  A sink that loses records when barriers
-overtake data excludes those that do.
+All barrier modes (`protocols`) are tried at every interval, from the smallest change of a job to the largest.  Modes in
+which barriers overtake data are excluded if a sink would lose records.
 
-A candidate is a whole setting: a key under which its interval or its barriers would have no effect changes with them
-(`_binding_keys`).
+A candidate is a complete setting, and so a change of the scenario.  If the current value of another key would make its
+interval or its barrier mode ineffective, the candidate changes that key, too (`_binding_keys`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
 _BETWEEN = (3, 4, 6, 7, 8, 12, 25, 40, 50, 75, 90, 150, 240, 360, 480, 720, 1200, 1500, 2400, 3000)
 BETWEEN_NS = sorted({*NICE_NS, *(seconds * SECOND for seconds in _BETWEEN)})
-"""Intervals between those that keep the limits and those that do not."""
+"""Intervals for the bisection between an interval that keeps the limits and one that does not."""
 TIMEOUT_NS = 600 * SECOND
-"""Flink's default of execution.checkpointing.timeout; trials have no shorter one."""
+"""Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
 PAUSE = "checkpoint.min-pause"
 BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
-"""Keys that are changed with a candidate if their values would make its interval or barriers ineffective."""
+"""Keys whose current values may make the interval or the barriers of a candidate ineffective, so that it changes them."""
 PAUSES_PER_INTERVAL = 2
-"""A min-pause that would extend the interval is reduced to this fraction of it; the rest is for the checkpoint."""
+"""A min-pause that would extend the interval is reduced to the interval divided by this.  The rest is for the checkpoint."""
 
 
 SettingName = tuple[str, str]
@@ -45,7 +45,7 @@ SettingName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A barrier mode with its options, as a change of the scenario."""
+    """A barrier mode with its options, e.g. debloating, as a change of the scenario."""
 
     name: str
     point: Point = field(hash=False)
@@ -58,12 +58,15 @@ class Protocol:
 
 
 def protocols() -> tuple[Protocol, ...]:
-    """Return all barrier modes that advice tries."""
+    """Return all barrier modes that a search tries."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
 
 
 def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
-    """Return {vertex without readers: kind of sink}, by its connector or its name; None: unknown."""
+    """Return {sink: its kind}, determined by its connector or its name.  The kind is None if it is unknown.
+
+    Sinks are all vertices without downstream vertices other than committers, and all others whose connector is that of a sink.
+    """
     vertices = [vertex for vertex in scenario.job.vertices if not vertex.committer_of]
     read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
     last = [vertex for vertex in vertices if vertex.name not in read]
@@ -111,10 +114,10 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
 class Assumption:
     """A value that a change assumes, and the range measured elsewhere."""
 
-    what: str  # "a state access in RocksDB"
+    what: str  # e.g. "a state access in RocksDB"
     assumed: str
-    least: str
-    most: str
+    least: str  # smallest measured value
+    most: str  # largest measured value
     source: str
 
 
@@ -132,21 +135,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A setting that exceeds limits, and the parts on which its time is spent.  Input of levers."""
+    """A setting that has run, with the parts on which its time is spent.  Levers propose changes for it."""
 
     scenario: Scenario  # scenario of its undisturbed trial
     plain: Mapping[str, Any]  # scenario document of the job
     protocol: Protocol
     interval_ns: int
-    shares: Mapping[str, float]  # part -> share of the exceeding time; they sum to 1, or are 0 if nothing is known
-    milliseconds: Mapping[str, float]  # part -> time [ms] spent by the slowest tenth of checkpoints
+    shares: Mapping[str, float]  # part -> share of the time that exceeds limits; they sum to 1, or to 0 if unknown
+    milliseconds: Mapping[str, float]  # part -> time [ms] that it takes in the slowest tenth of checkpoints
     checkpoint_ms: float = 0.0
     uploaded_bytes: float = 0.0  # of the median checkpoint, all subtasks
-    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] of a recovery
-    is_recovered: bool = True  # within its trial
+    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] that it takes in the recovery
+    is_recovered: bool = True  # False: trials ended before the job had caught up
     breaks: tuple[str, ...] = ()  # exceeded limits
-    full: str = ""  # a vertex whose busiest subtask is fully busy; "": none
-    busiest: str = ""  # how busy a vertex is that has little left for catching up; "": none has
+    full: str = ""  # vertex with a subtask that is fully busy; "": there is none
+    busiest: str = ""  # sentence on a vertex that is too busy to catch up fast; "": there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ class Lever:
     flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def share(self, situation: Situation) -> float:
-        """Return the share of the exceeding time that it may shorten."""
+        """Return the share of the exceeding time that the lever may shorten."""
         return sum(situation.shares.get(part, 0.0) for part in self.helps)
 
 
@@ -197,7 +200,7 @@ class Candidate:
 
 
 def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
-    """Return the current interval [ns] (None: no checkpoints) and protocol."""
+    """Return (current interval [ns], or None if the job takes no checkpoints; current barrier mode)."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
     known = [protocol for protocol in protocols() if protocol.name == name]
@@ -206,7 +209,7 @@ def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
 
 
 def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: float | None) -> list[int]:
-    """Return the intervals to try [ns], ascending: a grid with the current one, up to those that the limits allow."""
+    """Return the intervals to try [ns], ascending: a grid, the current interval, and the longest that each limit may allow."""
     today_ns, _ = todays_setting(scenario)
     found = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
     for bound_ms in (recovery_ms, visible_ms):
@@ -218,7 +221,10 @@ def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: floa
 
 
 def candidate(scenario: Scenario, interval_ns: int, barriers: Protocol, changes: tuple[Change, ...] = ()) -> Candidate:
-    """Return a setting with its changes from the current one; the current setting has none."""
+    """Return the candidate with this interval, barrier mode and these changes.
+
+    Its `point` contains only the differences from the current setting, so that of the current setting is empty.
+    """
     today_ns, todays = todays_setting(scenario)
     interval, protocol = format_duration(interval_ns), ", ".join([barriers.name, *(own.name for own in changes)])
     if (interval_ns, protocol) == (today_ns, todays.name):
@@ -254,7 +260,7 @@ def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) 
 
 
 def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
-    """Return the current setting with binding keys changed, or None if no key binds."""
+    """Return the current barrier mode with binding keys changed, or None if no key makes the interval or barriers ineffective."""
     today = scenario.checkpoint
     keys = {} if today.interval_ns is None else _binding_keys(today, today.interval_ns, aligned=now.aligned)
     changed = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in keys.items()]
@@ -262,7 +268,7 @@ def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
 
 
 def writes_changes(scenario: Scenario, vertex: str) -> bool:
-    """Return True if checkpoints write only changes of a state."""
+    """Return True if checkpoints write only the changes of a vertex's state: by the changelog, or incrementally."""
     state = scenario.job.vertex(vertex).state
     return state is not None and (
         state.changelog is not None or (scenario.checkpoint.state.incremental and state.kind.keeps_files)
@@ -270,9 +276,10 @@ def writes_changes(scenario: Scenario, vertex: str) -> bool:
 
 
 def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -> float:
-    """The effective interval: from one trigger to the next, if a checkpoint takes `duration_ns`.
+    """Return the effective interval [ns], from one trigger to the next, if a checkpoint takes `duration_ns`.
 
-    It is the interval, unless the pause is longer, or the checkpoints that may be under way at a time take longer.
+    It is the configured interval, unless min-pause is longer, or checkpoints take so long that the maximum number of
+    concurrent checkpoints delays the next one.
     """
     least_ns = effective_interval_ns(options.interval_ns or 0, options.min_pause_ns)
     if options.max_concurrent == 1 or options.min_pause_ns:  # with a min-pause, Flink runs one checkpoint at a time

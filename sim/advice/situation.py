@@ -1,4 +1,4 @@
-"""Why a setting exceeds its limits: the parts of a checkpoint or a recovery on which time is spent."""
+"""Why a setting exceeds the limits: the parts of checkpoints and of the recovery, and the time that each of them takes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FOLDER = "<a folder of the checkpoint storage>"
 """Placeholder in Flink configuration for a value that only the user knows."""
 
 
-# ---- Parts of the slowest checkpoints' critical path, of a recovery, and of throughput loss.
+# ---- Parts of the critical path of the slowest checkpoints, of a recovery, and of the throughput loss.
 
 COLUMNS: dict[str, str] = {
     QUEUE: "tail_queue_ms",
@@ -63,18 +63,18 @@ COLUMNS: dict[str, str] = {
     CHANNEL_STATE: "tail_channel_state_ms",
     MESSAGES: "tail_messages_ms",
 }
-"""Part -> result column with its time, for the slowest tenth of checkpoints."""
+"""Part -> result column with its time [ms] in the slowest tenth of checkpoints."""
 _JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
 _DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
-"""Parts that residuals of a history lengthen (`sim.model.randomness`)."""
+"""Parts that are lengthened by the residuals of a history (`sim.model.randomness`)."""
 BUSY = 0.8
 """Minimum busy share of a subtask that leaves little for catching up."""
 _ALIKE = 0.8
-"""Share of the slowest checkpoints' duration from which the median one is like them."""
+"""The median checkpoint is like the slowest ones if it takes at least this share of their duration."""
 
 
 def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
-    """Return the situation of a setting that ran."""
+    """Return the situation of a setting that has run.  Raises KeyError for any other."""
     own, setting = race.candidate_of(name), race.setting(name)
     if setting is None:
         raise KeyError(name)
@@ -103,9 +103,9 @@ def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
 
 
 def dominant(situation: Situation) -> str:
-    """``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``: the part that takes most; empty: nothing is known.
+    """Return the part that takes most time, e.g. ``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``, or "" if unknown.
 
-    It is a part of the slowest checkpoints, or of a recovery if that alone breaks its limit.
+    It is a part of the slowest checkpoints; or of the recovery, if only the limit on recovery is exceeded.
     """
     if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
         part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
@@ -122,16 +122,17 @@ def dominant(situation: Situation) -> str:
     sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         written = bytes_text(situation.uploaded_bytes)
-        if situation.checkpoint_ms < _ALIKE * total_ms:  # what the slowest ones write is not known
+        if situation.checkpoint_ms < _ALIKE * total_ms:  # the bytes of the slowest checkpoints are not known
             return f"{sentence} (the median checkpoint writes {written})"
         return f"{sentence} ({written} at {bytes_text(situation.uploaded_bytes / own_ms * 1e3)}/s)"
     return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
 
 
 def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:
-    """Part -> ms, means over runs.
+    """Return {part: time [ms]} of the slowest checkpoints, as means over runs.
 
-    `has_residuals`: what the slow ones spend in parts that residuals make longer, beyond what is usual there, are hiccups.
+    `has_residuals`: the simulation draws residuals of a history.  Then the time by which the slowest checkpoints exceed the
+    usual ones, in the parts that residuals lengthen, counts as the part HICCUPS.
     """
     parts: dict[str, float] = {}
     for part, column in COLUMNS.items():
@@ -150,7 +151,10 @@ def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, f
 def _shares(
     setting: Setting, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
 ) -> dict[str, float]:
-    """Return the shares of parts; each exceeded limit, or each that has too little room, has the same weight."""
+    """Return {part: share of the exceeding time}.
+
+    Each exceeded limit has the same weight.  If none is exceeded, these are the limits with too little room.
+    """
     columns = setting.breaks or [tight.column for tight in setting.tight]
     of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in columns]
     if not setting.completed and not setting.breaks:
@@ -174,9 +178,10 @@ def _of_limit(
 
 
 def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
-    """Part -> ms.  `period_ms`: the effective interval.
+    """Return {part: time [ms]} of a recovery.  `period_ms`: the effective interval.  `outage_ms`: time without slots.
 
-    Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost.
+    After the restart the job catches up with the records that arrived during the downtime, and with the lost work.  The
+    share of this time that is due to the outage counts as OUTAGE, the rest as REPLAY.
     """
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently

@@ -1,7 +1,7 @@
-"""The history that a job was imported from, and how much of its advice it allows: tails, and the confidence that it allows.
+"""How the history of a job limits the certainty of the advice: prediction errors, and the tail of checkpoint durations.
 
-A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting;
-of others it is an assumption, and said to be one.
+If the tail of the history is longer than that of the simulation, simulated durations are multiplied by the ratio of the
+two.  The ratio is measured for today's setting.  For other settings it is an assumption, and the report says so.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ if TYPE_CHECKING:
     from sim.model.quantities import Level
 
 MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
-"""Minimum number of checkpoints for a p99."""
+"""Minimum number of checkpoints that have a p99."""
 RECOVERY = 0.2
 """Relative error of predicted recoveries on published measurements (docs/truth.md: 3 to 19 % by interval)."""
 UNKNOWN = RECOVERY
-"""The same of all that no history says."""
+"""Relative error of all predictions about which there is no history."""
 MIN_AGREEMENT = 0.1
 """Lower bound of the agreement with the history that is used for margins; with less, no limit would have room."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
-"""Quantities of the backtest on which advice is based."""
+"""Quantities of the backtest whose agreement with the history caps the certainty of the choice."""
 _DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
 
 
 def corrected(
     trials: Trials, backtest: Backtest | None, today: SettingName | None, longer_ms: Mapping[SettingName, float]
 ) -> Trials:
-    """Trials with the tail that the history shows, and today's at least as slow as its own history.
+    """Return copies of the trials with corrected checkpoint durations.
 
-    `longer_ms`: the 99 % quantile of long runs of some settings.
+    They are at least those of long runs, have the tail of the history, and for today's setting are at least those of its
+    own history.  `longer_ms`: setting -> longest checkpoint of its long runs [ms].
     """
     ratio = 1.0 if backtest is None else backtest.tail
     found: Trials = {}
@@ -59,7 +60,7 @@ def corrected(
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
-    """Raise all durations by the same factor, up to this mean."""
+    """Raise all checkpoint durations by the same amount, so that their mean is at least `least_ms`.  Changes `table`."""
     table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
 
 
@@ -75,13 +76,15 @@ def margins(
     kinds_of: Callable[[SettingName], Sequence[Kind]],
     recovery_range: Callable[[SettingName], float],
 ) -> Margins:
-    """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
+    """Return the function that gives the relative error of a prediction.
 
-    Without a history, and for all other limits, it is not known: as much as of recoveries.
+    * Recovery: the error on published measurements (`RECOVERY`), or `recovery_range` if that is larger.
+    * Checkpoints of today's setting, or of any if the backtest has no `other_settings`: the error of the backtest.
+    * Checkpoints of another setting: at least that, and as much as four of five recorded changes of the same kinds stayed
+      within (`sim.jobs.evidence.what_ifs`).
+    * All other limits, and checkpoints without a history: `UNKNOWN`.
 
-    Today's setting is off as its own backtest is.  Another one has the room in which four of five recorded
-    changes of its kind came out (`sim.jobs.evidence.what_ifs`).  `recovery_range`: by how
-    much a recovery may differ from run to run.
+    `recovery_range`: by how much the recovery of a setting may differ from run to run, as a share of it.
     """
     row = None if backtest is None else backtest.of("end-to-end")
     own = 0.0 if row is None else 1 / max(row.agreement("p90"), MIN_AGREEMENT) - 1
@@ -99,7 +102,10 @@ def margins(
 
 
 def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
-    """Return (smaller value / larger value, description) for each quantity that deviates from the history."""
+    """Yield (agreement, description) for each quantity that deviates from the history.
+
+    The agreement is the smaller of the simulated and the recorded value, divided by the larger.
+    """
     if backtest is None:
         return
     for quantity, level in _LEVELS:

@@ -1,4 +1,4 @@
-"""A distributed file system: name node, data nodes, placement of replicas."""
+"""A distributed file system of the HDFS family: NameNode, DataNodes, placement of replicas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from sim.storage.requests import Attempts, Work
 def replicas(
     nodes: int, count: int, seed: int, name: Name, block: int, attempt: int = 0, local: int | None = None
 ) -> list[int]:
-    """Return the nodes of the replication pipeline in order; each retry of a block draws new ones."""
+    """Return the nodes of the replication pipeline of a block, in order.  Each attempt of a block draws new ones.
+
+    `local`: node on which the writer runs, which gets the first replica; None: it runs on none.
+    """
     key = stream(seed, "placement", *name, block, attempt)
     chosen = [] if local is None else [local]
     while len(chosen) < min(count, nodes):
@@ -32,7 +35,7 @@ def replicas(
     return chosen
 
 
-# ---- The metadata server (HDFS: NameNode): requests queue, so many small files slow down all clients.
+# ---- The metadata server (HDFS: NameNode). Its requests queue, so many small files slow down all clients.
 
 
 class MetadataServer:
@@ -49,7 +52,7 @@ class MetadataServer:
         self._free_ns = 0  # when all requests so far are served
 
     def request(self, what: str, name: Name, number: int = 0) -> Work[None]:
-        """Process: one request about a file; `number` is the index of the request for this file.  Raises StorageFailed."""
+        """Process: send a request about a file.  `number`: index of the request among those of the file.  Raises StorageFailed."""
         yield from self.attempts.run_with_retries(lambda attempt: self._once((what, *name, number, attempt)))
 
     def _once(self, key: Name) -> Work[None]:
@@ -63,9 +66,9 @@ class MetadataServer:
 
 # ---- A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
 #
-# A file takes a request to create it, one per block, and one to close it.  The bytes of a block cross the writer's
-# network interface and the interface and disk of each replica at the same time, so the slowest limits.  Links are shared
-# fairly with other transfers.  Source: HDFS architecture guide; hdfs-default.xml for the defaults.
+# A file takes one request to create it, one per block, and one to close it.  The bytes of a block cross the network interface
+# of the writer, and the interface and the disk of each replica, at the same time, so the slowest of these limits the rate.
+# Links are shared fairly with other transfers.  Source: HDFS architecture guide; hdfs-default.xml for the defaults.
 
 
 class DistributedFileSystem:
@@ -88,7 +91,7 @@ class DistributedFileSystem:
         return _DfsFile(self, name, host)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: read block by block, from the local replica or a random one."""
+        """Process: read a file block by block, from the local replica or else from a random one."""
         yield from self.metadata.request("locate", name)
         block = 0
         while size_bytes > 0:
@@ -100,7 +103,7 @@ class DistributedFileSystem:
             block += 1
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
-        """Process: one request.  Nodes free their blocks later, in the background."""
+        """Process: delete a file by one request.  Nodes free its blocks later, in the background."""
         yield from self.metadata.request("delete", name)
 
     def replicas(self, name: Name, host: int, block: int, attempt: int = 0) -> list[int]:
@@ -110,7 +113,7 @@ class DistributedFileSystem:
         )
 
     def send(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
-        """Process: one attempt to write a piece of a block through its replication pipeline."""
+        """Process: make one attempt to write a piece of a block through its replication pipeline."""
         local = self._local_node(host)
         nodes = self.replicas(name, host, block, attempt)
         links: list[Link | None] = [None if nodes[0] == local else self.cards.out(host), *self._limit()]
@@ -169,7 +172,7 @@ class _DfsFile:
         yield from self.dfs.metadata.request("close", self.name)
 
     def give_up(self) -> None:
-        """Abandon the blocks of the file; its lease expires."""
+        """Do nothing: blocks of the file are abandoned, and its lease expires."""
 
     def _create(self) -> Work[None]:
         if not self._created:
@@ -178,7 +181,7 @@ class _DfsFile:
 
 
 class _Node:
-    """The links of one node."""
+    """The links of one node: network input, network output and disk, each None if it is unlimited."""
 
     def __init__(self, options: Dfs, seed: int, node: int) -> None:
         self.arriving, self.leaving = (

@@ -13,7 +13,7 @@ from sim.storage.requests import Attempts, Work
 
 
 class FlatStorage:
-    """Storage with a bandwidth and a latency per file."""
+    """Storage that gives each open file its own bandwidth and latency, a `Medium`."""
 
     def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
@@ -25,7 +25,7 @@ class FlatStorage:
         return _FlatFile(self, name)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: read through one stream with the reading bandwidth, after the latency of a file."""
+        """Process: read a file through one stream: the latency, then the transfer at the bandwidth of reads."""
         own_ns = self.options.read_latency_ns
         latency_ns = self.options.close_ns if own_ns is None else own_ns
         yield from self.spend(
@@ -37,14 +37,14 @@ class FlatStorage:
         yield from self.spend(0)
 
     def transfer_ns(self, size_bytes: int, name: Name) -> int:
-        """Return the time to write `size_bytes` through one stream."""
+        """Return the time to write `size_bytes` through one stream [ns]."""
         return self._ns(size_bytes, self.options.bytes_per_second, name)
 
     def close_ns(self, name: Name) -> int:
         return self.options.close_ns * self.slowness(name) + self.floor_ns
 
     def spend(self, cost_ns: int) -> Work[None]:
-        """Process: wait `cost_ns`, without an event if it is 0 and storage is reachable."""
+        """Process: wait for `cost_ns`.  If it is 0 and storage is reachable, there is no event."""
         if cost_ns or self.attempts.now < self.attempts.down_until_ns:
             yield from self.attempts.run_with_retries(lambda _: self._wait(cost_ns))
 
@@ -55,6 +55,7 @@ class FlatStorage:
         return 0 if rate is None else size_bytes * SECOND * self.slowness(name) // rate
 
     def slowness(self, name: Name) -> int:
+        """Return the factor by which operations on a file are slower; 1 if the file is not slow."""
         if self.options.slow_probability == 0:
             return 1
         unlucky = draw(stream(self.seed, "slow-file", *name), 0) < self.options.slow_probability * 2**32

@@ -1,9 +1,11 @@
-"""An object store such as S3: an object exists when it is closed, and cannot be appended to.
+"""An object store such as S3.  An object exists from its close on, and cannot be appended to.
 
-Data is uploaded in parts, several at a time, as soon as a part is full.  The last part is sent on close; a small file is
-one request.  Each request has a latency in addition to its transfer.  Requests beyond the rate limit of a prefix are
-rejected (503 Slow Down) and retried after a pause.  Sources: S3 user guide (multipart uploads, request rates);
-flink-s3-fs-base; for the additional requests of the Presto client PrestoS3FileSystem#create, #getFileStatus, #delete.
+Data is uploaded in parts, several at a time, each as soon as it is full.  The last part is sent on close.  A small file is
+uploaded by a single request.  Each request has a latency in addition to its transfer.  Requests beyond the rate limit of a
+prefix are rejected (503 Slow Down), and retried after a pause.
+
+Sources: S3 user guide (multipart uploads, request rates); flink-s3-fs-base; for the additional requests of the Presto
+client, PrestoS3FileSystem#create, #getFileStatus and #delete.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class RequestLimit:
         self._spent_until: dict[int, int] = {}  # prefix -> theoretical arrival time [ns x per_second]
 
     def admits(self, prefix: int, now: int) -> bool:
-        """Return whether a request is within the limit, and count it if so."""
+        """Return True if a request is within the limit of its prefix, and count it in this case."""
         at = now * self.per_second
         until = max(at, self._spent_until.get(prefix, 0))
         if until + SECOND - at > self.per_second * SECOND:
@@ -60,18 +62,18 @@ class ObjectStorage:
         return _Object(self, name, host)
 
     def read(self, size_bytes: int, name: Name, host: int) -> Work[None]:
-        """Process: one request."""
+        """Process: read an object by one request."""
         yield from self.request("get", name, size_bytes, self.cards.into(host))
 
     def remove(self, name: Name, size_bytes: int, host: int) -> Work[None]:
-        """Process: one request, after the requests by which the Presto client looks the file up."""
+        """Process: delete an object by one request.  The Presto client looks it up before."""
         if self.options.client == "presto":
             yield from self.request("head", name)
         yield from self.request("delete", name)
         self.requests.removed(name, self.attempts.now)
 
     def look(self, name: Name) -> Work[None]:
-        """Process: the requests by which the Presto client checks whether a file or directory exists."""
+        """Process: send the requests by which the Presto client checks whether a file or directory exists; others send none."""
         if self.options.client == "presto":
             yield from self.request("exists", name)
             yield from self.request("list", name)
@@ -79,7 +81,11 @@ class ObjectStorage:
     def request(
         self, what: str, name: Name, size_bytes: int = 0, card: Link | None = None, number: int = 0
     ) -> Work[None]:
-        """Process: one request about a file, with its payload.  Raises StorageFailed."""
+        """Process: send a request about a file, and transfer its payload.  Raises StorageFailed.
+
+        `what`: a key of `sim.storage.requests.PRICED_AS`.  `card`: network interface of the client, None if unlimited.
+        `number`: number of the part.
+        """
         yield from self.attempts.run_with_retries(
             lambda attempt: self._once((what, *name, number, attempt), name, size_bytes, card)
         )
@@ -101,7 +107,7 @@ class ObjectStorage:
         self.requests.answered(str(key[0]), self.attempts.now, size_bytes)
 
     def _stream(self, prefix: int) -> Link | None:
-        """Return the link that limits one request, if any."""
+        """Return the link that limits the bandwidth of one request, or None."""
         rate = self.options.bytes_per_second
         if rate is None:
             return None
@@ -125,7 +131,7 @@ class _Object:
         self._given_up = False
 
     def write(self, size_bytes: int) -> Work[None]:
-        """Process: end when all full parts are at least in transfer."""
+        """Process: append bytes.  It ends when the transfer of all full parts has begun."""
         yield from self._to_its_end(self._write(size_bytes))
 
     def close(self) -> Work[None]:

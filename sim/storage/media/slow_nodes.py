@@ -11,11 +11,11 @@ from sim.model.randomness import draw, quantile_table, stream
 from sim.model.storage import SlowPlaces, SlowTrace
 from sim.storage.network import SCALE
 
-# ---- Random quantities as functions of the seed and a name, independent of the order of calls.
+# ---- Random quantities. They are functions of the seed and a name, and so independent of the order of calls.
 
 
 def sample_distribution(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
-    """Return the value of a distribution for this name."""
+    """Return the random value of a distribution for this name."""
     table = quantile_table(law)
     return table[0] if len(table) == 1 else table[uniform(len(table), seed, *name, number=number)]
 
@@ -27,7 +27,7 @@ def uniform(n: int, seed: int, *name: str | int, number: int = 0) -> int:
 
 # ---- Slowness of a node, prefix or disk over time: alternating healthy and slow episodes, or a measured series.
 #
-# The history of each is a function of the seed and its number, and is drawn only as far as needed.
+# The history of a node is a function of the seed and the number of the node.  It is drawn only as far as needed.
 
 _FULL_SPEED = Fraction(1)  # divisor of the bandwidth
 
@@ -40,7 +40,7 @@ class Slowness(Protocol):
 
 
 def slowness(options: SlowPlaces, seed: int, node: int) -> Slowness:
-    """Create the history of one node."""
+    """Return the slowness of one node over time.  If only the first nodes may be slow, others are always at full speed."""
     if options.first is not None and node >= options.first:
         return AtFullSpeed()
     return Episodes(options, seed, node) if options.trace is None else SpeedSeries(options.trace, seed, node)
@@ -54,7 +54,7 @@ class AtFullSpeed:
 
 
 class SlowLink:
-    """A link whose bandwidth [B/s] is divided by the slowness of its node."""
+    """A link whose bandwidth is divided by the slowness of its node.  `bytes_per_second`: bandwidth at full speed."""
 
     def __init__(self, bytes_per_second: int, history: Slowness) -> None:
         self._healthy = bytes_per_second * SCALE
@@ -101,7 +101,10 @@ class Episodes:
 
 
 class SpeedSeries:
-    """A machine of the trace, from a random start or from the start that all machines share."""
+    """The measured slowness of one machine of a trace, which is repeated from its start at its end.
+
+    If the trace has a given start, nodes are machines in order; otherwise machine and start are random.
+    """
 
     def __init__(self, trace: SlowTrace, seed: int, node: int) -> None:
         machine = trace.machines[self._machine(trace, seed, node)]
