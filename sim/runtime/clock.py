@@ -152,14 +152,15 @@ class TwoPlaneEnvironment(simpy.Environment):
     def look_every(
         self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]
     ) -> None:
-        """Pass the records served by each task to `look` once per period: times and rows, of several periods at once.
+        """Sample the number of records served by each task once per period, for the first time after one period.
 
-        `left`: returns how many periods may be combined.
+        `look(times, rows)` is called with one row per time; a call has the samples of one or more periods.  `left` returns
+        the maximum number of periods for the next call.
         """
         self._enter(period_ns, _Looks(period_ns, look, left))
 
     def _look(self, first_ns: int, looks: _Looks) -> None:
-        """Process looks: the data plane advances through all that precede the next entry or a notice, in one call."""
+        """Process an entry of `look_every`.  One call of the data plane takes all samples before the next other entry or a notice."""
         following_ns = min((entry[0] for entry in self._entries[1:3]), default=END_OF_TIME_NS)  # children of the root
         times = min(looks.left(), max(1, -(-(following_ns - first_ns) // looks.period_ns)))
         rows, notice = self.plane.look(first_ns, looks.period_ns, times)

@@ -18,7 +18,7 @@ class JobManagerPort(Protocol):
 
     @property
     def rule(self) -> Finishing:
-        """The rule by which the job ends."""
+        """The rules by which the tasks and the job end."""
 
     @property
     def latest_completed(self) -> int:
@@ -88,7 +88,10 @@ class TaskPort(Protocol):
         """Call `callback` when the thread of a stopped task is free."""
 
     def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> Work[int]:
-        """Process: download state, the `union` list state of the vertex, and files of parts.  Return the bytes of state.  Raises StorageFailed."""
+        """Process: download the state of the task, the `union` list state of its vertex, and the files of its features.
+
+        Return the size of the state [bytes].  Raise StorageFailed if a read fails.
+        """
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """Start the task after its part of the checkpoint is downloaded."""
@@ -100,10 +103,10 @@ class Ends(Protocol):
     def end(self, task: int) -> TaskEnd: ...
 
     def drops(self, task: int) -> bool:
-        """Return whether its windows wait for a watermark that never arrives, because all its sources are idle."""
+        """Return whether the windows of the task wait for a watermark that never arrives, because all its sources are idle."""
 
     def at_work(self, task: int) -> bool:
-        """Whether the control plane holds the thread of the task."""
+        """Return whether the control plane holds the thread of the task."""
 
     def in_use(self) -> Iterator[str]:
         """Describe the resources that tasks and task managers use now."""
@@ -128,66 +131,66 @@ class Checks:
     """The events that hosts report to invariant monitors.  This class ignores them, for runs without monitors."""
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """A task has reached its cut."""
+        """Observe that a task has reached its cut."""
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        """A task reuses its part of the earlier checkpoint `before`."""
+        """Observe that a task reuses its part of the earlier checkpoint `before`."""
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """The state of a task is frozen."""
+        """Observe that the state of a task is frozen."""
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        """A checkpoint is complete and may be restored from now on."""
+        """Observe that a checkpoint is complete and may be restored from now on."""
 
     def barrier_waits(self, checkpoint: int, task: int) -> None:
-        """A task has forwarded a timeoutable barrier to its output queues."""
+        """Observe that a task has forwarded a timeoutable barrier to its output queues."""
 
     def barrier_left(self, checkpoint: int, task: int) -> None:
-        """A timeoutable barrier has left all output queues of the task."""
+        """Observe that a timeoutable barrier has left all output queues of the task."""
 
     def barrier_converted(self, checkpoint: int, task: int) -> None:
-        """A timeoutable barrier was converted to an unaligned one."""
+        """Observe that a timeoutable barrier was converted to an unaligned one."""
 
     def deadline_heard(self, checkpoint: int, task: int) -> None:
-        """The task thread handles the timeout at which queued barriers are converted."""
+        """Observe that the task thread handles the timeout at which queued barriers are converted."""
 
     def restarting(self, restart: int) -> None:
-        """The tasks of a restart are cancelled."""
+        """Observe that the tasks of a restart are cancelled."""
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """These tasks have just been started at their positions."""
+        """Observe that these tasks have just been started at their positions."""
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
-        """A task has got its state, which includes `restored_record_count` records, and is about to run."""
+        """Observe that a task has got its state, which includes `restored_record_count` records, and is about to run."""
 
     def materialising(self, task: int, number: int) -> None:
-        """The backend that a changelog backend wraps is frozen for a materialisation."""
+        """Observe that the backend that a changelog backend wraps is frozen for a materialisation."""
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
-        """A task processes a watermark or a watermark status of a channel."""
+        """Observe that a task processes a watermark or a watermark status of a channel."""
 
     def watermark_sent(self, task: int, number: int) -> None:
-        """A task sends a watermark or a watermark status."""
+        """Observe that a task sends a watermark or a watermark status."""
 
     def records_left(self, task: int, until: int) -> None:
-        """A watermark releases the records up to `until` from their windows."""
+        """Observe that a watermark releases the records up to `until` from their windows."""
 
     def window_ended(self, task: int) -> None:
-        """A processing-time window ends."""
+        """Observe that a processing-time window ends."""
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
-        """A processing-time timer releases records."""
+        """Observe that a processing-time timer releases records."""
 
     def data_ended(self, task: int, ending: str) -> None:
-        """A task forwards EndOfData.  `ending`: drain, no-drain or savepoint-then-finish."""
+        """Observe that a task forwards EndOfData.  `ending`: drain, no-drain or savepoint-then-finish."""
 
     def input_ended(self, task: int) -> None:
-        """The input of a task has ended, and its operators finish."""
+        """Observe that the input of a task has ended, and its operators finish."""
 
     def timers_quiet(self, task: int) -> None:
-        """The data of a task has ended: no timer fires any more."""
+        """Observe that the data of a task has ended: no timer fires any more."""
 
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
-        """The files of a materialisation are durable."""
+        """Observe that the files of a materialisation are durable."""
