@@ -1,4 +1,4 @@
-"""Invariants of checkpoints: their order, expiry of keys, the end of a job, and the absence of a JobManager."""
+"""Invariants of the coordinator: order of checkpoints, state TTL, stop-with-savepoint, and the loss of the JobManager."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.results.tables import CheckpointStats
 
 # ---- The coordinator: ids increase, and a checkpoint completes after all its acknowledgements.
 #
-# Laws 18, 22 and 23, checked in one pass over the journal.
+# Laws 18, 22 and 23. One pass over the journal checks all of them.
 
 IDS_GROW = "checkpoint ids increase from trigger to trigger, also across restarts"
 ALL_ACKNOWLEDGED = "a checkpoint completes only after all its tasks have acknowledged it and its metadata is durable"
@@ -35,7 +35,7 @@ WATCHED = frozenset(
 def broken_promises(
     journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check the order of triggers, acknowledgements, completions and notifications."""
+    """Check the order of triggers, acknowledgements, completions and notifications of all checkpoints."""
     newest = 0
     awaited: dict[int, int] = {}  # checkpoint -> number of tasks that must acknowledge
     acknowledged: dict[int, set[int]] = {}
@@ -82,7 +82,10 @@ def broken_promises(
 def too_many_retained(
     retained: Sequence[int], limit: int, latest: int, time_ns: int, formatter: JournalFormatter
 ) -> Violation | None:
-    """Check the retained checkpoints at the end of a run.  `latest`: latest completed checkpoint that is not a savepoint, or 0."""
+    """Return the violation if too many checkpoints are retained at the end of a run, or the latest one is not; else None.
+
+    `retained`: ids.  `limit`: maximum number.  `latest`: id of the latest completed checkpoint that is not a savepoint, or 0.
+    """
     if len(retained) <= limit and (latest == 0 or latest in retained):
         return None
     kept = ", ".join(map(str, retained)) or "none"
@@ -98,21 +101,21 @@ def too_many_retained(
     )
 
 
-# ---- Time to live: a key expires a fixed time after its last write, across snapshots, restores and rescales (law 87).
+# ---- State TTL: a key expires a fixed time after its last write, also across snapshots, restores and rescales (law 87).
 #
-# A cohort are the keys that were last written between two times, evenly spread, with their bytes.
+# A cohort is a set of keys whose last writes are evenly distributed between two times.
 
 AGED = "a key expires exactly its time to live after its last write, also after a restore"
 
 Cohort = tuple[int, int, int]
-"""(first, last) time of the last writes [ns], bytes."""
+"""(earliest last write [ns], latest last write [ns], size in bytes)."""
 
 _ROUNDINGS_BETWEEN_LOOKS = 300
-"""Maximum number of roundings of a cohort between two checks."""
+"""Maximum number of times that the size of a cohort is rounded between two checks."""
 
 
 def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
-    """Return the bytes last written after `horizon_ns`."""
+    """Return the number of bytes whose last write was after `horizon_ns`."""
     total = 0
     for begin_ns, end_ns, size_bytes in cohorts:
         if horizon_ns <= begin_ns:
@@ -123,7 +126,7 @@ def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
 
 
 def _expired(cohort: Cohort, horizon_ns: int) -> int:
-    """Return the whole bytes last written up to `horizon_ns`."""
+    """Return the number of bytes of a cohort whose last write was up to `horizon_ns`, rounded down."""
     begin_ns, end_ns, size_bytes = cohort
     if horizon_ns <= begin_ns:
         return 0
@@ -131,13 +134,16 @@ def _expired(cohort: Cohort, horizon_ns: int) -> int:
 
 
 def _bytes_of_a_ns(cohort: Cohort) -> int:
-    """Return the rounding error of one nanosecond in bytes, at least 1."""
+    """Return the bytes of a cohort per nanosecond, rounded up: the size of one rounding error."""
     begin_ns, end_ns, size_bytes = cohort
     return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
 
 
 def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
-    """Return the cohorts of a subtask that is restored with shares of several others."""
+    """Return the cohorts of a subtask that is restored from several others.
+
+    `parts`: (cohorts, share that the subtask receives) of each of them.
+    """
     return tuple(
         sorted((begin, end, int(size_bytes * share)) for ages, share in parts for begin, end, size_bytes in ages)
     )
@@ -152,9 +158,10 @@ def ttl_errors(
     added_bytes: int,
     rewritten_bytes: int,
 ) -> str | None:
-    """Compare the cohorts with those of an earlier time.  Return what is wrong, or None.
+    """Compare the cohorts of a task with those of an earlier time.  Return what is wrong, or None.
 
-    `added_bytes`, `rewritten_bytes`: upper bounds of what was written since `before_ns`.
+    `before`, `after`: cohorts at `before_ns` and at `now_ns`.  `added_bytes`, `rewritten_bytes`: upper bounds of the bytes
+    of new and of updated keys since `before_ns`.
     """
     horizon_ns = now_ns - ttl_ns
     oldest_ns = min(
@@ -170,7 +177,7 @@ def ttl_errors(
     since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
     if live < survived - slack:
         return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
-    # a rewritten entry may be larger than the average of a few
+    # an updated entry may be larger than the average entry
     written = added_bytes + 2 * rewritten_bytes + slack
     young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
     if young > written:
@@ -181,7 +188,7 @@ def ttl_errors(
     return None
 
 
-# ---- Stop-with-savepoint is the end of a job, and a finished job releases its resources (laws 92 and 93).
+# ---- Stop-with-savepoint ends a job, and a finished job releases its resources (laws 92 and 93).
 
 NOTHING_AFTER_STOP = "after a stop-with-savepoint there is no periodic checkpoint, no restart and no record"
 GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
@@ -190,11 +197,11 @@ GIVEN_BACK = "a job that has finished has given back what it used: threads, and 
 def activity_after_stop(
     journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check the journal after a stop-with-savepoint, and report the first violation.
+    """Check that nothing but the end of the job follows a stop-with-savepoint.  Report the first violation.
 
-    When all tasks of a draining job have ended their data, one last checkpoint is triggered
-    (SchedulerBase#notifyEndOfData).  A JobManager that is lost forgets the stop: the next one continues from the latest
-    completed checkpoint, which is not a savepoint.
+    Two things are allowed.  When all tasks of a job that is drained have reached the end of their data, one last checkpoint
+    is triggered (SchedulerBase#notifyEndOfData).  If the JobManager is lost, the stop is forgotten: the next JobManager
+    restores the latest completed checkpoint, which is not the savepoint.
     """
     stops = {number for number, row in stats.items() if row.stops}
     if not stops:
@@ -219,12 +226,16 @@ def activity_after_stop(
 
 
 def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, CheckpointStats]) -> bool:
+    """Return whether a row must not happen after a stop.
+
+    `under_way`: id of the stop-with-savepoint in progress, or 0.  `over`: id of the completed one, or 0."""
     if row.happening is Happening.TRIGGERED:
         return bool(under_way) and not stats[row.checkpoint].savepoint_format
     return bool(over) and row.happening is Happening.JOB_RESTORED
 
 
 def _violation(row: Entry, savepoint: int, formatter: JournalFormatter) -> Violation:
+    """Return the violation by a row that follows a stop-with-savepoint."""
     turns = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
     story = formatter.story(
         lambda other: (
@@ -245,7 +256,10 @@ def _violation(row: Entry, savepoint: int, formatter: JournalFormatter) -> Viola
 def outputs_after_end(
     time_ns: int, savepoint: int, sources: Iterable[tuple[int, int, int]], formatter: JournalFormatter
 ) -> Iterator[Violation]:
-    """Check the sources of a stopped job.  `sources`: (task, records at its cut, records at the end)."""
+    """Check that sources of a stopped job emitted exactly the records before the savepoint.  Report the first violation.
+
+    `sources`: (task, records emitted at its cut, records emitted in total).
+    """
     for task, at_cut, served in sources:
         if served != at_cut:
             story = formatter.cut(savepoint, {task})
@@ -256,15 +270,15 @@ def outputs_after_end(
 
 
 def leaked_resources(time_ns: int, in_use: Iterable[str]) -> Iterator[Violation]:
-    """Check the resources of a finished job.  `in_use`: what is still in use."""
+    """Yield a violation if a finished job still uses resources.  `in_use`: clauses on what is in use."""
     for what in in_use:
         yield Violation(GIVEN_BACK, time_ns, "the job", f"it has finished, and {what}")
         return
 
 
-# ---- Without a JobManager it takes no action, and a new JobManager counts failures from 0.
+# ---- While there is no JobManager, none of its actions happens, and a new JobManager counts failures from 0.
 #
-# Laws 82 and 83, checked in one pass over the journal.
+# Laws 82 and 83.
 
 NO_ACTION_WITHOUT_JOB_MANAGER = "without a JobManager none of its actions happens"
 COUNTS_ANEW = "a JobManager counts only failures since its election"
@@ -292,7 +306,10 @@ _LEADER_CHANGES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_E
 
 
 def without_job_manager(journal: Iterable[Entry], formatter: JournalFormatter) -> Iterator[Violation]:
-    """Check actions while no JobManager is running.  Actions at the time of a loss or an election are allowed."""
+    """Yield a violation for each JobManager action while no JobManager is running.
+
+    Actions at exactly the time of a loss or an election are allowed.
+    """
     lost_ns: int | None = None
     for row in journal:
         if row.happening is Happening.JOB_MANAGER_LOST:
@@ -309,8 +326,10 @@ def restarts_counted_across_leaders(
 ) -> Iterator[Violation]:
     """Check that no JobManager gives up because of failures before its election.
 
-    `attempts`: restarts that the strategy allows (None: unlimited); `tolerable`: consecutive checkpoint failures.  All
-    failures that may count are counted, so that no correct run is reported.
+    The check counts every failure that Flink might count, so that it does not report correct runs.
+
+    `attempts`: number of restarts that the strategy allows, or None if unlimited.  `tolerable`: tolerable number of
+    consecutive checkpoint failures.
     """
     restarts, failed = 0, 0  # since the election of this JobManager
     frame: Collection[Happening] = (*_LEADER_CHANGES, Happening.JOB_RESTARTING, Happening.ABORTED)

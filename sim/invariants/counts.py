@@ -265,8 +265,8 @@ def unread(
 def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordTally:
     """Return the tally for comparing written with read records, if records after the cut need not be read.
 
-    On the channels selected by `channels`, `written` is set to the number of read records, if that is not less than at the
-    cut and not more than was written.
+    On the channels selected by `channels`, `written` becomes the number of read records, limited to the range between the
+    number written at the cut and the number written in total.
     """
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 

@@ -1,4 +1,4 @@
-"""Invariants of consistent cuts, the content of snapshots, window state, and barriers in outputs."""
+"""Invariants of consistent cuts, files of snapshots, window state, and barriers in output queues."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from sim.invariants.violation import JournalFormatter, Violation, count_is, number_of
 
-# ---- Consistent cut (law 8): data sent before a barrier is once in the reader's snapshot or the stored in-flight data.
+# ---- Consistent cut (law 8): data sent before a barrier is, exactly once, in the reader's snapshot or in in-flight data.
 #
-# Per checkpoint and channel, in bytes of the channel's stream::
+# Per checkpoint and channel, in bytes::
 #
 #     written before the barrier = consumed before the reader's snapshot + captured at the reader + captured at the writer
 #
-# Aligned snapshots capture nothing; an at-least-once reader may have consumed more (law 12), never less.
+# "Captured" is the in-flight data that the checkpoint stores. Aligned checkpoints capture nothing. An at-least-once reader
+# may have consumed more (law 12), but never less.
 
 LAW = (
     "what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once (consistent cut)"
@@ -27,7 +28,10 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(slots=True)
 class Cut:
-    """The cut of one checkpoint, by channel [bytes].  `UNKNOWN`: the task at that end took no part."""
+    """The cut of one checkpoint, by channel [bytes].
+
+    A value is `UNKNOWN` if the task at that end of the channel has not taken its snapshot.
+    """
 
     written: Numbers
     consumed: Numbers
@@ -36,6 +40,7 @@ class Cut:
 
     @classmethod
     def empty(cls, channels: int) -> Cut:
+        """Return a cut in which no task has taken its snapshot."""
         return cls(
             np.full(channels, UNKNOWN),
             np.full(channels, UNKNOWN),
@@ -45,11 +50,12 @@ class Cut:
 
     @property
     def captured(self) -> Numbers:
+        """Return the in-flight data that the checkpoint stores."""
         return self.captured_input + self.captured_output
 
     @property
     def surplus(self) -> Numbers:
-        """Bytes in the snapshot minus bytes sent before the barrier.  Positive: duplicated; negative: lost."""
+        """Return the bytes in the checkpoint minus those sent before the barrier: positive if duplicated, negative if lost."""
         return self.consumed + self.captured - self.written
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +69,7 @@ class Cut:
 
 @dataclass(slots=True)
 class Cuts:
-    """The cuts of all checkpoints, filled during a run.  `writer`, `reader`: the tasks at the ends of each channel."""
+    """The cuts of all checkpoints, which are recorded during a run.  `writer`, `reader`: tasks at the ends of each channel."""
 
     writer: Sequence[int]
     reader: Sequence[int]
@@ -74,6 +80,7 @@ class Cuts:
         return self.writer[channel], self.reader[channel]
 
     def of(self, checkpoint: int) -> Cut:
+        """Return the cut of a checkpoint, which is added if there is none."""
         cut = self.of_checkpoint.get(checkpoint)
         if cut is None:
             cut = self.of_checkpoint[checkpoint] = Cut.empty(len(self.writer))
@@ -85,7 +92,7 @@ class Cuts:
             del self.of_checkpoint[checkpoint]
 
     def worst(self, checkpoint: int) -> tuple[int, int, int, str] | None:
-        """Return (bytes duplicated, bytes lost, worst channel, its explanation), or None if the cut is exact."""
+        """Return (bytes duplicated, bytes lost, channel with the largest error, its byte counts), or None if the cut is exact."""
         cut = self.of(checkpoint)
         surplus = cut.surplus
         if not surplus.any():
@@ -102,9 +109,10 @@ class Cuts:
         exactly_once: bool,
         judged: Numbers | None = None,
     ) -> Violation | None:
-        """Check the cut of a completed checkpoint.  The violation describes the worst channel and counts the others.
+        """Return the violation if the cut of a completed checkpoint is inconsistent, else None.
 
-        `judged`: channels to check, without those of finished tasks; None: all.
+        It describes the channel with the largest error, and counts the others.  `exactly_once`: duplicated bytes are
+        errors, too.  `judged`: channels to check, without those of finished tasks; None for all.
         """
         cut = self.of(checkpoint)
         unknown = (cut.written == UNKNOWN) | (cut.consumed == UNKNOWN)
@@ -128,6 +136,7 @@ class Cuts:
 
 
 def _fact(cut: Cut, channel: int) -> str:
+    """Return the fact of a violation on this channel."""
     if cut.written[channel] == UNKNOWN or cut.consumed[channel] == UNKNOWN:
         missing = "writer" if cut.written[channel] == UNKNOWN else "reader"
         return f"it completed although the {missing} took no part"
@@ -136,6 +145,7 @@ def _fact(cut: Cut, channel: int) -> str:
 
 
 def _account(cut: Cut, channel: int) -> str:
+    """Return the byte counts of a channel, for the evidence."""
     sent, consumed = (_known(int(column[channel])) for column in (cut.written, cut.consumed))
     captured = (
         f"captured at the reader {cut.captured_input[channel]}, captured at the writer {cut.captured_output[channel]}"
@@ -147,20 +157,23 @@ def _known(number: int) -> str:
     return "not known" if number == UNKNOWN else str(number)
 
 
-# ---- The files of a snapshot contain all of its state, and are complete before the checkpoint is.
+# ---- The files of a snapshot contain all of its state, and are complete before the checkpoint completes.
 #
-# Laws 85, 86 and 117.  A changelog must continue from its materialisation to the cut without a gap.
+# Laws 85, 86 and 117. A changelog must continue from its materialisation to the cut without a gap.
 
 COVERED = "the files that a snapshot names hold all of its state"
 WRITTEN_FIRST = "a completed checkpoint names files that are there in full, and nothing less than was frozen"
 CLOSED = "operators that had finished at their snapshot are not opened again: they have no state"
 
 _EXPECTED_PERCENT = 90
-"""Minimum size of files in percent of the state.  Sizes of merged tables are expected values."""
+"""Minimum size of files in percent of the state.  It is below 100, because sizes of compacted files are expected values."""
 
 
 def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, int] | None:
-    """Return the first gap of a log between `begin` and `end`, or None.  `files`: (end position, size in bytes)."""
+    """Return the first gap (begin, end) of a log between two positions, or None.
+
+    `files`: (end position, size in bytes) of each file of the log.
+    """
     reached = begin
     for ends, size_bytes in sorted(files):
         if ends - size_bytes > reached:
@@ -172,14 +185,20 @@ def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, in
 
 
 def too_little(held_bytes: int, live_bytes: int, entry_bytes: int) -> str | None:
-    """Return what is wrong if files are too small for the state, else None.  They may be larger, and round off the last entries."""
+    """Return what is wrong if files are too small for the state, else None.
+
+    Files may be larger than the state.  They may lack up to two entries, which are rounding errors.
+    """
     if held_bytes >= live_bytes * _EXPECTED_PERCENT // 100 - 2 * entry_bytes:
         return None
     return f"its files hold {number_of(held_bytes, 'byte')} for {live_bytes} of state"
 
 
 def without_log(missing: tuple[int, int], materialised: int) -> str:
-    """Describe a gap of the log.  `materialised`: end position of the materialisation that the snapshot refers to."""
+    """Return the fact of a violation for a gap of the changelog.
+
+    `missing`: (begin, end) of the gap.  `materialised`: end position of the materialisation that the snapshot refers to.
+    """
     begin, end = missing
     return (
         f"{number_of(end - begin, 'byte')} of its changelog are in no file: the positions {begin} to {end} "
@@ -189,16 +208,16 @@ def without_log(missing: tuple[int, int], materialised: int) -> str:
 
 # ---- Records of sliding windows stay in state until their last window has ended, also after a restore (law 123).
 #
-# Source: SliceAssigners (SQL stores a record once), WindowOperator (stores a copy per window).
+# Source: SliceAssigners (SQL, which stores a record once), WindowOperator (which stores a copy per window).
 
 WINDOW_STATE_LAW = "a record stays in state until the last window it belongs to has ended"
 
 
 def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) -> int:
-    """Return the number of records that must be in state, copies included.
+    """Return the number of records that must be in state, including copies.
 
-    `open_records`: records not emitted by any window yet; `ends`: records emitted by each window end, oldest first;
-    `windows`: number of windows that a record belongs to.
+    `open_records`: number of records that no window has emitted yet.  `ends`: number of records emitted up to each window
+    end, oldest first.  `windows`: number of windows that a record belongs to.  `copies`: state has a copy per window.
     """
     total = open_records * (windows if copies else 1)
     for ended in range(1, min(windows - 1, len(ends)) + 1):
@@ -208,9 +227,9 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
 
 
 def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
-    """Return the window ends of each task of a rescaled vertex, which are distributed equally.
+    """Return `ends` (see `kept`) for each task of a rescaled vertex.  The sums over the old tasks are split evenly.
 
-    `ends`: of each former task; `left`: records emitted by each former task, for window ends that it had not reached.
+    `ends`: those of each old task.  `left`: number of records that each old task has emitted, used if it has no ends.
     """
     longest = max(map(len, ends), default=0)
     at_ends = [(*[own[0] if own else gone] * (longest - len(own)), *own) for own, gone in zip(ends, left, strict=True)]
@@ -219,13 +238,13 @@ def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks
 
 
 def too_few(held_bytes: int, records: int, record_bytes: int) -> str | None:
-    """Return what is wrong if the state is too small for its records (copies included), else None."""
+    """Return what is wrong if state is too small for this number of records (including copies), else None."""
     if held_bytes >= records * record_bytes:
         return None
     return f"it has {number_of(held_bytes, 'byte')} for {number_of(records, 'record')} whose last window has not ended, {record_bytes} each"
 
 
-# ---- Barriers in output queues leave before the deadline of their checkpoint, or are converted (law 120).
+# ---- Barriers leave output queues before the alignment timeout of their checkpoint, or become unaligned (law 120).
 #
 # Source: SubtaskCheckpointCoordinatorImpl#registerAlignmentTimer, PipelinedSubpartition#alignedBarrierTimeout
 # (FLINK-27251).
@@ -236,7 +255,10 @@ LEFT_OR_CONVERTED = (
 
 
 def left_behind(time_ns: int, checkpoint: int, late: Collection[int], formatter: JournalFormatter) -> Violation | None:
-    """Check a completed checkpoint.  `late`: tasks that handled the output timeout while a barrier was queued, and did not convert it."""
+    """Return the violation if a completed checkpoint has barriers that were not converted at the alignment timeout, else None.
+
+    `late`: tasks that handled the timeout while a barrier was in an output queue, and did not convert it.
+    """
     if not late:
         return None
     task = min(late)

@@ -1,4 +1,4 @@
-"""Invariants of event time: watermarks and timers."""
+"""Invariants of watermarks, window ends and processing-time timers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sim.invariants.violation import number_of, seconds
 
-# ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently.
+# ---- The minimum watermark of a task's inputs, and the records of open windows, computed independently of the runtime.
 #
 # Laws 88, 89 and 124.  Source: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
 
@@ -18,34 +18,40 @@ ALL_END = "the end of its data ends all windows of a task: what they hold leaves
 OWN_WINDOW = "records leave with the watermark that ends their window: none of a later window, and all of this one"
 
 IDLE, ACTIVE = -1, -2
-"""Values that mean a status instead of an event time."""
+"""Values in place of a watermark that mean a watermark status."""
 
 
 @dataclass(slots=True)
 class Inputs:
     """The watermarks of the input channels of one task since its start."""
 
-    reached: dict[int, int]  # by channel [ns]
-    idle: set[int] = field(default_factory=set)
-    behind: set[int] = field(default_factory=set)  # active again, with a watermark below that of the task
-    closed: set[int] = field(default_factory=set)
-    time_ns: int = 0
+    reached: dict[int, int]  # channel -> its watermark [ns]
+    idle: set[int] = field(default_factory=set)  # idle channels
+    # channels that are active again after being idle, but whose watermark is below that of the task; they do not count
+    behind: set[int] = field(default_factory=set)
+    closed: set[int] = field(default_factory=set)  # channels that have received their last watermark
+    time_ns: int = 0  # watermark of the task
 
     @classmethod
     def of(cls, channels: Iterable[int]) -> Inputs:
+        """Return the inputs of a task that starts, all with watermark 0."""
         return cls(dict.fromkeys(channels, 0))
 
     @property
     def all_idle(self) -> bool:
+        """Return whether all channels are idle."""
         return len(self.idle) == len(self.reached)
 
     @property
     def is_active_again(self) -> bool:
-        """Whether some channel is active and its data has not ended."""
+        """Return whether some channel is active and its data has not ended."""
         return any(channel not in self.idle and channel not in self.closed for channel in self.reached)
 
     def hear(self, channel: int, number: int, *, last: bool = False) -> bool:
-        """Process a watermark or a status.  Return whether the minimum watermark has advanced."""
+        """Process a watermark or a status of a channel.  Return whether the watermark of the task has advanced.
+
+        `number`: watermark [ns], IDLE or ACTIVE.  `last`: it is the last watermark of the channel.
+        """
         before_ns = self.time_ns
         if last:
             self.closed.add(channel)
@@ -72,9 +78,10 @@ class Inputs:
 
 @dataclass(slots=True)
 class Belonging:
-    """Assigns the records of each input channel to windows.
+    """Determines which records of each input channel belong to open windows.
 
-    `marks`: channel -> (end of the last window that a watermark ends, records read before it), oldest first.
+    `step_ns`, `phase_ns`: distance and offset of window ends.  `hold_ns`: time for which a window keeps records after its
+    end.  `marks`: channel -> (end of the last window that a watermark ends [ns], records read before it), oldest first.
     """
 
     step_ns: int
@@ -82,24 +89,29 @@ class Belonging:
     hold_ns: int
     marks: dict[int, list[tuple[int, int]]]
     idle: dict[int, int] = field(default_factory=dict)  # idle channel -> records read before it became idle
-    fired_ns: int = 0
+    fired_ns: int = 0  # end of the last window that has ended
 
     @classmethod
     def of(cls, step_ns: int, phase_ns: int, hold_ns: int, channels: Iterable[int]) -> Belonging:
+        """Return the state of a task that starts, without marks."""
         return cls(step_ns, phase_ns, hold_ns, {channel: [] for channel in channels})
 
     def end_until(self, time_ns: int) -> int:
-        """Return the end of the last window at or before this time, or 0."""
+        """Return the last window end at or before this time [ns], or 0."""
         return max(0, (time_ns - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns)
 
     def hear(self, channel: int, number: int, read: int, time_ns: int) -> None:
-        """Process a watermark or a status after `read` records.  `time_ns`: event time of the task before it."""
+        """Process a watermark or a status that a channel delivers after `read` records.
+
+        `number`: watermark [ns], IDLE or ACTIVE.  `time_ns`: watermark of the task before it.
+        """
         if number == IDLE:
             self.idle[channel] = read
             marks = self.marks[channel]
             if not self.hold_ns:
                 return
-            if marks:  # they leave with the next window, or with the latest that the channel has reached
+            # its records leave with the next window, or with the latest one that the channel has reached
+            if marks:
                 following_ns = self.end_until(time_ns) + self.step_ns
                 if marks[-1][0] >= following_ns:
                     following_ns, _ = marks.pop()
@@ -124,8 +136,9 @@ class Belonging:
         return sum(self._later(channel, end_ns, records) for channel, records in read.items())
 
     def _later(self, channel: int, end_ns: int, read: int) -> int:
+        """Return how many records of a channel belong to windows after `end_ns`.  Removes marks that are no longer needed."""
         marks = self.marks[channel]
-        if self.hold_ns:  # records before the latest reached mark have been held long enough
+        if self.hold_ns:  # records before the latest mark that has been reached were held long enough
             while len(marks) > 1 and marks[1][0] <= end_ns:
                 del marks[0]
         else:
@@ -137,7 +150,10 @@ class Belonging:
 
 
 def still_held(late: int) -> str | None:
-    """Return what is wrong with an idle task whose data has ended, or None.  `late`: records in its windows."""
+    """Return what is wrong with a task whose data has ended and that has nothing to do, or None.
+
+    `late`: number of records in its windows.
+    """
     return (
         f"its data has ended, it waits for nothing, and its windows hold {number_of(late, 'record')}" if late else None
     )
@@ -148,22 +164,22 @@ def still_held(late: int) -> str | None:
 TIMERS_FIRE = "each timer of a window fires once: at its time, in order, also if it was restored"
 
 Pending = tuple[int, int]
-"""(time of a timer [ns], records that it releases, counted since the start of the job)."""
+"""(time of a timer [ns], number of the last record that it releases, counted since the start of the job)."""
 
 
 @dataclass(slots=True)
 class Timers:
-    """The pending timers of one task.  `begun_ns`: start of the task."""
+    """The processing-time timers of one task that must fire."""
 
-    step_ns: int
-    phase_ns: int
-    hold_ns: int
-    begun_ns: int = 0
+    step_ns: int  # distance of window ends
+    phase_ns: int  # offset of window ends
+    hold_ns: int  # time from the end of a window to its timer
+    begun_ns: int = 0  # start of the task
     pending: list[Pending] = field(default_factory=list)
-    ended_ns: int = 0  # the last window that has ended
+    ended_ns: int = 0  # end of the last window that has ended
 
     def window_ended(self, now_ns: int, served: int) -> str | None:
-        """Process the end of a window, which determines what its timer releases.  Return what is wrong, or None."""
+        """Add the timer of a window that ends, which releases the first `served` records.  Return what is wrong, or None."""
         fact = None
         if (now_ns - self.phase_ns) % self.step_ns:
             fact = f"a window ends at {seconds(now_ns)}, windows of {seconds(self.step_ns)} do not"
@@ -173,7 +189,10 @@ class Timers:
         return fact
 
     def fire(self, now_ns: int, due_ns: int, records: int) -> str | None:
-        """Process a timer that fires.  Return what is wrong, or None."""
+        """Remove a timer that fires.  Return what is wrong, or None.
+
+        `due_ns`: time of the timer.  `records`: number of the last record that it releases.
+        """
         missed = [timer for timer in self.pending if timer[0] < due_ns]
         expected = [timer for timer in self.pending if timer[0] == due_ns and timer[1] == records]
         self.pending = [timer for timer in self.pending if timer[0] > due_ns or timer[1] > records]
@@ -188,7 +207,7 @@ class Timers:
         )
 
     def silent(self, now_ns: int) -> str | None:
-        """Check for a window that has ended without a timer.  Return what is wrong, or None."""
+        """Return what is wrong if a window has ended without setting a timer, or None."""
         end_ns = (now_ns - 1 - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns
         if end_ns <= max(self.begun_ns, self.ended_ns):
             return None
@@ -197,6 +216,6 @@ class Timers:
         )
 
     def kept(self, now_ns: int, served: int) -> tuple[Pending, ...]:
-        """Return the timers of a snapshot: pending ones and that of the open window."""
+        """Return the timers that a snapshot must contain: pending ones, and that of the open window."""
         end_ns = now_ns + self.step_ns - (now_ns - self.phase_ns) % self.step_ns
         return (*self.pending, (end_ns + self.hold_ns, served))

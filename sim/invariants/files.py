@@ -1,4 +1,4 @@
-"""Invariants of files: referenced files exist, unreferenced files are deleted."""
+"""Invariants of files: files that retained snapshots refer to exist, and unreferenced files are deleted."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sim.model.storage import ObjectStore, SlowPlaces, Storage
 from sim.model.units import SECOND
 from sim.results.journal import Happening
 
-# ---- Retained snapshots can be restored: all files that they refer to are complete.
+# ---- Retained snapshots can be restored, because all files that they refer to are complete.
 
 RETAINED_FILES_LAW = "all files that retained checkpoints and savepoints refer to are complete"
 
 
 class KeptSnapshot(NamedTuple):
-    """A snapshot that may be restored."""
+    """A checkpoint or savepoint that is retained, so that it may be restored."""
 
-    what: str  # its name, for messages
+    what: str  # its name in messages
     files: int  # number of files that it refers to
     missing: tuple[str, ...]  # paths of missing files
 
 
 def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Violation]:
-    """Check the snapshots that are kept at the end of a run."""
+    """Yield a violation for each snapshot with missing files that is retained at the end of a run."""
     for snapshot in kept:
         if snapshot.missing:
             story = (
@@ -42,19 +42,26 @@ def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Vio
             )
 
 
-# ---- Files that no snapshot needs are deleted soon (law 91).
+# ---- Files that no snapshot refers to are deleted soon (law 91).
 #
 # A file is unreferenced when the oldest retained checkpoint is newer than all checkpoints that refer to the file.
 
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
 _MIN_LATER_CHECKPOINTS = 3
-"""Checkpoints completed since the file became unreferenced, before it is reported (triggers wait for deletions)."""
+"""Minimum checkpoints that completed since a file became unreferenced, before it is reported.
+
+Checkpoints are not triggered while too many deletions are in progress, so the deletion should have ended by then.
+"""
 _SOON_NS = 500_000_000
+"""Maximum time from when a file becomes unreferenced until it is deleted [ns]."""
 _REQUESTS = 2
-"""Maximum requests of one deletion: the Presto client checks first; the last merged file also deletes its physical file."""
+"""Maximum requests of one deletion.
+
+The Presto client checks whether the file exists, and the last merged file deletes its physical file, too.
+"""
 _TAIL = 20
-"""Upper bound of a latency, as a multiple of its mean."""
+"""Upper bound of a random latency, as a multiple of its mean."""
 _ENDS_OF_TASKS = frozenset(
     {Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING}
 )
@@ -63,23 +70,22 @@ _ENDS_OF_TASKS = frozenset(
 class OwnedFile(NamedTuple):
     """A file of a checkpoint that exists at the end of a run."""
 
-    what: str
-    checkpoint: int  # that it was written for
-    task: int  # task whose acknowledgement refers to it; -1: the JobManager wrote it
+    what: str  # its name in messages
+    checkpoint: int  # checkpoint for which it was written
+    task: int  # task whose acknowledgement refers to it; -1 if the JobManager wrote it
     last: int  # last checkpoint that refers to it
     size_bytes: int
 
 
 def longest_deletion_ns(storage: Storage, files: int) -> int:
-    """Return the maximum time of a deletion if requests are limited or slow [ns], else 0.  `files`: number of files created.
+    """Return the maximum duration of a deletion [ns], or 0 if storage neither limits requests nor has slow parts.
 
-    It includes the retries of the client.  On a distributed file system one request of each file, of up to twice the
-    mean service time, may be in the queue before it.
+    It includes the retries of the client.  On a distributed file system one request per file, each of up to twice the mean
+    service time, may be in the queue before it.  `files`: number of files created in the run.
     """
     store, retry = storage.object_store or storage.dfs, storage.retry
-    slow = (
-        store.slow if isinstance(store, ObjectStore) else None
-    )  # data nodes of a file system take no part in a deletion
+    # data nodes of a distributed file system take no part in a deletion
+    slow = store.slow if isinstance(store, ObjectStore) else None
     if store is None or (store.requests_per_second is None and slow is None):
         return 0
     attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _TAIL)
@@ -92,16 +98,17 @@ def longest_deletion_ns(storage: Storage, files: int) -> int:
 
 
 def _most_slow(slow: SlowPlaces) -> int:
+    """Return the largest factor by which a part of storage is slow."""
     if slow.trace is None:
         return slow.factor
     return max((ceil(factor) for series in slow.trace.machines for _, factor in series), default=1)
 
 
 def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
-    """Return the end of the deletions in progress at `since_ns`, and of those that follow without a gap.
+    """Return the time at which the deletions in progress at `since_ns`, and those that follow without a gap, have ended.
 
-    `deletions`: (begin, end), sorted by begin.  Flink triggers no checkpoint while too many are being cleaned up
-    (CheckpointRequestDecider#chooseQueuedRequest).
+    Flink triggers no checkpoint while too many checkpoints are being cleaned up
+    (CheckpointRequestDecider#chooseQueuedRequest).  `deletions`: (begin, end) [ns], sorted by begin.
     """
     for begin_ns, end_ns in deletions:
         if begin_ns <= since_ns:
@@ -116,7 +123,11 @@ def garbage(
     time_ns: int,
     formatter: JournalFormatter,
 ) -> Iterator[Violation]:
-    """Check for unreferenced files.  `completed`: (number, time) of all completed checkpoints except savepoints, oldest first."""
+    """Check that no unreferenced files are left.  Report the one that has been unreferenced for longest.
+
+    `completed`: (id, time of completion [ns]) of all completed checkpoints except savepoints, oldest first.
+    `num_retained`: maximum number of retained checkpoints.  `time_ns`: end of the run.
+    """
     free: list[tuple[OwnedFile, int]] = []
     for file in files:
         first = bisect_right(completed, file.last, key=lambda row: row[0])
@@ -126,11 +137,12 @@ def garbage(
         if time_ns - free_ns > _SOON_NS:
             free.append((file, free_ns))
     if free:
-        # Flink's registry throws for such an acknowledgement before the coordinator handles it: nobody owns its files
+        # Flink's registry throws an exception for such an acknowledgement before the coordinator handles it. Its files
+        # have no owner, in Flink either.
         unknown = {(row.checkpoint, row.task) for row in formatter.journal if row.happening is Happening.STATE_UNKNOWN}
         free = [row for row in free if (row[0].checkpoint, row[0].task) not in unknown]
     if free and any(row.happening in _ENDS_OF_TASKS for row in formatter.journal):
-        # files of a task that ended before its acknowledgement arrived have no owner
+        # files of a task that failed before its acknowledgement was received have no owner, in Flink either
         restored_parts = {
             (row.checkpoint, row.task) for row in formatter.journal if row.happening is Happening.ACKNOWLEDGED
         }

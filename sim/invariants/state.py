@@ -1,4 +1,4 @@
-"""Invariants of state: restored content, stored files, redistribution."""
+"""Invariants of state: what restored tasks receive, what completed checkpoints store, and redistribution after a rescale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sim.invariants.counts import Numbers, RecordTally
 from sim.invariants.violation import LIFE, JournalFormatter, Violation, count_is, number_of
 from sim.results.journal import Happening
 
-# ---- Stored state has a stamp with its owner and its checkpoint.  A restored task must get all of its state, once.
+# ---- Restored state: stored state has a stamp with its owner and its checkpoint. A restored task must receive all of its
+# state, once.
 
 RESTORED = "a restored task gets all of its state in the checkpoint, once"
 
@@ -23,7 +24,7 @@ Kind = Literal["keyed", "windows", "operator", "union"]
 class Stamp(NamedTuple):
     """The subtask and the checkpoint that state belongs to."""
 
-    instance: int  # of the job
+    instance: int  # number of the job instance
     checkpoint: int
     vertex: str
     subtask: int
@@ -37,9 +38,10 @@ class RestoredState(NamedTuple):
 
     kind: Kind
     stamp: Stamp | None
-    share: Fraction  # of its key groups or elements
-    size_bytes: int  # of all its files, before the share is taken
-    copied_from: tuple[str | int, ...] | None = None  # (vertex, index, checkpoint) of the local copy that was read
+    share: Fraction  # share of its key groups or list elements that the task receives
+    size_bytes: int  # size of all its files, before the share is taken
+    # (vertex, subtask, checkpoint) of the local copy that was read; None if it was read from storage
+    copied_from: tuple[str | int, ...] | None = None
 
 
 def union_errors(
@@ -49,7 +51,10 @@ def union_errors(
     restored: Iterable[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
-    """Check that a subtask gets the union list state of all subtasks, once.  `stored`: stamp and bytes of each part."""
+    """Check that a subtask receives the union list state of all subtasks, once.
+
+    `stored`: (stamp, size in bytes) of each part in the checkpoint.  `story`: function that returns the evidence.
+    """
     expected = sorted((stamp, size_bytes, Fraction(1)) for stamp, size_bytes in stored)
     found = sorted((piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None)
     if found != expected:
@@ -67,9 +72,13 @@ def restored_state_differences(
     restored_parts: Sequence[RestoredState],
     story: Callable[[], tuple[str, ...]],
 ) -> Iterator[Violation]:
-    """Check the restored state of a task that was not rescaled.  `stored`: stamp and bytes of each kind of state in the checkpoint."""
+    """Check that a task of a vertex that was not rescaled receives its own state, in full, once.
+
+    `stored`: kind of state -> (stamp, size in bytes) in the checkpoint.  `story`: function that returns the evidence.
+    """
 
     def broken(fact: str) -> Violation:
+        """Return the violation with this fact."""
         return Violation(RESTORED, time_ns, where, fact, story())
 
     for kind, (stamp, size_bytes) in stored.items():
@@ -92,9 +101,8 @@ def restored_state_differences(
             yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")
 
 
-# ---- A completed checkpoint is stored: metadata, all bytes of its files, in-flight data (laws 107 to 112, and 125).
-#
-# A restart reads as many bytes as were written.
+# ---- Stored checkpoints: a completed checkpoint has stored its metadata, all bytes of its files, and its in-flight data
+# (laws 107 to 112, and 125). A restart reads as many bytes as were written.
 
 METADATA_FIRST = "a checkpoint is complete when its metadata is durable"
 IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
@@ -108,21 +116,21 @@ _FRAME = (*LIFE, Happening.JOB_RESTORED)
 
 
 def of_stored_checkpoint(law: str, checkpoint: int, time_ns: int, fact: str, formatter: JournalFormatter) -> Violation:
-    """Return the violation of one of these invariants, with the life of the checkpoint as its evidence."""
+    """Return the violation of one of these invariants, with the last rows about the checkpoint as its evidence."""
     story = formatter.story(lambda row: row.checkpoint == checkpoint and row.happening in _FRAME)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-8:])
 
 
-# ---- Redistribution to another parallelism: the new tasks together get everything of the old ones, once.
+# ---- Redistribution after a rescale: the new subtasks together receive all state and records of the old ones, once.
 #
-# Subtasks of vertices and channels with unchanged parallelism are compared one by one; of the others, sums are compared.
+# Subtasks and channels are compared one by one if the parallelism is unchanged. Otherwise their sums are compared.
 
 DEALT = "a rescaled job restores everything in its checkpoint, once"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a job: the tasks of each vertex and the channels of each edge."""
+    """The tasks of each vertex, and the channels of each edge of a job."""
 
     vertices: tuple[str, ...]
     tasks: tuple[Numbers, ...]
@@ -145,7 +153,11 @@ class Shape:
 def redistribution_errors(
     time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tuple[Shape, RecordTally]
 ) -> Iterator[Violation]:
-    """Compare records served, records with pending outputs, and records in flight."""
+    """Check that a restart with another parallelism keeps record counts.
+
+    It compares processed records, records with pending outputs, and records in flight.  `old`, `new`: the job and its
+    positions in the checkpoint, and after the restart.
+    """
     for number, name in enumerate(new[0].vertices):
         for what, phrase in (("served", "served by"), ("late", "waiting for outputs of")):
             before, after = (getattr(tally, what)[shape.tasks[number]] for shape, tally in (old, new))
@@ -170,7 +182,11 @@ def state_redistribution_errors(
     stamps_by_kind: Mapping[Kind, Sequence[Stamp]],
     restored_parts: Sequence[Sequence[RestoredState]],
 ) -> Iterator[Violation]:
-    """Compare keyed state.  `stamps_by_kind`: of a vertex in the checkpoint; `restored_parts`: state that each new subtask got."""
+    """Check that the new subtasks of a vertex together receive each part of the old state once.
+
+    `stamps_by_kind`: stamps of the state of the vertex in the checkpoint.  `restored_parts`: state that each new subtask
+    received.
+    """
     for kind, stamps in stamps_by_kind.items():
         shares: dict[Stamp | None, Fraction] = dict.fromkeys(stamps, Fraction(0))
         for piece in (piece for several in restored_parts for piece in several if piece.kind == kind):
@@ -184,23 +200,26 @@ def state_redistribution_errors(
 
 
 def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
-    """Return the numbers to compare, by name.  `kept`: the channels have kept their positions."""
+    """Return the record counts of an edge to compare, by name.  `kept`: its channels are the same as before."""
     written, read = tally.written[channels], tally.read[channels]
     if kept:
         return {"written": written, "read": read}
-    # less than none: an at-least-once checkpoint holds records behind its barriers, which are sent again
+    # The difference is negative if an at-least-once reader has read records after the barrier, which are sent again.
     return {"in flight": np.array([max(0, (written - read).sum())])}
 
 
 def _same(before: Numbers, after: Numbers) -> bool:
-    """Return whether the numbers are equal: one by one if the parallelism is the same, otherwise in sum."""
+    """Return whether the numbers are equal: one by one if there are as many, otherwise their sums."""
     if len(before) == len(after):
         return bool((before == after).all())
     return int(before.sum()) == int(after.sum())
 
 
 def _fact(before: Numbers, after: Numbers, phrase: str, place: str) -> str:
-    """Return the fact of a violation, with the first subtask or channel that differs if they can be compared one by one."""
+    """Return the fact of a violation.
+
+    It is about the first subtask or channel that differs if they are compared one by one, and otherwise about the sums.
+    """
     where, count_before, count_after = "", int(before.sum()), int(after.sum())
     if len(before) == len(after) > 1:
         number = int((before != after).argmax())

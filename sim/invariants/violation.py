@@ -12,7 +12,7 @@ from sim.results.journal import Entry, Happening
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation of an invariant by a simulated run, which means an error in the simulator or an injected fault."""
+    """A violation of an invariant by a simulated run."""
 
     law: str  # text of the invariant
     time_ns: int  # simulated time of the violation
