@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 
 # ---- Uncertainty of predictions, from the history: sampling error, differences between machines, deviation of the backtest.
 #
-# Quantiles of few checkpoints vary from one run to the next by chance alone.  Bootstrap samples of the history show by
-# how much.
+# Quantiles of few checkpoints vary from one run to the next by chance.  Bootstrap samples of the history show how much.
 
 MACHINE_FACTOR = 1.3
 """Factor between durations of one job on differently loaded machines, in addition to the sampling error."""
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 MAX_DRAWN_CHECKPOINTS = 2000
-"""Maximum size of a bootstrap sample; the sampling error of a larger one is negligible."""
+"""Maximum size of a bootstrap sample.  The sampling error of a larger one is negligible."""
 LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
 
 
 def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) -> OtherSettings:
-    """Return the factors within which durations are expected.  `row` compares the end-to-end durations.
+    """Return the factors within which p50 and p90 of a run with other settings are expected.
 
-    Sampling and machine factors are independent, and are multiplied by the deviation of the backtest.
+    Sampling error and differences between machines are independent.  Together, they are multiplied by the deviation of the
+    backtest.  `row` is its comparison of end-to-end durations, or None.
     """
     factors = []
     for level, share in LEVELS.items():
@@ -73,7 +73,10 @@ def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) 
 
 
 def sampling_factor(durations_ms: Sequence[float], share: float) -> float:
-    """Return the factor between the quantiles of two runs with these durations that is not exceeded with 95 % confidence."""
+    """Return the factor by which a quantile of two runs with these durations differs at most, with 95 % confidence.
+
+    `share` is the quantile, for example 0.9.
+    """
     random = np.random.default_rng(1)
     values = np.maximum(np.asarray(durations_ms, dtype=float), 1.0)
     shape = (RESAMPLES, min(len(values), MAX_DRAWN_CHECKPOINTS))
@@ -81,10 +84,10 @@ def sampling_factor(durations_ms: Sequence[float], share: float) -> float:
     return float(np.exp(np.quantile(np.abs(np.log(first / second)), CONFIDENCE)))
 
 
-# ---- Compare observed and predicted quantiles of each quantity, and find those that differ by more than repeated runs do.
+# ---- Compare observed and predicted quantiles of each quantity, and find those that differ more than repeated runs do.
 
 MIN_CHECKPOINTS_FOR_TAIL = 100
-"""Minimum checkpoints from which a tail shorter than predicted is inferred."""
+"""Minimum number of checkpoints from which a tail that is shorter than predicted is inferred."""
 _TAIL_PROBABILITY = 0.025
 """Probability on either side of a confidence interval."""
 
@@ -92,7 +95,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
-    """Return a row per quantity and vertex, in the order of display, without rows that are 0 on both sides."""
+    """Return a comparison per quantity and vertex, in the order of display, unless all values are 0."""
     return [
         row
         for own in of_history().values()
@@ -102,7 +105,7 @@ def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[
 
 
 def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
-    """Return a row per quantity: of the vertex with the largest deviation or, if none deviates, with the largest value."""
+    """Return one row per quantity: of the vertex with the largest deviation or, if none deviates, with the largest p90."""
     by_quantity = groupby(rows, key=lambda row: row.quantity)
     return [
         max(group, key=lambda row: (bool(row.off), _gap(row) if row.off else 0.0, row.observed.p90))
@@ -111,7 +114,7 @@ def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
 
 
 def tail_ratio(rows: list[ComparedQuantity]) -> float:
-    """Return observed / predicted in the tail of durations, or 1 if the difference is not significant."""
+    """Return observed / predicted duration in the tail (p90 or longest), or 1 if the difference is not significant."""
     row = next((row for row in rows if row.quantity == "end-to-end"), None)
     if row is None or not row.predicted.count:
         return 1.0
@@ -132,7 +135,7 @@ def _compare_quantity(
             np.sort(side["value"].to_numpy(dtype=float)) for side in (rows, in_runs[in_runs["vertex"] == vertex])
         )
         if recorded.any() or simulated.any():
-            # Of a single value, such as a number of the whole history, only the p50 is compared.
+            # If there is a single value, such as a number about the whole history, only the p50 is compared.
             levels = [level for level in LEVELS if quantity.is_judged and (level == "p50" or len(recorded) > 1)]
             off = tuple(level for level in levels if _is_off(quantity, recorded, simulated, LEVELS[level]))
             yield ComparedQuantity(quantity.history, _quantiles(recorded), _quantiles(simulated), str(vertex), off)
@@ -164,7 +167,7 @@ def _differs_significantly(quantity: Quantity, observed: float, predicted: float
 
 
 def _confidence_interval(values: Numbers, share: float) -> tuple[float, float]:
-    """Return the distribution-free 95 % confidence interval of a quantile.  A single value is taken as exact."""
+    """Return the distribution-free 95 % confidence interval of a quantile.  A single value is assumed to be exact."""
     count = len(values)
     if count == 1:
         return float(values[0]), float(values[0])
@@ -177,6 +180,7 @@ def _confidence_interval(values: Numbers, share: float) -> tuple[float, float]:
 
 
 def _gap(row: ComparedQuantity) -> float:
+    """Return the largest absolute deviation of a row, or infinity without predicted values."""
     return max(
         abs(row.observed.at(level) - row.predicted.at(level)) if row.predicted.count else math.inf for level in row.off
     )
@@ -188,28 +192,28 @@ UNKNOWN = "cause unknown"
 MIN_GROWTH_FACTOR = 1.1
 """Minimum state size in the last third of the history / in the first third for the state to be growing."""
 MIN_TAIL_RATIO = 1.25
-"""Minimum p90 / p50 of the history relative to that of the prediction for the history to have a tail."""
+"""Minimum p90 / p50 of the history, divided by that of the prediction, to conclude that the history has a longer tail."""
 PHASES = ("start-delay", "alignment", "sync", "async")
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestEvidence:
-    """Facts of the history and the scenario from which causes of deviations are inferred."""
+    """Facts about the history and the scenario that may explain deviations."""
 
-    # Full size [bytes] of the first and last third of the history, if the state grows there but not in the scenario.
+    # Full size [bytes] in the first and in the last third of the history, if it grows there but not in the scenario.
     growth: tuple[float, float] | None = None
     unbalanced: tuple[str, ...] = ()  # contradictions between counters, as phrases
 
 
 def evidence_of(observed: pd.DataFrame, scenario: Scenario, unbalanced: Sequence[str] = ()) -> BacktestEvidence:
-    """Collect the facts.  Files of RocksDB grow until they are merged, so their growth says nothing about the state."""
+    """Return the facts.  Files of RocksDB grow until they are compacted, so their growth says nothing about the state."""
     states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
     is_told = any(state.growth_bytes or state.backend == "rocksdb" for state in states)
     return BacktestEvidence(None if is_told else _growth(observed), tuple(unbalanced))
 
 
 def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
-    """Return the rows with the causes of their deviations."""
+    """Return the rows, with the likely cause of each deviation."""
     return [replace(row, cause=_cause(row, rows, evidence)) if row.off else row for row in rows]
 
 
@@ -260,7 +264,7 @@ def _duration_cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evi
 
 
 def _tail_cause(row: ComparedQuantity) -> str:
-    """Return the cause of a tail; empty if the history has no wider spread, or the prediction is too long."""
+    """Return the cause of a longer tail, or "" if the history has none, or if the prediction is too long."""
     if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
         return ""
     recorded, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))
@@ -270,7 +274,7 @@ def _tail_cause(row: ComparedQuantity) -> str:
 
 
 def _deviating_phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
-    """Return the phase that causes more than half of the deviation of the whole checkpoint, if there is one."""
+    """Return the phase that causes more than half of the deviation of the whole checkpoint, or None if there is none."""
     level = row.off[0]
     deviation = row.observed.at(level) - row.predicted.at(level)
     shares = [
@@ -290,17 +294,17 @@ def _observed_and_predicted_text(phase: ComparedQuantity, row: ComparedQuantity)
 # ---- Run the imported job, as long and as often as a budget of CPU time allows.
 
 BUDGET_S = 6.0
-"""CPU time of all runs."""
+"""Maximum CPU time of all runs."""
 RUNS = 3
 PROBE_CHECKPOINTS = 4
-"""Checkpoints in the first, short run, which measures the simulation speed; queues are full from the second checkpoint on."""
+"""Checkpoints of the first, short run, which measures the speed of the simulation.  Queues are full from the second one."""
 SPARE_CHECKPOINTS = 3
 """Checkpoints of a run in addition to the number in the history."""
 MAX_CHANNELS = 200_000
-"""The simulation of a job with more channels takes too long to set up for an import."""
+"""Maximum channels of a job.  To set up a larger simulation would take too long for an import."""
 
 Watch = Callable[[float], None]
-"""Called with the share of the work that is done."""
+"""A callback that receives the share of the work that is done."""
 
 
 class TooLargeError(Exception):
@@ -335,9 +339,10 @@ class _CpuLimit:
 def runs_within(
     scenario: Scenario, job: RecordedJob, *, budget_s: float = BUDGET_S, watch: Watch = lambda _: None
 ) -> list[Result]:
-    """Simulate the scenario once to `RUNS` times.  Raises `TooLargeError` if not even a short run fits the budget.
+    """Simulate the scenario one to `RUNS` times, as the budget of CPU time allows.
 
-    A run has as many checkpoints as the history, and at most its length.
+    A run has `SPARE_CHECKPOINTS` more checkpoints than the history, unless the scenario or the budget makes it shorter.
+    Raises `TooLargeError` if not even a short run fits the budget.
     """
     _check_channels(scenario)
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
@@ -369,6 +374,7 @@ def _with_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
 
 
 def _check_channels(scenario: Scenario) -> None:
+    """Raise `TooLargeError` if the job has too many channels."""
     width = {vertex.name: vertex.parallelism for vertex in scenario.job.vertices}
     channels = sum(
         width[inlet.upstream] * vertex.parallelism for vertex in scenario.job.vertices for inlet in vertex.inputs
@@ -380,12 +386,12 @@ def _check_channels(scenario: Scenario) -> None:
 # ---- A backtest as text: a table and sentences, for the terminal and the head of a scenario file.
 
 WIDTH = 78
-"""Maximum line length; the `# ` of a comment adds two columns."""
+"""Maximum line length.  The `# ` of a comment adds two columns."""
 _NAME, _NUMBER = 19, 8
 
 
 def backtest_lines(backtest: Backtest) -> list[str]:
-    """Format a backtest."""
+    """Return a backtest as lines of text."""
     plural, durations = "s" if backtest.runs > 1 else "", backtest.of("end-to-end")
     count = f"{backtest.checkpoints} of its history (without the first)"
     beside = "" if durations is None else f": {durations.predicted.count} checkpoints, beside {count}"
@@ -434,7 +440,7 @@ def _findings(backtest: Backtest) -> Iterator[str]:
 
 
 def _row_text(row: ComparedQuantity) -> str:
-    """Return for example ``sync of sink (p50 +7 %, p90 -30 %)``."""
+    """Return the deviations of a row as text, for example ``sync of sink (p50 +7 %, p90 -30 %)``."""
     changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
     return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"
 
@@ -459,7 +465,7 @@ def backtest(
 ) -> Backtest:
     """Simulate an imported job, and compare it with its history.
 
-    `unbalanced` has the contradictions between counters.  Raises `NoHistoryError`, or `TooLargeError` if the simulation
+    `unbalanced` has the contradictions between record counters, as phrases.  Raises `NoHistoryError`, or `TooLargeError` if the simulation
     takes too long.
     """
     history = observed(job)
@@ -500,7 +506,7 @@ def _backtest_failures(
 # ---- Add the backtest to an imported scenario, and list the checkpoints of its history file.
 
 MAX_LISTED_CHECKPOINTS = 1000
-"""Latest checkpoints in a history file.  A log of a month has tens of thousands, and each load reads the file."""
+"""Maximum checkpoints in a history file; the latest are used.  A log of a month has tens of thousands."""
 
 
 def with_backtest(
@@ -524,7 +530,7 @@ def with_backtest(
 
 
 def checkpoints_of(source: RecordingSource) -> Checkpoints:
-    """Return the completed checkpoints without savepoints, as columns of a history file."""
+    """Return the completed checkpoints, without savepoints, as columns of a history file."""
     table = observed(recorded_job(source))
     rows = table[(table["checkpoint"] != WHOLE_RUN) & (table["vertex"] == "")]
     if rows.empty:

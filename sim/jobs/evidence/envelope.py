@@ -1,4 +1,4 @@
-"""The validity envelope: which features of a scenario were compared with a real Flink, and with which errors."""
+"""The validity envelope: the features of scenarios that were compared with a real Flink, and the errors of predictions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from sim.model.quantities import quantities
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND, format_byte_rate, format_duration, format_size
 
-# ---- Utilization: the busiest subtask's share of time at the highest rate of the sources.
+# ---- Utilization: the busy share of the busiest subtask at the highest rate of the sources.
 
 _MAX_SHORT_QUEUE_UTILIZATION = Fraction(4, 5)
-"""Above this utilization, random service times lead to long queues."""
+"""Maximum utilization at which queues stay short.  Above it, random service times lead to long queues."""
 
 
 def loads_of(scenario: Scenario) -> list[str]:
-    """Return the load in words: whether it changes, and its maximum.  A source without a rate limit exceeds any capacity."""
+    """Return the load in words: whether it changes, and its maximum.
+
+    A source without a rate limit counts as more than can be served.
+    """
     sources = [vertex.source for vertex in scenario.job.vertices if vertex.source is not None]
     changing = ["changing rates"] if any(len(source.rates) > 1 for source in sources) else []
     busiest = utilisation(scenario.job)
@@ -34,7 +37,7 @@ def loads_of(scenario: Scenario) -> list[str]:
 
 
 def utilisation(job: Job) -> Fraction | None:
-    """Return the utilization of the busiest subtask; above 1 sources are throttled.  None if a source has no rate limit."""
+    """Return the utilization of the busiest subtask, or None if a source has no rate limit.  Above 1, sources are throttled."""
     rates: dict[str, Fraction] = {}  # records read, or emitted by a source
     busiest = Fraction(0)
     for vertex in job.vertices:
@@ -66,23 +69,24 @@ def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:
         return [Fraction(1)]
     if shares := vertex.shares(inlet):
         return list(shares)
-    # By default records follow the number of key groups.
+    # By default, the share of a subtask is proportional to its number of key groups.
     groups = vertex.max_parallelism if inlet.shipping.keyed else vertex.parallelism
     return [Fraction(len(key_groups(i, vertex.parallelism, groups)), groups) for i in range(vertex.parallelism)]
 
 
-# ---- Features of a scenario, by whose values it is compared with recordings.
+# ---- Features of a scenario.  Their values are compared with those of the recordings.
 #
-# The values of a feature are words or numbers.  A feature may have several values in a scenario, e.g. the parallelisms of
-# its vertices.  A missing part (no state, no faults) has no value, and needs no recording.
+# The values of a feature are words or numbers.  A feature may have several values in a scenario, for example the
+# parallelism of each vertex.  A missing part (no state, no faults) has no value, and needs no recording.
 
 Value = str | int
 
 
 class NumberFeature(NamedTuple):
-    """How the values of a feature whose values are numbers are compared.
+    """The comparison rule of a feature with numeric values.
 
-    A number is inside the envelope if it exceeds the recorded ones by at most the factor `slack`, on the given `sides`.
+    A number is inside the envelope if it is beyond the recorded range by at most the factor `slack`.  Only the given
+    `sides` of the range are limits.
     """
 
     text: Callable[[int], str] = str
@@ -110,11 +114,11 @@ NUMBERS = {
     "concurrent checkpoints": NumberFeature(slack=1),
     "pause between checkpoints": NumberFeature(format_duration),
 }
-"""The features whose values are numbers.  The values of others are words."""
+"""The features with numeric values.  The values of other features are words."""
 
 
 def features(scenario: Scenario) -> dict[str, tuple[Value, ...]]:
-    """Return the distinct values of each feature in ascending order, in the order of messages."""
+    """Return the distinct values of each feature, in ascending order.  Features are in the order of messages."""
     found = _job_features(scenario) | _state_and_network_features(scenario) | _checkpoint_features(scenario)
     return {
         name: tuple(sorted(set(values), key=lambda value: (isinstance(value, str), value)))
@@ -280,13 +284,14 @@ def _checkpoint_features(scenario: Scenario) -> dict[str, Sequence[Value]]:
 
 
 def _chosen(flags: Mapping[str, bool]) -> list[str]:
+    """Return the names of the flags that are set."""
     return [name for name, there in flags.items() if there]
 
 
-# ---- The validity envelope: recorded values of features, and the errors of predictions there.
+# ---- The validity envelope: the recorded values of each feature, and the errors of predictions there.
 #
 # `make envelope` computes the file from recordings.  It is part of the package, so that users without recordings are
-# warned.  Features are checked one by one, so combinations that were never recorded are not noticed.
+# warned.  Features are checked one by one, so a combination that was never recorded is not detected.
 
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
@@ -296,7 +301,7 @@ _MAX_NAMED = 5  # number of features in a line
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Absolute relative errors of a quantity over recordings."""
+    """The distribution of the absolute relative error of a quantity over recordings."""
 
     recordings: int
     median: float
@@ -308,7 +313,7 @@ class EnvelopeEvidence:
     """The evidence for a value of a feature, or for a family of recordings."""
 
     recordings: int
-    errors: Mapping[str, Error]
+    errors: Mapping[str, Error]  # by quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,12 +321,12 @@ class Envelope:
     """The envelope of all recordings."""
 
     recordings: int
-    features: Mapping[str, Mapping[Value, EnvelopeEvidence]]  # a number's values are the recorded ones
+    features: Mapping[str, Mapping[Value, EnvelopeEvidence]]  # by feature, then by recorded value
     families: Mapping[str, EnvelopeEvidence]
     overall: EnvelopeEvidence
 
     def unvalidated(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Return a phrase per feature with a value outside the envelope: 'parallelism 50 (recordings: 1 to 4)'."""
+        """Return a phrase per feature outside the envelope, for example 'parallelism 50 (recordings: 1 to 4)'."""
         found: dict[str, dict[Value, None]] = {}
         for scenario in scenarios:
             for name, values in features(scenario).items():
@@ -336,7 +341,7 @@ class Envelope:
 
 
 def warning(scenarios: Iterable[Scenario]) -> str:
-    """Return a warning about values that were never compared with a real Flink; empty if there are none."""
+    """Return a warning about values that were never compared with a real Flink, or "" if there are none."""
     phrases = envelope().unvalidated(scenarios)
     if not phrases:
         return ""
@@ -346,7 +351,7 @@ def warning(scenarios: Iterable[Scenario]) -> str:
 
 @cache
 def envelope() -> Envelope:
-    """Return the envelope in this package."""
+    """Return the envelope of this package (`envelope.json`)."""
     return read_envelope(FILE.read_text(encoding="utf-8"))
 
 
@@ -368,6 +373,7 @@ def _evidence(given: Mapping[str, Any]) -> EnvelopeEvidence:
 
 
 def _inside(name: str, value: Value, known: Mapping[Value, EnvelopeEvidence]) -> bool:
+    """Return whether a value of a feature is inside the envelope."""
     if isinstance(value, str) or not known:
         return value in known
     numbers, feature = [number for number in known if isinstance(number, int)], NUMBERS[name]
@@ -377,7 +383,7 @@ def _inside(name: str, value: Value, known: Mapping[Value, EnvelopeEvidence]) ->
 
 
 def values_text(name: str, values: Iterable[Value]) -> str:
-    """Return the range of the values of a feature that are numbers, or the list of its words."""
+    """Return the values of a feature as text: the range of numbers, or a list of words."""
     if name not in NUMBERS:
         return ", ".join(map(str, values))
     numbers = [value for value in values if isinstance(value, int)]

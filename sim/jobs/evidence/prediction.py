@@ -1,4 +1,4 @@
-"""Compare simulations with recordings: observed and predicted values, errors, and the outcome per recording."""
+"""Compare simulations with recordings: observed and predicted values, their errors, and summaries over recordings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
 
 
-# ---- Rates, shares of time, and queue lengths of a simulated run, as rows of `sim.jobs.observations`.
+# ---- Rates, shares of time, and queue lengths of a simulated run, with the definitions of `sim.jobs.observations`.
 
 _SHARES = {
     "busyTimeMsPerSecond": "busy",
@@ -44,7 +44,7 @@ _OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inpu
 
 
 def series_values(result: Result) -> Iterator[RunValue]:
-    """Yield values of the whole run and of its samples, without the first quarter."""
+    """Yield rates and shares of time of the whole run, and values of each sample, without the first quarter of the run."""
     series = result.series
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
     window = steady_window(
@@ -69,7 +69,7 @@ def series_values(result: Result) -> Iterator[RunValue]:
 
 
 def _mean_rate(rows: pd.DataFrame, column: str, window: tuple[float, float]) -> float | None:
-    """Return the mean of a rate or share of a vertex over a window [ms], or None without samples."""
+    """Return the mean of a rate or share of a vertex in a window (begin, end) [ms], or None with too few samples."""
     times_ms = 1000 * np.append(0.0, rows["time"].to_numpy(dtype=float))
     counted = np.append(0.0, (rows[column].to_numpy(dtype=float) * np.diff(times_ms)).cumsum())
     return growth_per_ms(times_ms, counted, window)
@@ -97,13 +97,13 @@ def _savepoints(result: Result) -> Iterator[RunValue]:
 
 # ---- Join the observations of a recording and of its simulation to one table with errors.
 #
-# For each quantity and vertex both sides have three percentiles over the checkpoints of a run or the samples of a
-# series.  The value of a vertex in a checkpoint is the median over its subtasks.  The first checkpoint meets queues that
-# are not full yet, so it has separate rows, whose quantity ends with `FIRST_SUFFIX`.  All three percentiles of a number
-# about the whole run are that number.
+# For each quantity and vertex, both sides have three percentiles over the checkpoints of a run or the samples of a
+# series.  The value of a vertex in a checkpoint is the median over its subtasks.  The first checkpoint is atypical, because
+# queues are not full yet.  So it has separate rows, whose quantity ends with `FIRST_SUFFIX`.  If there is one number for
+# the whole run, all three percentiles are that number.
 
 FIRST_SUFFIX = " (first)"
-"""Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
+"""The suffix of quantities of the first checkpoint, for example 'start_delay (first)'."""
 _QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 COLUMNS = (
     "quantity",
@@ -112,7 +112,9 @@ COLUMNS = (
     "relative_error",
     "covered",
 )
-"""`vertex` is None for the whole checkpoint or job.  Percentiles have the unit of the quantity, NaN if it is not in a run."""
+"""Columns of the joined table.  `vertex` is None for the whole checkpoint or job.  Percentiles have the unit of the
+quantity, and are NaN if it is missing.
+"""
 
 
 def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +129,10 @@ def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFram
 
 
 def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
-    """Return (predicted - observed) / observed: 0 if they differ by less than noise, NaN if only the observed value is 0."""
+    """Return (predicted - observed) / observed.
+
+    It is 0 if the difference is noise, and NaN if the observed value is 0 and the predicted one is not.
+    """
     predicted, observed = table[f"predicted_{level}"], table[f"observed_{level}"]
     difference = predicted - observed
     relative = difference / observed.where(observed != 0)
@@ -135,7 +140,10 @@ def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
 
 
 def covered(table: pd.DataFrame) -> pd.Series:
-    """Return whether the observed median is between the predicted p10 and p90, extended by noise; False without prediction."""
+    """Return whether the observed median is between the predicted p10 and p90, extended by noise.
+
+    It is False for rows without a prediction.
+    """
     slack = noise(table)
     return (table["observed_p50"] >= table["predicted_p10"] - slack) & (
         table["observed_p50"] <= table["predicted_p90"] + slack
@@ -159,8 +167,8 @@ def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 
 # ---- The truth table of a recording: observations and predictions.
 #
-# A prediction uses only the configuration of the recording, and pools several seeds.  The columns are `recording`,
-# `family` and `COLUMNS`.
+# A prediction uses only the configuration of the recording.  The runs of several seeds are pooled.  The columns are
+# `recording`, `family` and `COLUMNS`.
 
 
 def truth(
@@ -174,9 +182,9 @@ def truth(
 
     Args:
         recording: A recorded job, or its file.
-        document: The imported scenario, if it is known already.
-        seeds: A simulation is run for each seed.
-        overheads: Replace those of the scenario.
+        document: The imported scenario of the recording, if it is known.
+        seeds: Seeds of the simulations; there is one run per seed.
+        overheads: Overheads that replace those of the scenario.
 
     Raises:
         RecordingError: The file is not a recording.
@@ -208,7 +216,7 @@ def _configured_values(recording: RecordedJob, result: Result) -> Iterable[RunVa
 def scenario_of(
     recording: RecordedJob, overheads: Overheads | None = None, document: ImportedScenario | None = None
 ) -> Scenario:
-    """Return the scenario of a recording."""
+    """Return the scenario of a recording.  `overheads` replaces its overheads, `document` is the import if it is known."""
     imported = to_document(recording) if document is None else document
     scenario = loads(imported.text, name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
@@ -223,7 +231,7 @@ def unmodelled(recording: RecordedJob | Path | str) -> tuple[str, ...]:
 
 
 class Judgement(NamedTuple):
-    """The outcome of judging one file."""
+    """The truth table of one file, or the error."""
 
     table: pd.DataFrame | None
     name: str = ""
@@ -233,7 +241,7 @@ class Judgement(NamedTuple):
 
 
 def judge(path: Path, progress: Callable[[int], None], *, seeds: int, overheads: Overheads | None = None) -> Judgement:
-    """Return the truth table of one file.  All errors are returned, so that other files can still be judged."""
+    """Return the truth table of one file.  Errors are returned instead of raised, so that the other files are still read."""
     progress(0)
     try:
         recording = read_any(path)
@@ -258,16 +266,16 @@ PER_FAMILY_AND_QUANTITY = ("family", "quantity")
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that enter summaries: without rows that are 0 on both sides, and without the first checkpoint."""
+    """Return the rows for summaries: without the first checkpoint, and without rows that are 0 on both sides."""
     has_value = (table["observed_p50"] != 0) | (table["predicted_p50"] != 0)
     return table[has_value & ~table["quantity"].str.endswith(FIRST_SUFFIX)].reset_index(drop=True)
 
 
 def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
-    """Return per group: recordings, rows, share covered, median and 90 % quantile of the absolute relative error.
+    """Return, per group, the number of recordings and rows, the share covered, and the median and p90 of the absolute error.
 
-    The error of a recording is the median over its vertices; quantiles are over recordings.  Rows without an error
-    (observed 0, predicted more) count only as not covered.
+    Errors are relative.  The error of a recording is the median over its vertices; median and p90 are over recordings.
+    Rows without an error (observed 0, predicted more) count only as not covered.
     """
     rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
     groups = rows.groupby(list(by), sort=False)

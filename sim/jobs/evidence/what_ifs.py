@@ -1,4 +1,4 @@
-"""Accuracy of what-if predictions: kinds of changes, factors within which predictions hold, probabilities."""
+"""The accuracy of what-if predictions: the factors within which they hold, by the kinds of changes, and probabilities."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["barriers", "network", "interval", "parallelism", "load", "storage", "backend", "failure", "other"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of display; `other` covers all changes without a kind."""
+"""The kinds in the order of display.  `other` stands for all changes without a kind of their own."""
 UNSEEN: frozenset[Kind] = frozenset({"backend", "failure", "other"})
-"""Kinds with behaviour that the imported job never showed.  For example, with a changelog checkpoints do not wait for
-RocksDB flushes, without it they do.  Errors of other kinds say nothing about these."""
+"""Kinds that introduce behaviour that the imported job has never shown.  For example, checkpoints wait for RocksDB flushes
+only without a changelog.  The accuracy of other kinds says nothing about these."""
 AS_IT_IS: tuple[Kind, ...] = ()
-"""A scenario that changes nothing."""
+"""The kinds of a scenario without changes."""
 
 _FIELDS: dict[Kind, tuple[str, ...]] = {
     "barriers": (
@@ -101,12 +101,17 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
     "failure": ("scenario.faults", "scenario.restart", "checkpoint.lost_notifications"),
     "other": ("scenario.actions",),
 }
-"""The fields of each kind.  Other fields of a scenario, such as residuals, are not options of the job; all others are `other`."""
+"""The fields of each kind.  Other top-level fields, such as residuals, are not options of the job and are not compared.
+Differences in all other fields are of kind `other`.
+"""
 KIND_OF_FIELD = {field: kind for kind, names in _FIELDS.items() for field in names}
 
 
 def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
-    """Return the kinds of changes between two scenarios, in the order of `KINDS`.  Length, seed and number of runs do not count."""
+    """Return the kinds of changes between two scenarios, in the order of `KINDS`.
+
+    Length, seed and number of runs are not compared.
+    """
     checkpoint, state = changed.checkpoint, imported.checkpoint.state
     same_backend = replace(checkpoint, state=replace(checkpoint.state, incremental=state.incremental))
     found: set[Kind] = {
@@ -121,7 +126,7 @@ def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
 
 
 def _differing(before: Any, after: Any, section: str) -> Iterator[Kind]:
-    """Yield the kinds of differing fields."""
+    """Yield the kind of each field that differs.  `section` is the prefix of the fields in `_FIELDS`."""
     for field in fields(before):
         kind = KIND_OF_FIELD.get(f"{section}.{field.name}", None if section == "scenario" else "other")
         if kind is not None and getattr(before, field.name) != getattr(after, field.name):
@@ -150,6 +155,7 @@ def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
 
 
 def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
+    """Yield the kinds of changes of vertices, or `other` if the graphs differ."""
     if [vertex.name for vertex in before.vertices] != [
         vertex.name for vertex in after.vertices
     ] or before.edges != after.edges:
@@ -163,7 +169,10 @@ def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
 
 
 def _of_all_subtasks(vertex: Vertex) -> Vertex:
-    """Return the vertex with total rates and without weights of subtasks, which do not depend on the parallelism."""
+    """Return the vertex with rates per vertex instead of per subtask, and without weights of subtasks.
+
+    These do not depend on the parallelism, so vertices of different parallelism can be compared.
+    """
     source = vertex.source
     if source is not None:
         rates = tuple(replace(rate, per_second=rate.per_second * vertex.emitting) for rate in source.rates)
@@ -171,17 +180,17 @@ def _of_all_subtasks(vertex: Vertex) -> Vertex:
     return replace(vertex, source=source, inputs=tuple(replace(inlet, weights=()) for inlet in vertex.inputs))
 
 
-# ---- Factors within which durations of a what-if are predicted, by the kinds of its changes.
+# ---- The factors within which durations are predicted, by the kinds of changes.
 #
 # `python -m benchmarks.lab.backtest_verdicts --write` computes `factors.json` from recordings.
 
 FILE = Path(__file__).parent / "factors.json"
 MISSED_SHARE = 0.1
-"""Maximum share of p50s, and of p90s, outside the factors, for a job without a recording."""
+"""Maximum share of predicted p50s, and of p90s, outside the factors, for a job that was not recorded."""
 MIN_FAMILIES = 9
-"""Minimum families of recordings for this confidence: 1 / `MISSED_SHARE` - 1."""
+"""Minimum number of families of recordings for this share: 1 / `MISSED_SHARE` - 1."""
 MIN_FACTOR = 1.1
-"""Minimum factor, by which repeated runs of one job differ."""
+"""Minimum factor: repeated runs of one job differ by as much."""
 Pair = tuple[float, float]
 """Values for p50 and p90."""
 
@@ -202,26 +211,27 @@ _CHANGES: dict[Kind, str] = {
 class Learned:
     """The errors of predictions for one kind of what-if, learned from recordings."""
 
-    settings: int
-    families: int
-    beyond: Pair  # factors on top of what the history of a job tells; infinite: not known
-    # share of settings inside, of families left out; None: no factor is known without a family
+    settings: int  # number of recorded settings with this kind of change
+    families: int  # number of families of recordings
+    beyond: Pair  # factors in addition to those of the job's own history; infinite if unknown
+    # share of settings within the factors that the other families give; None if they give no factor
     covered: Pair | None = None
-    ratios: tuple[float, ...] = ()  # observed over predicted p90, equally likely; each family counts once
+    ratios: tuple[float, ...] = ()  # observed / predicted p90, equally likely; each family has the same weight
 
     @property
     def is_enough(self) -> bool:
+        """Whether there are enough families of recordings for `MISSED_SHARE`."""
         return self.families >= MIN_FAMILIES
 
 
 def combined(factors: Sequence[Pair]) -> Pair:
-    """Return the product of the factors of several changes, each at least 1."""
+    """Return the factors of several changes together: the product of their factors, each at least 1."""
     return math.prod(max(p50, 1.0) for p50, _ in factors), math.prod(max(p90, 1.0) for _, p90 in factors)
 
 
 @cache
 def evidence() -> dict[tuple[Kind, ...], Learned]:
-    """Return the evidence in this package."""
+    """Return the evidence of this package (`factors.json`), by kinds of changes."""
     return read_factors(FILE.read_text(encoding="utf-8"))
 
 
@@ -244,7 +254,10 @@ def _known(factor: float | None) -> float:
 
 
 def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | None:
-    """Return the factors within which p50 and p90 are predicted after changes of these kinds.  None for older files."""
+    """Return the factors within which p50 and p90 are predicted after changes of these kinds.
+
+    Return None for files of older versions, which do not have the factors of the history.
+    """
     history = backtest.other_settings
     if history is None:
         return None
@@ -259,17 +272,20 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
 
 
 def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
-    """Return a factor of at least the deviation of the backtest, extended by the negligible duration.
+    """Return the learned factor, increased to the deviation of the backtest, and extended by the negligible duration.
 
-    Factors are learned with `NEGLIGIBLE_MS` not counted as a difference, and no what-if is more accurate than the
-    backtest.
+    No what-if is more accurate than the backtest.  The negligible duration is added because it did not count as a
+    difference when factors were learned.
     """
     low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
     return max(learned, MIN_FACTOR, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
 
 
 def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
-    """Return a sentence for each kind of what-if among the scenarios; empty without a backtest, or for older files."""
+    """Return a sentence for each combination of changes among the scenarios.
+
+    The list is empty for files of older versions, which lack the required values.
+    """
     if backtest.imported is None or backtest.other_settings is None:
         return []
     found = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
@@ -277,7 +293,7 @@ def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
 
 
 def by_kind(backtest: Backtest) -> list[str]:
-    """Return a line for each kind, e.g. ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
+    """Return a line per kind of change, for example ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
     if backtest.other_settings is None:
         return []
     known: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
@@ -290,7 +306,7 @@ def by_kind(backtest: Backtest) -> list[str]:
 
 
 def what_if(kinds: Sequence[Kind]) -> str:
-    """Return for example ``other barriers and another interval``."""
+    """Return kinds of changes as text, for example ``other barriers and another interval``."""
     return _listed(kinds) or "the job as it is"
 
 
@@ -322,33 +338,36 @@ def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
 
 # ---- Probability that the p90 after a change is at most a multiple of the predicted p90, from recordings of such changes.
 #
-# A factor that holds for all recordings is too wide to act on: one change in ten took twice as long as predicted.
+# A factor that holds for all recordings is too large to decide by: one change in ten took twice as long as predicted.
 
 LIKELY = 0.8
 """Minimum probability for a recommendation without reservation."""
 
 
 def chance(kinds: Sequence[Kind], spare: float) -> float:
-    """Return the probability that the p90 is at most `spare` times the predicted one.  Changes are taken as independent."""
+    """Return the probability that the p90 is at most `spare` times the predicted one.
+
+    The errors of several changes are assumed to be independent.
+    """
     return float((_ratios(tuple(kinds)) <= spare).mean()) * _known_chances(kinds)
 
 
 def within(kinds: Sequence[Kind], share: float = LIKELY) -> float:
-    """Return the multiple of the predicted p90 that is not exceeded in this share of such changes."""
+    """Return the multiple of the predicted p90 that is not exceeded in this share of such changes, infinity if unknown."""
     ratios = np.sort(_ratios(tuple(kinds)))
     place = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
     return float(ratios[place - 1]) if place <= len(ratios) else math.inf
 
 
 def _known_chances(kinds: Sequence[Kind]) -> float:
-    """Return the share of changes covered by the recordings; the tail beyond the worst recording is unknown."""
+    """Return the share of changes that the recordings cover.  The tail beyond the worst recording is unknown."""
     levels = len(evidence()[AS_IT_IS].ratios)
     return float((levels / (levels + 1)) ** max(len(kinds), 1))
 
 
 @cache
 def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return equally likely ratios of observed and predicted p90."""
+    """Return equally likely values of observed / predicted p90, over all combinations of recorded ratios."""
     changes: list[tuple[Kind, ...]] = [(kind,) for kind in kinds] or [AS_IT_IS]
     found = np.ones(1)
     for change in changes:
@@ -356,7 +375,7 @@ def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float
     return found
 
 
-# ---- The history of an imported job in results, as sentences and JSON-ready values.
+# ---- The history of an imported job in results, as sentences and as values for JSON.
 
 
 def history_sentences(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
