@@ -293,12 +293,10 @@ class KernelPlane:
         self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
         self._channels: dict[int, tuple[int, int]] = {}  # (inputs, outputs) of each task, computed on demand
         self._partitions: dict[tuple[int, int | None], tuple[int, int]] = {}
-        self._places: dict[
-            int, tuple[ChannelPlaces, ChannelPlaces]
-        ] = {}  # (inputs, outputs) of each task, computed on demand
-        self._unseen = np.zeros(
-            (0, len(self.layout.vertex)), np.int64
-        )  # returned by `look` if a notice precedes its first time
+        # (inputs, outputs) of each task, computed on demand
+        self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}
+        # returned by `look` if a notice precedes its first time
+        self._unseen = np.zeros((0, len(self.layout.vertex)), np.int64)
         self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
         self._do(basics.START)

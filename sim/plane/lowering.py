@@ -389,9 +389,8 @@ class _Body:
             return getattr(code, name)(left, right)
         if not isinstance(operator, ast.FloorDiv | ast.Mod):
             raise self._refused(node)
-        is_zero = code.icmp_signed(
-            "==", right, _WORD(0)
-        )  # a division by zero would terminate the process; return 0 instead
+        # a division by zero would terminate the process; return 0 instead
+        is_zero = code.icmp_signed("==", right, _WORD(0))
         divisor = code.select(is_zero, _WORD(1), right)
         rest = code.srem(left, divisor)
         signs_differ = code.icmp_signed("<", code.xor(rest, divisor), _WORD(0))
@@ -424,9 +423,8 @@ class _Body:
         channel = self._row(self._table(state, "channels")[0], Channel, number)
         for line in range(HOT_LINES):
             place = self._code.gep(channel, [_WORD(8 * line)], source_etype=_WORD)
-            self._code.call(
-                prefetch, [place, half(1), half(3), half(1)]
-            )  # arguments: for writing, high locality, data cache
+            # arguments: for writing, high locality, data cache
+            self._code.call(prefetch, [place, half(1), half(3), half(1)])
         return None, type(None)
 
     # memory

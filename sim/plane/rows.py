@@ -208,9 +208,8 @@ class Task:
     lag_first: int = 0  # index of the first of them in the ring
     lag_last: int = 0  # time at which the last one is ready
     released_until: int = 0
-    waits_for_late: int = (
-        0  # sum of 1: processes nothing until they are written (L6), and 2: reports when released ones are written (L9)
-    )
+    # sum of 1: processes nothing until they are written (L6), and 2: reports when released ones are written (L9)
+    waits_for_late: int = 0
     firing_ns: Kept = 0  # thread time of one output (L7); 0: outputs are not fired
     fired_num: Kept = 1  # outputs fired per record, as a ratio
     fired_den: Kept = 1
@@ -350,9 +349,8 @@ class General:
     vertices: int = 0
     edges: int = 0
     first_tasks: int = 0  # in `words`: first task of each vertex, then the number of tasks
-    first_channels: int = (
-        0  # in `words`: (first channel, vertex that writes) of each edge, then (number of channels, 0)
-    )
+    # in `words`: (first channel, vertex that writes) of each edge, then (number of channels, 0)
+    first_channels: int = 0
     sums: int = 0  # in `words`: by vertex, then by edge
     copied: int = 0  # in `words`: results of an operation, by task or by channel of a task
     looks: int = 0  # in `words`: records served by each task, look by look

@@ -119,9 +119,8 @@ class TaskSnapshot:
     """
 
     checkpoint: int  # the checkpoint that the task took the snapshot for
-    position: (
-        Position  # when it forwarded the barrier; `captured` and `overtaken` are 0 until the channel state is complete
-    )
+    # when it forwarded the barrier; `captured` and `overtaken` are 0 until the channel state is complete
+    position: Position
     state_bytes: int = 0  # state that a restore downloads, without in-flight data
     committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
@@ -131,9 +130,8 @@ class TaskSnapshot:
     kept: dict[str, Any] = field(default_factory=dict)
     # state snapshots, and the share of each that this task restores (1 unless the vertex was rescaled)
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()
-    read_bytes: int | None = (
-        None  # channel state that a restore reads, if rescaling makes it differ from what the task keeps
-    )
+    # channel state that a restore reads, if rescaling makes it differ from what the task keeps
+    read_bytes: int | None = None
     channel_file: FileId | None = None  # file with the channel state, which other tasks may share
     inlined_bytes: int = 0  # part of the channel state that was sent with the acknowledgement; reading it takes no time
 
@@ -169,9 +167,8 @@ class Contents:
 
     plane: DataPlane
     checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its snapshot
-    on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: (
-        None
-    )  # called with (checkpoint, task, snapshot) at each cut
+    # called with (checkpoint, task, snapshot) at each cut
+    on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None
     # called with (checkpoint, task, state snapshot) when state is durable
     on_stored: Callable[[int, int, StateSnapshot], None] = lambda *_: None
 

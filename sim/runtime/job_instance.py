@@ -43,9 +43,8 @@ class InitialState:
     snapshot: StoredSnapshot
     claim: ClaimMode
     parts: Mapping[int, TaskSnapshot]  # snapshots of the tasks of the new instance, by task
-    names: Sequence[
-        tuple[str, int]
-    ]  # (vertex, subtask index) of the tasks that wrote the uncommitted transactions in `parts`
+    # (vertex, subtask index) of the tasks that wrote the uncommitted transactions in `parts`
+    names: Sequence[tuple[str, int]]
     files: SnapshotFiles  # of the previous instance
     ledger: FileLedger
     output: CommittedOutput  # committed so far

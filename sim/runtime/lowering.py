@@ -127,9 +127,8 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> EdgeSp
         ship=Ship[inlet.shipping.routing],
         record_bytes=size_table(inlet.record_bytes),
         weights=_readers(inlet, reader),
-        fan_out=(0, 1)
-        if reader.committer_of
-        else (fan_out.numerator, fan_out.denominator),  # committers get no records, only committables
+        # committers get no records, only committables
+        fan_out=(0, 1) if reader.committer_of else (fan_out.numerator, fan_out.denominator),
     )
 
 

@@ -1,4 +1,4 @@
-"""The result of a run, and of the segments between restarts."""
+"""The end of a job instance, the segments of a run, and the result of a run."""
 
 from __future__ import annotations
 
@@ -76,9 +76,8 @@ class Segment(NamedTuple):
     scenario: Scenario  # with the job of this segment and the actions requested in it
     until_ns: int  # latest end; a job that stops with a savepoint ends earlier
     stop: Action | None = None  # stop-with-savepoint that ends the segment; the next one is restored from it
-    start_from: Literal["checkpoint", "savepoint"] = (
-        "checkpoint"  # what it is restored from, taken in the previous segment
-    )
+    # what it is restored from, taken in the previous segment
+    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"
     kind: Literal["instance", "rescale"] = "instance"
 
 
@@ -140,11 +139,10 @@ class Result:
     journal: Journal
     job_status: str  # RUNNING, FINISHED, or a reason after "FAILED: " or "RESTARTING FOR EVER: "
     ended_ns: int  # end of the run: its duration, or the time when the job finished or failed without a restart
-    violations: tuple[
-        Violation, ...
-    ] = ()  # violated guarantees of checkpoints, each with the journal entries that show it
+    # violated guarantees of checkpoints, each with the journal entries that show it
+    violations: tuple[Violation, ...] = ()
     manifest_read: dict[str, Any] | None = None  # of a stored run; None: `manifest` derives it from the scenario
-    # duplicates after restarts that at-least-once permits
+    # duplicates after restarts, which at-least-once permits
     repetitions: tuple[Violation, ...] = ()
 
     @property

@@ -218,9 +218,8 @@ class _Queues:
         self._late_tasks, self._storing = late_tasks, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
-        leaves = (
-            unsent if flushes else unsent & (channels["queued"] > 1)
-        )  # without a timeout, the last buffer of a queue waits until it is full
+        # without a timeout, the last buffer of a queue waits until it is full
+        leaves = unsent if flushes else unsent & (channels["queued"] > 1)
         self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
         unread = channels["written"] > channels["consumed"]
         self._kept = unsent | (np.array(layout.local, bool) & unread)  # a local reader reads the buffers of its writer

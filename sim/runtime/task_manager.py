@@ -247,9 +247,8 @@ class StagingSpace:
         self.waits = waits
         self.used_bytes = 0
         self.most_bytes = 0  # maximum of `used_bytes` so far
-        self.when_short: list[
-            Callable[[], None]
-        ] = []  # called when a writer must wait; they start uploads that were delayed
+        # called when a writer must wait; they start uploads that were delayed
+        self.when_short: list[Callable[[], None]] = []
         self._waiting: list[tuple[int, simpy.Event]] = []
 
     def reserve(self, size_bytes: int) -> Work[None]:
@@ -453,9 +452,8 @@ class ChannelStateWriter:
         self.host = host
         # called for each durable file with (checkpoint, tasks, file, bytes)
         self.on_file: Callable[[int, Iterable[int], FileId, int], None] | None = None
-        self.on_inlined: Callable[[int, Iterable[int]], None] | None = (
-            None  # called with (checkpoint, tasks) for inlined data
-        )
+        # called with (checkpoint, tasks) for inlined data
+        self.on_inlined: Callable[[int, Iterable[int]], None] | None = None
         self._files: dict[int, _File] = {}
         self._requests: list[_Request] = []  # the first one is being served
 

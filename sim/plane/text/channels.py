@@ -56,7 +56,10 @@ from sim.plane.text.basics import (
 
 
 def copies_of(w: PlaneState, p: int, served: int) -> int:
-    """Return floor((k+1) f) - floor(k f), after k + 1 records served."""
+    """Return the number of copies that a partition makes of the latest of `served` records.
+
+    It is floor(served * f) - floor((served - 1) * f), where f is the fan-out.
+    """
     part = w.partitions[p]
     if part.fan_den == 1:
         return part.fan_num
