@@ -41,9 +41,8 @@ class Requirement(Enum):
 
     ASYNC_WORK = "async-work"  # the work of the asynchronous phase
     CAPTURED_INPUT = "captured-input"  # every input has its last barrier, and the data before it is written
-    OUTPUT_BARRIERS = (
-        "output-barriers"  # the task's barriers have left its output queues or were converted (FLINK-27251)
-    )
+    # the task's barriers have left its output queues or were converted (FLINK-27251)
+    OUTPUT_BARRIERS = "output-barriers"
 
 
 ALIGNED_PHASES: Phases = (
@@ -97,9 +96,8 @@ class Strategy:
     """What tasks do in a barrier mode."""
 
     name: str
-    first_barrier_state: Callable[
-        [int], BarrierHandler | BarrierTracker
-    ]  # number of gates -> handler in its first state
+    # number of input gates -> barrier handler in its first state
+    first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]
     alignment: AlignmentType  # of the barriers that sources emit
     times_out: bool  # whether barriers carry a deadline
     phases: Phases

@@ -118,7 +118,10 @@ class TaskClosed:
 
 @value_class
 class CommitEpochs:
-    """Commit these committables in this order.  `again`: after a restore; the external system ignores those it has already."""
+    """Commit these committables in this order.
+
+    `again` means that this follows a restore: the external system ignores committables that it has committed before.
+    """
 
     checkpoint: int  # 0: no completed checkpoint contains them
     committables: tuple[Committable, ...]

@@ -63,7 +63,9 @@ def first_trigger_delay(
     restarted: bool = False,
     draw: int = 0,
 ) -> int:
-    """Return the time from the start of the scheduler to the first accepted trigger [ns].  `draw`: a random 32-bit integer (1.x only).
+    """Return the time from the start of the scheduler to the first accepted trigger [ns].
+
+    `draw` is a random 32-bit integer, used in 1.x only.
 
     1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause from when all tasks run
     (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a restarted job the first running task starts the scheduler

@@ -101,7 +101,8 @@ class StatusWatermarkValve:
 class WindowContents:
     """Counts the records of each channel that precede its watermarks, i.e. that belong to windows that have ended.
 
-    `size_ns`: time between two window ends; `phase_ns`: offset of the ends; `hold_ns`: how much longer records are held.
+    `size_ns` is the time between two window ends, `phase_ns` the offset of the ends, and `hold_ns` the additional time for
+    which records are held.
     """
 
     def __init__(self, size_ns: int, phase_ns: int, channels: Iterable[int], hold_ns: int = 0) -> None:
@@ -167,11 +168,14 @@ class Slices:
         self.ends: deque[int] = deque(ends, maxlen=windows)  # records emitted by each window end, oldest first
 
     def end(self, records: int) -> None:
-        """Process the end of a window.  `records`: emitted since the job started."""
+        """Process the end of a window.  `records` is the number of records emitted since the job started."""
         self.ends.append(records)
 
     def records(self, open_records: int) -> int:
-        """Return the number of records in state, copies included.  `open_records`: records not emitted by any window yet."""
+        """Return the number of records in state, copies included.
+
+        `open_records` is the number of records that no window has emitted yet.
+        """
         windows = self.ends.maxlen or 1
         begins = [*(() if len(self.ends) == windows else (0,)), *self.ends]
         kept = open_records * (windows if self.copies else 1)

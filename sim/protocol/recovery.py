@@ -25,13 +25,15 @@ class Heartbeats:
 
     interval_ns: int
     timeout_ns: int
-    failures: (
-        int | None
-    )  # consecutive failures that count as a loss (heartbeat.rpc-failure-threshold); None: only timeouts
+    # consecutive failures that count as a loss (heartbeat.rpc-failure-threshold); None: only timeouts count
+    failures: int | None
     phase_ns: int = 0  # a time at which heartbeats are sent
 
     def missed_ns(self, lost_ns: int, *, silent: bool) -> int:
-        """Return when the loss of a task manager at `lost_ns` is detected.  `silent`: connections are not refused."""
+        """Return the time at which the loss of a TaskManager at `lost_ns` is detected [ns].
+
+        `silent` means that the machine or the network does not respond, so that connections are not refused.
+        """
         first_ns = lost_ns + (self.phase_ns - lost_ns) % self.interval_ns  # first heartbeat without an answer
         timed_out_ns = max(lost_ns, first_ns - self.interval_ns + self.timeout_ns)
         if silent or self.failures is None:
@@ -108,7 +110,8 @@ class RestartLoop(NamedTuple):
 def find_restart_loop(restarts: Sequence[Restarted], progress_ns: int) -> RestartLoop | None:
     """Return the restart loop that the job is in, if any.
 
-    `restarts`: oldest first; `progress_ns`: when the latest checkpoint completed, commit succeeded or fault ended.
+    `restarts` are sorted by time.  `progress_ns` is the time of the latest progress, i.e. a completed checkpoint, a
+    successful commit, or the end of a fault.
     """
     latest: list[Restarted] = []
     for restart in reversed(restarts):
@@ -244,7 +247,8 @@ class TaskInitialized:
 class JobManagerReturned:
     """A JobManager takes over and restarts all tasks without delay.  It knows only the completed checkpoints.
 
-    `resumes`: the same JobManager restarts the job with another parallelism, and its restart strategy keeps its counts.
+    `resumes` means that the same JobManager restarts the job with another parallelism, and keeps the counts of its
+    restart strategy.
     """
 
     now: int

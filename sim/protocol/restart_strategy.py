@@ -26,7 +26,7 @@ class RestartStrategy(Protocol):
     """A restart strategy, with its history of failures."""
 
     def failed(self, now: int, draw: int) -> tuple[RestartStrategy, Attempt]:
-        """Return the strategy after a failure at `now` [ns], and its answer.  `draw`: a random 32-bit integer, for the jitter."""
+        """Return the strategy after a failure at `now` [ns], and its answer.  `draw` is a random 32-bit integer for the jitter."""
 
 
 @value_class
@@ -128,7 +128,10 @@ def restart_strategy(options: Restart) -> RestartStrategy:
 
 
 def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset[int], ...]:
-    """Return the regions of tasks 0 to `tasks` - 1, by their first task.  `exchanges`: (writing task, reading task) pairs."""
+    """Return the regions of tasks 0 to `tasks` - 1, sorted by their first task.
+
+    `exchanges` are the (upstream task, downstream task) pairs that exchange data.
+    """
     leader = list(range(tasks))
 
     def find(task: int) -> int:
@@ -170,7 +173,7 @@ class LostSlots:
     refusal_ns: int = 0  # time until a deployment into them fails, unless the loss is detected before
 
     def for_new_leader(self, now: int) -> LostSlots:
-        """Return the slots for a JobManager that is new at `now`: it does not know the lost task manager."""
+        """Return the slots as a JobManager elected at `now` knows them: the lost TaskManager does not register with it."""
         return replace(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
 
     @property
@@ -204,7 +207,7 @@ class Slots:
         return replace(self, lost={**self.lost, task_manager: slots})
 
     def for_new_leader(self, now: int) -> Slots:
-        """Return the slots for a JobManager that is new at `now`: only live task managers register with it."""
+        """Return the slots as a JobManager elected at `now` knows them: only live TaskManagers register with it."""
         return replace(self, lost={number: slots.for_new_leader(now) for number, slots in self.lost.items()})
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:

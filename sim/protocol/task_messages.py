@@ -17,8 +17,8 @@ from sim.protocol.options import BarrierOptions, FailureReason
 class BarrierArrived:
     """The task thread processed the first and / or last barrier of this checkpoint on a gate.
 
-    `options`: as sent on this edge.  `priority`: the barrier was sent as an unaligned one, or converted in the sender's
-    output queue; one that only PrioritiseInput has moved forward is still aligned.
+    `options` are those that the barrier carries on this edge.  `priority` means that it was sent unaligned, or converted
+    in the output queue of the upstream task; a barrier that only PrioritiseInput has moved forward is still aligned.
     """
 
     now: int

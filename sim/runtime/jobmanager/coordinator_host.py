@@ -172,7 +172,10 @@ class CoordinatorHost:
         return self._loop.machine
 
     def start(self, restarts: int = 0, *, restarted: bool = False) -> None:
-        """Start periodic checkpoints.  `restarts`: restarts so far; `restarted`: whether some tasks still initialize."""
+        """Start periodic checkpoints, if the job has any.
+
+        `restarts` is the number of restarts so far; `restarted` is whether some tasks may still be initializing.
+        """
         scenario, options = self.context.scenario, self.context.scenario.checkpoint
         if options.interval_ns is not None:
             delay_ns = first_trigger_delay(

@@ -57,9 +57,8 @@ class RecoveryHost:
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
         self._resuming = False  # the checkpoint scheduler is stopped, and starts when tasks run (see `task_runs`)
         self._anew = False  # all tasks are being deployed by a new JobManager, not restarted after a failure
-        self._inherited: RestartStrategy | None = (
-            None  # of the previous job instance, if its JobMaster rescaled the job
-        )
+        # the strategy of the previous job instance, if its JobMaster rescaled the job
+        self._inherited: RestartStrategy | None = None
         self._awaited = 0  # lost JobManagers that have no successor yet
         # the pending election of a JobManager, which fires when it is elected; None while a JobManager is running
         self.elected: simpy.Event | None = None
@@ -90,7 +89,7 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ failures
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
-        """Fail those of the tasks that are running with an exception, and report it to the JobManager."""
+        """Fail the tasks with an exception, which is reported to the JobManager.  Stopped and finished tasks are ignored."""
         failed_ns, failing = self.env.now, self._running(tasks)
         if not failing:
             return
@@ -116,6 +115,7 @@ class RecoveryHost:
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
         missing = [task for task in lost if task in waiting or not self.tasks[task].stopped]
+        # after_ns: time until the JobMaster detects the loss
         after_ns = self.cluster.task_managers.lose(how, number) - failed_ns
         refusal_ns = self.cluster.task_managers.slots.lost[number].refusal_ns
         if not how.silent and (waiting or self._has_readers(number)):
@@ -306,6 +306,7 @@ class RecoveryHost:
         self.cluster.checks.restarting(command.restart)
         unreachable = {task: self.coordinator.presumed_running.get(task, 0) for task in command.tasks}
         self._forget_presumed(command.tasks)
+        # stuck: tasks whose cancellation is not confirmed yet, most of them only until their current work ends
         stuck = {task for task in command.tasks if self.tasks[task].occupied or unreachable[task]}
 
         def freed(task: int) -> None:

@@ -175,9 +175,8 @@ class KeyedStateMonitor(InvariantMonitor):
         if (subtask := self._begun(task)) is None:
             return
         part = self.contents.of(checkpoint, task)
-        if (
-            part is not None and part.finished and not part.holds_state
-        ):  # its operators had finished, and are not opened again: it has no state
+        # operators that had finished are not opened again: the task has no state
+        if part is not None and part.finished and not part.holds_state:
             self._subtasks.pop(task, None)
             self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
             return

@@ -117,7 +117,7 @@ class TaskEnding:
         return self.machine.state is not EndState.RUNNING or self.machine.stop is not None
 
     def snapshot_begun(self, checkpoint: int, stop: Ending | None) -> None:
-        """Handle the start of a snapshot.  `stop`: how data ends, for a stop-with-savepoint."""
+        """Handle the start of a snapshot.  For a stop-with-savepoint, `stop` is how the data ends; otherwise None."""
         self._open |= {checkpoint}
         if stop is not None or self.machine.state is not EndState.RUNNING:
             self.dispatch(task_finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
@@ -134,9 +134,8 @@ class TaskEnding:
         """Handle that the task has processed the notification of a completed checkpoint."""
         self.dispatch(task_finishing.CompletionHandled(self.slot.now, checkpoint))
         if self.machine.stop == checkpoint and self.slot.thread.mails_only and self.machine.state is EndState.RUNNING:
-            self.dispatch(
-                task_finishing.DataEnded(self.slot.now, Ending.DRAIN)
-            )  # Ending.AFTERWARDS: data ends after the savepoint
+            # Ending.AFTERWARDS: the data ends after the savepoint
+            self.dispatch(task_finishing.DataEnded(self.slot.now, Ending.DRAIN))
 
     def aborted(self, checkpoint: int) -> None:
         """Handle the notification of an aborted checkpoint."""
@@ -195,9 +194,8 @@ class TaskEnding:
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):
             for part in self.parts:
                 part.close()
-        self.slot.thread.post(
-            close
-        )  # after that work, and after a materialisation of the changelog that is freezing state
+        # a mail, so that it runs after that work, and after a materialisation that is freezing state
+        self.slot.thread.post(close)
 
     def _report(self, arrive: Callable[[int], None]) -> None:
         """Report to the JobManager.  Reports of a task that has been restarted are ignored."""

@@ -142,9 +142,8 @@ class TaskHost:
         for part in self.parts:
             part.completed(checkpoint)
         if self.ending.listens:
-            self.thread.post(
-                lambda: self.ending.completed(checkpoint), notifies=True
-            )  # after the parts have handled it
+            # a separate mail, after the parts have handled the notification
+            self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
         """Handle the notification of an aborted checkpoint, after that of the latest completed one (StreamTask#notifyCheckpointAbortAsync)."""

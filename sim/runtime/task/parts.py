@@ -82,7 +82,9 @@ class TaskPart:
         return 0
 
     def work_before_barrier(self, checkpoint: int, pieces: tuple[Piece, ...]) -> Work[None] | None:
-        """Return a process that holds the task thread before the barrier, or None.  `pieces`: work of the pre-barrier phase.
+        """Return a process that holds the task thread before the barrier, or None.
+
+        `pieces` is the work of the pre-barrier phase.
 
         It may raise StorageFailed, which fails the task.
         """
@@ -139,7 +141,7 @@ class TaskPart:
         """Handle the end of data of a channel."""
 
     def outputs_written(self, *, at_end: bool) -> None:
-        """Handle that released outputs are written.  `at_end`: the data of the task had ended before."""
+        """Handle that released outputs are written.  `at_end` is whether the data of the task had ended before."""
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -196,7 +198,7 @@ def task_features() -> tuple[TaskFeature, ...]:
 class TaskParts:
     """The parts of one task.
 
-    `committer_of` gives the global committer of a vertex; `drained`: whether the operators have finished.
+    `committer_of` returns the global committer of a vertex; `drained` returns whether the operators have finished.
     """
 
     def __init__(self, slot: Slot, committer_of: Callable[[str], SinkCommitter], drained: Callable[[], bool]) -> None:
@@ -215,9 +217,8 @@ class TaskParts:
         self._leaving, self._cutting = self._acting(TaskPart.leaves), self._acting(TaskPart.cut)
         self._keeping = self._acting(TaskPart.waiting)
         self._when_answered: Callable[[], None] = lambda: None
-        self._when_written: Callable[[], None] | None = (
-            None  # called when outputs released before a barrier are written
-        )
+        # called when outputs released before a barrier are written
+        self._when_written: Callable[[], None] | None = None
 
     def _acting(self, moment: Callable[..., object]) -> tuple[TaskPart, ...]:
         """Return the parts that override a method of `TaskPart`."""

@@ -57,7 +57,7 @@ class StagedFile:
     stored: FileId | None = None  # the file in storage, once it is durable
     dropped: bool = False  # it will not be uploaded
     failure: StorageFailed | None = None  # of the last upload
-    working: simpy.Process | None = None  # the upload, unless it takes no time
+    working: simpy.Process | None = None  # the upload in progress; None if it takes no time
 
 
 class Uploads:
@@ -480,7 +480,7 @@ class SinkCommitter:
             self._tell(CommittablesReceived(self.slot.now, tuple(row.committable for row in sent), behind))
 
     def _ended(self, checkpoint: int) -> None:
-        """Stop to record the in-flight data of checkpoints up to this one, which have ended."""
+        """Forget the in-flight committables of checkpoints up to this one, which have ended."""
         for number in [number for number in self._in_flight if number <= checkpoint]:
             del self._in_flight[number]
 

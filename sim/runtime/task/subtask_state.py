@@ -72,7 +72,7 @@ class SubtaskState:
     ) -> int:
         """Freeze the state after `served` records, in the synchronous part.  Return the time that it takes the thread [ns].
 
-        `waiting`: size of the records in windows and of asynchronous requests, which are state too.  Raises CannotFreeze.
+        `waiting` is the size of records in windows and of asynchronous requests, which are state too.  Raises CannotFreeze.
         """
         type_ = self._types.pop(checkpoint)
         self.keyed.count(served, now_ns)

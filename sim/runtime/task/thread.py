@@ -164,7 +164,7 @@ class TaskThread:
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
         """Queue a mail, which the task thread runs between records.
 
-        `notifies`: a notification, which is processed even while an operator yields (mails of the highest priority).
+        `notifies` marks a notification, which is processed even while an operator yields (mails of the highest priority).
         """
         if self.stopped:
             return

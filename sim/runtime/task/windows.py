@@ -62,7 +62,10 @@ class HeldRecords:
         return True
 
     def work(self, ns: int, done: Callable[[], None]) -> None:
-        """Hold the task thread for `ns`, then call `done` unless the task has stopped.  To be called at a safe point only."""
+        """Hold the task thread for `ns`, then call `done` unless the task has stopped.
+
+        To be called at a safe point of the thread only.
+        """
         if ns == 0:
             done()
             return
