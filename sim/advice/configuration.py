@@ -1,4 +1,4 @@
-"""The recommended Flink configuration: differences from the current one, patch and rollback; and paired differences of results."""
+"""The change to the advised setting: differences of its results, Flink keys that differ, patch and rollback."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sim.advice.candidates import CandidateSearch
 
 
-# ---- Quantities under the current and the advised setting, as paired differences of runs with the same random numbers.
+# ---- Results of the current and the advised setting, as paired differences of runs with the same random numbers.
 
 P99_LABEL = "checkpoint p99"
-"""Label of the quantity if there are enough checkpoints for a p99."""
+"""Label of `checkpoint_ms`.  With too few checkpoints for a p99, `sim.advice.texts` replaces it."""
 
 _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("per_second", "throughput", per_second_text),
@@ -63,13 +63,16 @@ class Difference:
 
 
 def differences_to_current(race: CandidateSearch) -> list[Difference]:
-    """Return the differences between the current and the advised setting, or [] if nothing changes."""
+    """Return the differences between the results of the current and the advised setting, or [] if nothing changes."""
     before, chosen = race.replaced, race.chosen
     return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
 
 
 def differences(trials: Trials, today: SettingName, advised: SettingName) -> list[Difference]:
-    """Return a Difference per quantity, over the worlds that both settings ran in.  Quantities without values are omitted."""
+    """Return a Difference for each quantity, as a mean over the worlds in which both settings ran.
+
+    Quantities without any value are left out.
+    """
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
     found = []
@@ -86,21 +89,21 @@ def differences(trials: Trials, today: SettingName, advised: SettingName) -> lis
 
 BACKEND = "state.backend.type"
 PARALLELISM = "parallelism.default"
-"""It stays where single vertices get another one, because the others keep it."""
+"""This key is not removed if the advised setting does not set it, because vertices without a parallelism of their own need it."""
 MAX_COMMENT_CHARS = 100
-"""Line length of comments in a patch."""
+"""Maximum line length of comments in a patch."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """The change of one Flink key.  None: the key is not set."""
+    """The change of one Flink key.  A value of None means that the key is not set."""
 
     key: str
     today: str | None
     advised: str | None
 
     def lines(self) -> list[str]:
-        """Return ``- key: old`` and ``+ key: new``."""
+        """Return ``- key: old`` and ``+ key: new``, without the line of a side on which the key is not set."""
         sides = (("-", self.today), ("+", self.advised))
         return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
 
@@ -108,9 +111,10 @@ class KeyChange:
 def diff_flink_keys(
     today: Scenario, advised: Scenario, changes: Sequence[Change] = (), conf: FlinkFile | None = None
 ) -> list[KeyChange]:
-    """Return the Flink keys that differ, and further keys that the changes require.
+    """Return the Flink keys that differ between two scenarios, and further keys that the changes require.
 
-    A key at Flink's default counts as not set.  `conf`: the deployed file, whose texts are used for current values.
+    A key with Flink's default value counts as not set.  `conf`: the deployed configuration; current values are quoted as
+    written there.
     """
     current_keys, advised_keys = flink_lines(today), flink_lines(advised)
     for change in changes:

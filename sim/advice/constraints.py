@@ -1,4 +1,4 @@
-"""Flink keys whose values may prevent any setting from keeping its limits, and cautions before a setting is used."""
+"""Flink keys whose current values may prevent every setting from keeping the limits; and cautions before a setting is used."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-# ---- Flink keys that may bind: a checkpoint waits for a pause, a restart for a delay, an upload for a thread. Each has a value
-# here with which it does not bind.
+# ---- Limiting keys. A Flink key binds (is limiting) if its value delays something: a checkpoint waits for min-pause, a restart
+# for its delay, an upload for a thread. For each key that may bind, this table has a value with which it does not.
 #
-# If no tried setting keeps the limits, all of these keys are set to non-binding values. If the limits are kept then, one of
-# the keys is the cause, and no more machines are needed.
+# If no setting keeps the limits, all of these keys are set to non-binding values. If the limits are kept then, some of the
+# keys are the cause, and no more machines are needed.
 
 DEFAULT = "default"
 """Placeholder for the default of the option, which is Flink's."""
@@ -40,14 +40,14 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Non-binding values of an option: at most `value`, at least `value`, or only `value` ("instead")."""
+    """The values of an option that do not bind: at most `value`, at least `value`, or only `value` ("instead")."""
 
     bound: Literal["at most", "at least", "instead"]
     value: Any
     costs: str
 
     def relaxed(self, option: OptionValue) -> Any:
-        """Return the non-binding value, or None if the present value does not bind."""
+        """Return the non-binding value, or None if the current value of the option does not bind."""
         value, record = option.value, option.option.record
         free = record.default if self.value == DEFAULT else self.value
         if value is None and self.bound != "instead":
@@ -132,9 +132,9 @@ _OF_RECOVERY = ("restart.", "checkpoint.local-recovery")
 
 
 def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> Iterator[Change]:
-    """Yield a change to a non-binding value for each Flink key that may bind.
+    """Yield the change to a non-binding value, for each Flink key that may bind.
 
-    `breaks`: the exceeded limits.  `fails`: checkpoints fail.
+    `breaks`: the exceeded limits.  `fails`: True if checkpoints fail.  Keys that concern neither are left out.
     """
     for option in option_values(scenario):
         path = ".".join(option.option.path)
@@ -174,13 +174,13 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
 # ---- Cautions before a setting is used: sinks that barriers must not overtake, edges that stay aligned, levers.
 
 FORGOTTEN_S = 365 * 86_400.0
-"""Attempts that last for longer are as good as unlimited."""
+"""If the attempts of a restart strategy last longer than this, they count as unlimited."""
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A caution: `short` fits in half a line, `text` has full sentences."""
+    """A caution or question to the user: `short` fits half a line of the overview, `text` has full sentences."""
 
     short: str
     text: str
@@ -195,7 +195,10 @@ class Caution:
 
 
 def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> list[Caution]:
-    """Return a caution if failures use up the restart strategy's attempts, each of them as many as it takes until there are slots."""
+    """Return a caution if the expected failures use up the attempts of the restart strategy, else [].
+
+    After the loss of a TaskManager each deployment counts as an attempt until there are slots.
+    """
     restart = scenario.restart
     counts = (
         [
@@ -230,7 +233,7 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
 
 
 def refusals(scenario: Scenario) -> list[Caution]:
-    """Return cautions on sinks because of which unaligned barriers are not tried; the current setting may use them."""
+    """Return a caution on each sink that excludes unaligned barriers from the search, also if the current setting uses them."""
     found = []
     for vertex, kind in sinks_of(scenario).items():
         if kind is None or not kind.verdict:
@@ -246,7 +249,7 @@ def refusals(scenario: Scenario) -> list[Caution]:
 
 
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
-    """Return the cautions before a setting is used, questions first."""
+    """Return the cautions on sinks, edges and levers of a setting, questions first."""
     overtaking = [] if protocol.aligned else _of_overtaking(scenario)
     found = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
     return sorted(found, key=lambda caution: not caution.is_question)
@@ -267,7 +270,7 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
 
 
 def window_phases(advised: Scenario) -> list[Caution]:
-    """Return a caution for each window whose ends meet checkpoints always alike, so that a trial has seen one case only."""
+    """Return a caution for each window that is in step with checkpoints, so that trials have shown only one phase between them."""
     interval_ns = advised.checkpoint.interval_ns or 0
     found = []
     for vertex in advised.job.vertices:
@@ -284,7 +287,7 @@ def window_phases(advised: Scenario) -> list[Caution]:
 
 
 def unsafe_defects(advised: Scenario) -> list[Caution]:
-    """Return cautions on known defects that may change output, are not simulated, and may apply to the advised setting."""
+    """Return a caution on the known defects that may change output, are not simulated, and may apply to the advised setting."""
     unsafe = unsafe_issues([advised])
     if unsafe is None:
         return []
@@ -293,7 +296,10 @@ def unsafe_defects(advised: Scenario) -> list[Caution]:
 
 
 def condition(scenario: Scenario, protocol: Protocol) -> str:
-    """Return the condition for unaligned barriers, e.g. ``'sink' is not Iceberg's FlinkSink or Hudi``; "" if all sinks are known."""
+    """Return the condition under which a barrier mode is safe, e.g. ``'sink' is not Iceberg's FlinkSink or Hudi``.
+
+    Returns "" if barriers are aligned or all sinks are known.
+    """
     unknown = [] if protocol.aligned else _unknown(scenario)
     titles = _titles(list(SINKS.values()), "loses")
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
@@ -354,7 +360,7 @@ def _titles(kinds: Sequence[SinkKind], overtaking: str) -> str:
 
 
 def _stay_aligned(scenario: Scenario) -> list[str]:
-    """Return edges on which barriers never overtake data, e.g. ``source -> map (forward)``."""
+    """Return the edges on which barriers never overtake data, e.g. ``source -> map (forward)``."""
     return [
         f"{inlet.upstream} -> {vertex.name} ({inlet.ship})"
         for vertex in scenario.job.vertices

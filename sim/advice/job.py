@@ -20,16 +20,19 @@ from sim.model.schema.text import Reading, ScenarioError, compose, read_text
 from sim.model.units import format_duration
 from sim.studies.sweeps.design import Point
 
-# ---- The job for trials: without actions, faults and the end of bounded sources, which are not part of a setting. The option
-# `--load` replaces the rates of sources.
+# ---- The job for trials. Actions, rescaling, and the end of bounded sources are removed from the scenario, because they are
+# not part of a setting. The option `--load` replaces the rates of sources.
 
 _DEBLOAT = "cluster.network.debloat"
 UNBOUNDED_RECORDS = 10**12
-"""Number of records of an unbounded source."""
+"""Number of records per subtask that makes a bounded source practically unbounded."""
 
 
 def job_file(source: Path, text: str | None, folder: Path) -> Path:
-    """Return the given scenario file, or store the imported scenario (`text`) in the results folder."""
+    """Return the scenario file of the job.
+
+    If the scenario was imported, `text` is not None: it is stored as job.yaml in the results folder, with its history.
+    """
     if text is None:
         return source
     write_scenario_and_history(text, folder / "job.yaml")
@@ -45,11 +48,13 @@ def prepared(
     ahead_ns: int = AHEAD_NS,
     failure: Failure = TASK_MANAGER,
 ) -> Bench:
-    """The bench for trials.  `overrides` are ``key=value`` of the scenario, `load_files` are ``source=file.csv:column``.
+    """Return the bench on which the settings of a job are tried.
 
-    `ahead_ns`: for how long the limits have to be kept.  `failure`: what recovery is judged by.
+    `overrides`: ``key=value`` of the scenario.  `load_files`: ``source=file.csv:column``.  `recovery_ms`: limit on recovery,
+    None if there is none.  `ahead_ns`: time for which the limits must be kept.  `failure`: failure by which recovery is
+    judged.
 
-    ScenarioError: the file holds no scenario or several, or a load cannot be read.
+    Raises ScenarioError if the file contains no scenario or several, or if a load cannot be read.
     """
     study = load(file, overrides)
     if len(study.scenarios) > 1:
@@ -84,10 +89,11 @@ def _plain(file: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
-    """Every record rewrites an entry of a state whose file says nothing of it: the most that increments and a changelog can write.
+    """Return the assumption that every record rewrites an entry, for each state about whose rewrites the file says nothing.
 
-    Snapshots of a heap are full, and do not show it.  Without any, increments of such a job would be empty, and look
-    like a gain.
+    Full snapshots of heap state do not show how often entries are rewritten.  By default they never are, so incremental
+    checkpoints and the changelog would write nothing and look better than they are.  The assumption is the upper bound of
+    what they can write.
     """
     point: Point = {}
     for vertex in scenario.job.vertices:
@@ -106,6 +112,7 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 
 
 def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
+    """Return the change that removes actions, rescaling, expectations, a cold start and the end of bounded sources."""
     point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
     if scenario.run.cold_start_ns:
         point["run.cold-start"] = "0 s"  # settings are compared on a warm job
@@ -125,7 +132,7 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 
 
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int]) -> None:
-    """Write the file.  `trials`: {trial: replications}."""
+    """Write the sweep file that repeats the trials.  `trials`: {trial: replications}."""
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
     scenario, plain = bench.load(bench.common), compose(read_text(bench.file), Reading(str(bench.file)))
     now = _todays(scenario)
@@ -145,7 +152,7 @@ def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int]) -> None:
 
 
 def _present(key: str, scenario: Scenario, plain: Any) -> Any:
-    """Return the value of a key in the document of the job, or its default."""
+    """Return the value of a key in the scenario document `plain`, or its default."""
     path = path_of(key)
     for step in path:
         plain = plain.get(step) if isinstance(plain, Mapping) else None
@@ -156,7 +163,7 @@ def _present(key: str, scenario: Scenario, plain: Any) -> Any:
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:
-    """Return the present values of keys that some trials leave unchanged."""
+    """Return {key: current value} of the keys that some trials change and others do not."""
     options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
     values = option_values(scenario, without_effect=True)
     present = {own.key: own.written(own.value) for own in values if own.option.record.leaf is not None}

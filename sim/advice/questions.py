@@ -1,6 +1,6 @@
-"""What an advice rests on without it being known: values that the scenario marks UNKNOWN, and what it assumes without a mark.
+"""Questions to the user: inputs that the scenario marks UNKNOWN, and further inputs that trials assume.
 
-None of them is varied: each is a question, with the value that is assumed until it is answered.
+The search does not vary these inputs.  Each question names the value that is assumed until it is answered.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sim.results.formats import bytes_text
 
 _MARK = re.compile(r"(?:^|\s)#\s*(?:.*; )?UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
-"""Keys of `checkpoint` that advice chooses, and does not ask for."""
+"""Keys of `checkpoint` that are part of a setting.  The search chooses them, so they do not count as unknown inputs."""
 _ZERO = re.compile(r"0+(?:\.0+)?(?![.\d])")
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An input that the scenario marks UNKNOWN.  `path`: its place in the scenario.  `assumed`: its value there."""
+    """An input that the scenario marks UNKNOWN.  `path`: its path in the scenario document.  `assumed`: its value there."""
 
     path: DocumentPath
     assumed: Any
     question: str
-    known: str = ""  # what is known of the value, e.g. ``at least the 1,186/s that it emits.``
+    known: str = ""  # what is known about the value, e.g. ``at least the 1,186/s that it emits.``
 
     @property
     def key(self) -> str:
@@ -46,7 +46,7 @@ class Unknown:
 
     @property
     def vertex(self) -> str:
-        """Return the vertex that has the input, or ""."""
+        """Return the vertex to which the input belongs, or "" if it belongs to none."""
         return str(self.path[1]) if self.path[0] == "job" else ""
 
     @property
@@ -55,7 +55,10 @@ class Unknown:
 
 
 def unknowns(text: str) -> list[Unknown]:
-    """Return all UNKNOWN marks of a scenario file, in order: comments at the end of a value's line, or above it."""
+    """Return the inputs that the text of a scenario marks UNKNOWN, in order.
+
+    A mark is a comment at the end of the line of a value, or in the lines above it.
+    """
     reading = Reading("scenario")
     plain = compose(text, reading)
     places: dict[int, DocumentPath] = {}
@@ -85,7 +88,7 @@ def marked_unknowns(bench: Bench) -> list[Unknown]:
 
 
 def assumed_text(marked: Sequence[Unknown]) -> str:
-    """Return ``UNKNOWN, assumed: sink: state size 0 B, ...``, zeros first, or "" if nothing is marked."""
+    """Return e.g. ``UNKNOWN, assumed: sink: state size 0 B, ...``, with zeros first, or "" if nothing is marked."""
     resting = sorted(
         (unknown for unknown in marked if not unknown.is_setting), key=lambda own: not _ZERO.match(str(own.assumed))
     )
@@ -93,7 +96,7 @@ def assumed_text(marked: Sequence[Unknown]) -> str:
 
 
 def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
-    """Return a question for each unknown value, with the assumed one.  `mtbf_ms`: None if the rate of failures is unknown."""
+    """Yield a question for each unknown value.  `mtbf_ms`: mean time between failures, or None if it is unknown."""
     if mtbf_ms is None:
         yield texts.unknown_failures(race)
     for key in race.unasked_updates(race.runs):

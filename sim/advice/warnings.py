@@ -1,4 +1,4 @@
-"""Warnings of an advice: recovery from the other kind of failure, what to watch after a change, and when to revert it."""
+"""What the user should know before and after a change: recovery from the other kind of failure, what to watch, when to revert."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ _GIVES_UP = "the restart strategy gives up before there are slots"
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """Recovery from a failing task, if a lost TaskManager is judged."""
+    """Recovery from a failing task, if the limit on recovery is judged by the loss of a TaskManager."""
 
-    slots_ms: (
-        tuple[float, float] | None
-    )  # (min, max) time without slots of the lost TaskManager; None: the job may fail
-    recovery_ms: float | None = None  # recovery from a failing task; None: not run
-    today_ms: float | None = None  # the same under the current setting; None: not run, or nothing changes
+    # (min, max) time [ms] without slots after the loss of a TaskManager; None: the job may fail permanently
+    slots_ms: tuple[float, float] | None
+    recovery_ms: float | None = None  # recovery from a failing task with the chosen setting; None: not run
+    today_ms: float | None = (
+        None  # recovery from a failing task with the current setting; None: not run, or nothing changes
+    )
     today_gives_up: bool = False  # the current restart strategy may give up before there are slots
 
     @property
     def breaks(self) -> bool:
-        """Return False: a failing task is the milder failure."""
+        """Return False, because a failing task is the milder failure."""
         return False
 
     def short(self) -> str:
@@ -75,14 +76,14 @@ class FailingTask:
 
 @dataclass(frozen=True, slots=True)
 class LostTaskManager:
-    """The lost task manager beside a failing task that is judged: the recovery of that, the range that it adds, the limit [ms].
+    """Recovery from the loss of a TaskManager, if the limit on recovery is judged by a failing task.
 
-    It adds the time without slots, and the time to catch up with what arrives by then.
-    `added_ms` None: the job may fail for good.
+    Compared with a failing task, it takes longer by the time without slots, and by the time to catch up with the records that
+    arrive meanwhile.
     """
 
     recovery_ms: float  # recovery from a failing task
-    added_ms: tuple[float, float] | None  # (min, max); None: the job may fail permanently
+    added_ms: tuple[float, float] | None  # (min, max) additional time; None: the job may fail permanently
     limit_ms: float
 
     @property
@@ -112,11 +113,11 @@ class LostTaskManager:
 
 
 OtherFailure = FailingTask | LostTaskManager
-"""The failure that is not judged."""
+"""The recovery from the failure by which the limit is not judged."""
 
 
 def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None:
-    """Return the recovery from the failure that is not judged; None if it is unknown or recovery has no limit."""
+    """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)
     slots_ms, recovery_ms, today = race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), race.today
@@ -127,7 +128,7 @@ def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
-    """Return the cost of a lost TaskManager; None if recovery has no limit, or no trial recovered."""
+    """Return the recovery from the loss of a TaskManager, or None if recovery has no limit or a trial did not recover."""
     if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
         return None
     overheads = scenario.overheads
@@ -148,7 +149,7 @@ All 80 settings in benchmarks/lab/what_ifs.csv are within it.  A move to RocksDB
 (docs/your-own-job.md).
 """
 FACTOR_UNSEEN = 3.6
-"""Error factor of predicted p50 and p90 after a change of the backend or to a changelog (the same file)."""
+"""Error factor of predicted p50 and p90 after a change of the state backend or to the changelog (what_ifs.csv)."""
 CHECKPOINTS = 10
 """Number of checkpoints to watch: enough for the median and the longest, not for a p99."""
 MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(CHECKPOINTS) / 1.2816
@@ -156,14 +157,14 @@ MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(CHECKPOINTS) / 1.2816
 SLOWER = 0.05
 """Relative shortfall of throughput that is above the noise: repetitions of one job differ by 1.5 %."""
 SLOWER_RESCALED = 0.15
-"""The same at another parallelism: recordings were up to 13 % below their prediction."""
+"""SLOWER for a changed parallelism, because recordings of such changes were up to 13 % below their predictions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Ranges to watch after a change (ms, bytes, records/s), and bounds beyond which it should be reverted.
+    """Predicted ranges to watch after a change, and bounds beyond which the change should be reverted.
 
-    Bounds are rounded away from the prediction.
+    Bounds are rounded away from the prediction, so that their text is never stricter than they are.
     """
 
     factor: float  # error factor of p50
@@ -200,10 +201,11 @@ def watch(
     keeps_up: bool = False,
     is_most: bool = False,
 ) -> Watch:
-    """The ranges of the advised setting.
+    """Return the ranges and bounds for the advised setting.
 
-    `backtest`: its history says how far the setting is off, by the kinds of what it changes.  `keeps_up`: the job serves what arrives.
-    `is_most`: the bytes are the most that is possible.
+    `backtest`: determines the error factor of predictions, together with `kinds`, the kinds of changes.  `interval_s`:
+    effective interval.  `keeps_up`: the job serves all arrivals, so that a lower throughput may be due to a lower load.
+    `is_most`: bytes are an upper bound.
     """
     known = None if backtest is None else factors_of(backtest, kinds)
     usual = FACTOR_UNSEEN if "backend" in kinds else FACTOR
@@ -227,7 +229,7 @@ def watch(
 
 
 def _up(ms: float) -> float:
-    """Return a duration rounded up to one that its text does not shorten."""
+    """Return a duration rounded up until its text, which is rounded, is not shorter than the duration."""
     found = ms
     while math.isfinite(ms) and parse_duration(ms_text(found)) / 1e6 < ms:
         found *= 1.003
@@ -235,6 +237,6 @@ def _up(ms: float) -> float:
 
 
 def _down(rate: float) -> float:
-    """Return a rate rounded to three digits."""
+    """Return a rate rounded down to three digits."""
     digit = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
     return math.floor(rate / digit + 1e-9) * digit
