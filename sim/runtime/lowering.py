@@ -24,7 +24,7 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
     """Return the specification of the data plane of a scenario.
 
     Random streams depend only on the run's seed and the names of vertices and edges.  With `digests`, the plane computes
-    a digest of the records of each task and channel.  `begin_ns` is the simulated time at which the plane starts.
+    a digest of the events of each task and channel (G1).  `begin_ns` is the simulated time at which the plane starts.
     """
     job, network = scenario.job, scenario.cluster.network
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
@@ -54,8 +54,8 @@ def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) 
 def hosts(scenario: Scenario) -> tuple[int, ...]:
     """Return the number of each task's TaskManager, by `cluster.placement`.
 
-    `isolated`: every task has its own TaskManager.  `single`: all tasks share one.  Otherwise (`spread`): tasks fill the
-    slots of one TaskManager after the other, one task per slot.
+    `isolated`: every task has its own TaskManager.  `single`: all tasks share one.  Otherwise (`spread`): subtask i of
+    each vertex is in slot i (slot sharing), and slots are numbered TaskManager by TaskManager.
     """
     subtasks = [i for vertex in scenario.job.vertices for i in range(vertex.parallelism)]
     placement = scenario.cluster.placement
@@ -93,7 +93,7 @@ def _vertex(vertex: Vertex, *, yields: bool) -> VertexSpec:
 
 
 def _lag(vertex: Vertex, *, yields: bool) -> Lag | None:
-    """Return why outputs of a vertex are delayed: asynchronous I/O, a window, or a commit.
+    """Return how the outputs of a vertex are delayed: by asynchronous I/O, a window, or a commit.
 
     Return None if records are emitted when they are served.
     """
