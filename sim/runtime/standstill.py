@@ -124,9 +124,9 @@ def _plain(reason: str) -> str:
 #      +-----> m2 -------+        m1 cannot send its barrier: its output to m2 is full, m2 cannot read because its own
 #                                 output to m3 is full, and m3 does not read from m2.
 #
-# This happens with unaligned checkpoints if the barrier of m2 overtakes data and is early, and m3 is forced to align
-# because one of its inputs is pointwise.  Flink 2.3 has the same deadlock.  It persists after the checkpoint has expired:
-# only a restart resolves it.
+# This happens with unaligned checkpoints if the barrier of m2 overtakes data and is early, while m1 and m3 are forced to
+# align because each has a pointwise input: the barrier that m1 needs is behind data that m1 cannot process.  Flink 2.3 has
+# the same deadlock.  It persists after the checkpoint has expired: only a restart resolves it.
 
 Tasks = frozenset[int]
 
