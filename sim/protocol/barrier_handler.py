@@ -148,7 +148,10 @@ def _without(tracker: BarrierTracker, checkpoint: int) -> BarrierTracker:
 
 
 def _complete_checkpoint(tracker: BarrierTracker, done: Pending, now: int) -> tuple[BarrierTracker, Commands]:
-    """Start the snapshot and drop older checkpoints.  As in Flink, a checkpoint that a newer one overtook reports an alignment of 0."""
+    """Start the snapshot and drop older checkpoints.
+
+    As in Flink, a checkpoint that completes after a newer one is known reports an alignment of 0.
+    """
     start = replace(done.snapshot(done.options, now), resumes=False)  # nothing was blocked
     if done.checkpoint != tracker.latest:
         start = replace(start, first_barrier_ns=now, start_delay_ns=0, alignment_ns=0)
@@ -244,7 +247,10 @@ class BarrierHandler:
         return _transition(handler, event, pending, (), lambda state: state.gate_closed(pending, event.now))
 
     def _trigger(self, event: TriggerReceived) -> tuple[BarrierHandler, Commands]:
-        """Start the snapshot on the coordinator's call.  Open gates deliver only the end of their data, and count as arrived (FLIP-147)."""
+        """Start the snapshot on the coordinator's trigger call.
+
+        Open gates will deliver only the end of their data, and count as arrived (FLIP-147).
+        """
         if _is_obsolete(self, event.checkpoint):
             return self, ()
         handler, commands = _with_checkpoint(self, event.checkpoint, event.options, event.now)

@@ -105,7 +105,10 @@ class Strategy:
 
     @property
     def unaligned_allowed(self) -> bool:
-        """Flink's execution.checkpointing.unaligned.enabled.  If set, savepoints obey max-concurrent and min-pause like checkpoints."""
+        """Whether Flink's `execution.checkpointing.unaligned.enabled` is set.
+
+        If so, savepoints obey max-concurrent and min-pause like checkpoints.
+        """
         return self.times_out or self.alignment is AlignmentType.UNALIGNED
 
 
@@ -190,7 +193,10 @@ def strategy(barriers: Barriers) -> Strategy:
 
 
 def barrier_options(barriers: Barriers, trigger_ns: int, *, savepoint: bool = False) -> BarrierOptions:
-    """Return the options of the barriers that sources emit (CheckpointOptions#forConfig).  Savepoints are aligned without a timeout."""
+    """Return the options of the barriers that sources emit (CheckpointOptions#forConfig).
+
+    Savepoints are aligned without a timeout, or at least once.
+    """
     chosen = strategy(barriers)
     if savepoint and chosen.alignment is not AlignmentType.AT_LEAST_ONCE:
         return BarrierOptions(trigger_ns, savepoint=True)

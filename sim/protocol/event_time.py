@@ -138,7 +138,11 @@ class WindowContents:
         self._idle.pop(channel, None)
 
     def fire(self, time_ns: int, records: Mapping[int, int]) -> int | None:
-        """Fire windows up to this event time.  Return how many of the `records` read belong to open windows, or None if no window ends."""
+        """Fire the windows that end at or before this event time.
+
+        `records` are the records read so far, by channel.  Return how many of them belong to open windows, or None if no
+        window ends.
+        """
         end_ns = last_end(self.size_ns, self.phase_ns, time_ns - self.hold_ns)
         if end_ns <= self.fired_ns:
             return None

@@ -327,7 +327,10 @@ class SnapshotStore:
                 return replace(self, pending={}, registry=registry, released_below=-1), ()
 
     def _register(self, event: StateRegistered) -> _Answer:
-        """Register the files of an acknowledgement.  If it is late, delete its private files; a later checkpoint may use the shared ones."""
+        """Register the files of an acknowledgement.
+
+        If its checkpoint has ended, delete its private files.  The shared files stay: a later checkpoint may refer to them.
+        """
         pending = self.pending.get(event.checkpoint)
         snapshot = pending or StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files)
         shared = shared_files(event.files, snapshot)

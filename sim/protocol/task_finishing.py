@@ -74,7 +74,10 @@ class OperatorsClosed:
 
 @value_class
 class OutputRead:
-    """A reader has processed an output channel to its end of data (AllUserRecordsProcessed), or to its end without `end_of_data_first`."""
+    """A downstream task has processed an output channel up to EndOfData (AllUserRecordsProcessed).
+
+    Without `Finishing.end_of_data_first`, up to EndOfPartition.
+    """
 
     now: int
 

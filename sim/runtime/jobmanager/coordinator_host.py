@@ -123,7 +123,10 @@ def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int,
 # ---- The checkpoint coordinator in simulated time: events for its machine, and the execution of its commands.
 
 PACKED_BEHIND = 8
-"""Age, in checkpoints, at which the subtask rows of a checkpoint are packed.  Rows of a checkpoint still pending are unpacked again."""
+"""Age, in checkpoints, at which the subtask rows of a checkpoint are packed to save memory.
+
+Rows of a checkpoint that is still pending are unpacked again.
+"""
 
 
 class CoordinatorHost:

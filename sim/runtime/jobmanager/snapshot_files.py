@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from sim.storage.state_files import Handle
 
 _DELETING = 4
-"""Maximum number of files deleted in parallel.  `cleaner.parallel-mode` uses the I/O executor, with four threads per core of the JobManager."""
+"""Maximum number of files deleted in parallel.
+
+`state.checkpoint.cleaner.parallel-mode` uses the I/O executor, which has four threads per core of the JobManager.
+"""
 
 
 class SnapshotFiles:

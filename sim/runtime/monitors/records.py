@@ -59,9 +59,8 @@ class StateMonitor(InvariantMonitor):
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
         # checkpoint of another job instance -> (monitor of that instance, vertices that were rescaled since)
         self._dealt: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
-        self._restored_parts: dict[
-            int, Sequence[RestoredState]
-        ] = {}  # task of a rescaled vertex -> state it has restored
+        # task of a rescaled vertex -> state it has restored
+        self._restored_parts: dict[int, Sequence[RestoredState]] = {}
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Stamp a snapshot with its owner, and record the sizes of its state."""

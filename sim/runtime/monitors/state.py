@@ -59,9 +59,8 @@ class _Subtask:
     base: tuple[Handle, ...] = ()  # files that every snapshot must refer to: restored, or of the latest materialisation
     log_bytes: int = 0  # position of the log at the start of the attempt
     from_bytes: int = 0  # snapshots must refer to the log from this position on
-    materialising: dict[int, int] = field(
-        default_factory=dict
-    )  # materialisation -> position of the log when it started
+    # materialisation in progress -> position of the log when it started
+    materialising: dict[int, int] = field(default_factory=dict)
     ages: tuple[Cohort, ...] = ()  # keys by the time of their last write, at the last check
     looked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
 

@@ -75,7 +75,10 @@ class WindowMonitor(InvariantMonitor):
         self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
-        """Handle that the job starts from a checkpoint.  Windows of rescaled vertices are redistributed, processing-time timers are not."""
+        """Handle that the job starts from a checkpoint of another job instance.
+
+        The windows of rescaled vertices are redistributed; their processing-time timers are dropped.
+        """
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
         self._ends[checkpoint] = {
@@ -291,7 +294,10 @@ class WindowMonitor(InvariantMonitor):
         return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
 
     def _event_time(self, task: int) -> int:
-        """Return the event time that a source may send [ns]: that of its latest record, minus its lateness in excess of the common one."""
+        """Return the latest event time that a source may send [ns].
+
+        It is the time of its latest record, minus the lateness that it has in excess of the common lateness of all sources.
+        """
         source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served:
             return 0

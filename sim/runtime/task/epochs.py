@@ -65,7 +65,7 @@ class Epochs(TaskPart):
         return None if self.files is None else self._flush(self.files, pieces, checkpoint)
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """Add the committables of the committer to the snapshot, and the number of records that the writer has read but not written."""
+        """Add to the snapshot the committables, and the number of records that the writer has read but not written."""
         if self.committer is not None:
             snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:

@@ -146,7 +146,10 @@ class TaskHost:
             self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
-        """Handle the notification of an aborted checkpoint, after that of the latest completed one (StreamTask#notifyCheckpointAbortAsync)."""
+        """Queue the notification of an aborted checkpoint (StreamTask#notifyCheckpointAbortAsync).
+
+        The task first processes that of `latest_completed`, in case it was lost; 0 if no checkpoint is complete.
+        """
 
         def hear() -> None:
             if latest_completed:

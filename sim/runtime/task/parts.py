@@ -244,7 +244,10 @@ class TaskParts:
     # ------------------------------------------------------------------------------------------ a snapshot
 
     def before_barrier(self, command: RunPreBarrier, own_ns: int, done: Callable[[], None]) -> None:
-        """Do the pre-barrier work of the operator and of all parts on the task thread, then call `done`.  StorageFailed fails the task."""
+        """Do the pre-barrier work of the operator and of all parts on the task thread, then call `done`.
+
+        `own_ns` is the time of the operator's own work.  If a part raises StorageFailed, the task fails.
+        """
         checkpoint = command.checkpoint
         for part in self._before_barrier:
             own_ns += part.before_barrier(checkpoint)

@@ -240,7 +240,7 @@ class OperatorFiles:
     def abort(self, checkpoint: int) -> None:
         """Apply the abort policy to the files of an aborted checkpoint.
 
-        It may be called more than once, and also after the task has acknowledged the checkpoint.
+        May be called repeatedly, and also after the task has acknowledged the checkpoint.
         """
         for file in self._of(checkpoint):
             if self._policy == "survive":
@@ -521,15 +521,13 @@ class SinkCommitter:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
-            if (
-                self._emits and not self.drained()
-            ):  # operators that have finished drop these outputs (FinishedDataOutput)
+            if self._emits and not self.drained():  # finished operators drop these outputs (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
         if self._commit_ns:
             self.slot.thread.vacate()
 
     def _is_failing(self) -> bool:
-        """Whether a fault fails a commit that ends now."""
+        """Return whether a fault fails a commit that ends now.  A fault without a duration fails one commit."""
         failing, vertex = self.context.failing_commits, self.slot.vertex.committer_of or self.slot.vertex.name
         until_ns = failing.get(vertex, 0)
         if until_ns is None:  # the fault fails only the next commit

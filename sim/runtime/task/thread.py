@@ -46,7 +46,10 @@ class AsyncThread:
     def queue(
         self, checkpoint: int, work: Work[None], done: Callable[[], None], failed: Callable[[], None] = lambda: None
     ) -> None:
-        """Start the work when the thread is free, then call `done`, or `failed` if storage has failed.  The thread is held until `leave`."""
+        """Start the work of a snapshot when the thread is free, then call `done`, or `failed` if storage has failed.
+
+        The snapshot holds the thread until `leave`, i.e. until it is acknowledged or cancelled.
+        """
         self._turns.append(_Turn(checkpoint, work, done, failed))
         if len(self._turns) == 1:
             self._next()
@@ -256,7 +259,10 @@ class TaskThread:
         return not (self.occupied or self.yields)
 
     def begin_yield(self) -> None:
-        """Let an operator yield until its late outputs are written (MailboxExecutor#yield): no barriers or records are processed."""
+        """Let an operator yield until its pending outputs are written (MailboxExecutor#yield).
+
+        Until then neither barriers nor records are processed.
+        """
         self.yields = True
         self._release()
         self.plane.wait_for_late(self.task)

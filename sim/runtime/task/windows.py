@@ -182,7 +182,7 @@ class ProcessingTimeWindows(OperatorWindows):
         return self.window.early
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        """Restore the windows.  Operators that had finished at their snapshot are not opened again (FLIP-147), and have no timers."""
+        """Restore the windows.  Operators that had finished are not opened again (FLIP-147), and have no timers."""
         super().restored(snapshot)
         if snapshot.finished:
             self.quiesce()
