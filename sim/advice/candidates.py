@@ -213,9 +213,8 @@ class CandidateSearch:
             vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices
         )
         self.runs: dict[Candidate, int] = {}
-        self.relaxed: tuple[str, ...] | None = (
-            None  # keys relaxed by `sim.advice.search.relax`; None: it has not finished
-        )
+        # keys relaxed by `sim.advice.search.relax`; None: it has not run, or not to its end
+        self.relaxed: tuple[str, ...] | None = None
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
@@ -477,7 +476,7 @@ class CandidateSearch:
         self._measure(rows)
 
     def _measure(self, rows: pd.DataFrame) -> None:
-        """Compute the values of all settings from the replications that are complete."""
+        """Compute the values of all settings from the replications that are complete.  `rows`: all rows of their trials."""
         self.rows = rows
         if not self.runs:
             return

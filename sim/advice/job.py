@@ -98,9 +98,8 @@ def _unasked_updates(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {}
     for vertex in scenario.job.vertices:
         state = vertex.state
-        written = (
-            plain["job"].get(vertex.name, {}).get("state")
-        )  # generated committers and compactors are not in the file
+        # generated vertices, committers and compactors, are not in the file
+        written = plain["job"].get(vertex.name, {}).get("state")
         if (
             state is not None
             and state.ttl is None

@@ -25,7 +25,7 @@
 #     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
 #   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
-#   fail_tasks               a failing task instead of a lost task manager           RACE       85 %
+#   fail_tasks               a failing task instead of a lost TaskManager            RACE       85 %
 #
 # Another round follows only if this one tried a new setting or made a long run after `search.pull`, and no setting keeps
 # the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command

@@ -94,7 +94,7 @@ def relax(race: CandidateSearch) -> None:
 def stuck(race: CandidateSearch) -> str:
     """Return why no barrier mode or interval can keep the limit on checkpoints, or "" if one may.
 
-    None can if every checkpoint uploads the full state, and that alone clearly exceeds the limit.
+    The reason is that every checkpoint uploads the full state, and that this alone clearly exceeds the limit.
     """
     bound_ms = race.limits.checkpoint_ms
     nearest = race.nearest
@@ -191,7 +191,7 @@ def _simplify(race: CandidateSearch, share: float = LEVERS) -> None:
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
-    """Return True if the job has state and each checkpoint writes all of it: it is neither incremental nor in a changelog."""
+    """Return True if the job has state, and each checkpoint writes all of it: neither incrementally nor by the changelog."""
     stateful = [vertex.name for vertex in scenario.job.vertices if vertex.state is not None]
     return bool(stateful) and not any(writes_changes(scenario, name) for name in stateful)
 

@@ -7,7 +7,7 @@
 #   (30 s, unaligned)  -->    for each world:
 #                               undisturbed   60 s to settle, then at   -->  a cell and its baseline without
 #                                             least 2 intervals and 60 s     checkpoints, per replication
-#                               failure       task manager lost (or a   -->  a cell per replication
+#                               failure       TaskManager lost (or a    -->  a cell per replication
 #                                             task), 9/10 into interval
 #                             if asked for:
 #                               long          up to 100 intervals       -->  limit on the tail of checkpoints

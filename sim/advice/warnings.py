@@ -36,9 +36,8 @@ class FailingTask:
     # (min, max) time [ms] without slots after the loss of a TaskManager; None: the job may fail permanently
     slots_ms: tuple[float, float] | None
     recovery_ms: float | None = None  # recovery from a failing task with the chosen setting; None: not run
-    today_ms: float | None = (
-        None  # recovery from a failing task with the current setting; None: not run, or nothing changes
-    )
+    # recovery from a failing task with the current setting; None: not run, or nothing changes
+    today_ms: float | None = None
     today_gives_up: bool = False  # the current restart strategy may give up before there are slots
 
     @property
@@ -47,6 +46,7 @@ class FailingTask:
         return False
 
     def short(self) -> str:
+        """Return the line of the overview."""
         before = "" if self.today_ms is None else f"{ms_text(self.today_ms)} -> "
         also = "" if self.recovery_ms is None else f"; a failing task: {before}{ms_text(self.recovery_ms)}"
         return f"{self._slots()}{also}"
@@ -88,9 +88,11 @@ class LostTaskManager:
 
     @property
     def breaks(self) -> bool:
+        """Return True if the recovery from the loss of a TaskManager may exceed the limit."""
         return self.added_ms is None or self.recovery_ms + self.added_ms[1] > self.limit_ms
 
     def short(self) -> str:
+        """Return the line of the overview."""
         if self.added_ms is None:
             return "judged of a failing task; a lost task manager may fail the job"
         least, most = self.added_ms
@@ -179,11 +181,13 @@ class Watch:
     is_most: bool  # bytes are an upper bound, because the rate at which records rewrite state is unknown
 
     def watched(self) -> str:
+        """Return what to watch, for the overview, e.g. ``p50 325 ms to 900 ms, 1.2 GB each, 10,000/s served``."""
         least, most = map(ms_text, self.p50_ms)
         size = f"{'up to ' if self.is_most else ''}{bytes_text(self.checkpointed_bytes)}"
         return f"p50 {least} to {most}, {size} each, {per_second_text(self.per_second)} served"
 
     def taken_back(self) -> str:
+        """Return when to revert the change, for the overview, e.g. ``p50 of 10 > 900 ms, or under 9,500/s and lag grows``."""
         p50, longest_ms = ms_text(self.roll_back_above_p50_ms), self.roll_back_above_longest_ms
         longest = "" if longest_ms is None else f", longest > {ms_text(longest_ms)}"
         slow = f"under {per_second_text(self.roll_back_below_per_second)}"

@@ -93,8 +93,8 @@ class Restoring(NamedTuple):
 
 # ---- Files that an incremental snapshot does not write again (RocksIncrementalSnapshotStrategy).
 #
-# A snapshot refers to files of its base, the last checkpoint of whose completion the task was notified.  It uploads files
-# again that only belong to a checkpoint that failed, or whose notification has not arrived yet.
+# A snapshot refers to files of its base: the latest checkpoint for which the task has received notifyCheckpointComplete.
+# Files of a newer checkpoint, which failed or whose notification has not arrived yet, are uploaded again.
 
 
 class Increments:
