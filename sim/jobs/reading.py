@@ -1,4 +1,4 @@
-"""Whatever describes a real job, read and turned into a scenario."""
+"""Read a source that describes a real job (REST answers, archive, log, recording), and return its scenario."""
 
 from __future__ import annotations
 
@@ -31,20 +31,25 @@ from sim.model.series.monitoring import MonitoringError, table_of_document
 from sim.model.text import one_line
 from sim.model.units import format_duration
 
-# ---- A file or folder of any known kind -> its content.  The content decides about the kind, not the name.
+# ---- Read a file or folder.  Its kind is detected from the content, not from the name.
 #
-# Kinds: saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+# The kinds are: saved answers of the REST API (folder or ZIP), an archive of a history server, logs of a JobManager.
 
 RecordingSource = ConfiguredJob | RestSnapshot | JobLog
 
 FORMATS: dict[str, Callable[[Any, Path], ConfiguredJob]] = {}
-"""Further formats of JSON files, by their field `format`, with what reads a document; `benchmarks.lab` adds its own."""
+"""Readers of further JSON formats, by the value of the field `format`.  `benchmarks.lab` adds its own."""
 
 
 def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSource:
-    """Read a source.  Several paths are the parts of one log; `job` is the id of the wanted job.
+    """Read a source.
 
-    RecordingError: the kind is unknown, or the content is damaged.
+    Args:
+        paths: A file or folder, or the parts of one log.
+        job: Id of the job, or the beginning of it; required if the source has several jobs.
+
+    Raises:
+        RecordingError: The kind is unknown, the content is damaged, or it is a single REST answer.
     """
     for path in paths:
         refuse_special(path)
@@ -64,6 +69,7 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSourc
 
 
 def _read_one(path: Path, job: str | None) -> RecordingSource:
+    """Read a source from one path.  Raises `RecordingError`."""
     if logs := _logs_in(path):
         return read_logs(logs, job)
     if is_saved(path):
@@ -90,7 +96,7 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
 
 
 def other_kind(path: Path) -> str:
-    """What a file or folder is that tells of no real job, and which command reads it.  Empty: nothing that is known."""
+    """Return what a file or folder is that is not a source, and which command reads it, or "" if it is not recognized."""
     if path.is_dir():
         if found := answers_beside(path):
             name, request = next(iter(found.items()))
@@ -103,7 +109,7 @@ def other_kind(path: Path) -> str:
         text = file.read(_LARGEST_TEXT).decode("utf-8", "replace")
     try:
         is_monitoring = table_of_document(text) is not None
-    except MonitoringError:  # of metrics that are no rates
+    except MonitoringError:  # its metrics are not rates
         is_monitoring = True
     if is_monitoring:
         return (
@@ -122,17 +128,21 @@ _LARGEST_TEXT, _LARGEST_MAPPING = 20_000_000, 1_000_000
 
 
 def is_scenario(text: str) -> bool:
+    """Return whether a text is a scenario file."""
     return {"job", "checkpoint"} <= set(_mapping(text))
 
 
 def _mapping(text: str) -> Mapping[str, Any]:
-    """The document in a text of YAML; empty: it is none, or larger than any scenario or configuration."""
+    """Return the mapping in a YAML text.
+
+    It is empty if the text is not YAML, or larger than any scenario or configuration.
+    """
     plain = None if len(text) > _LARGEST_MAPPING or text.lstrip()[:1] in ("{", "[", "<") else compose(text, Reading(""))
     return plain if isinstance(plain, dict) else {}
 
 
 def answers_beside(folder: Path) -> dict[str, str]:
-    """File -> request, of answers of Flink that lie in a folder without the names under which they are found."""
+    """Return file name -> request of the REST answers in a folder that do not have the file names that are expected."""
     found = {}
     for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MAX_ANSWERS]:
         with suppress(RecordingError):
@@ -145,17 +155,21 @@ _MAX_ANSWERS = 20
 
 
 def is_folder_of_logs(path: Path) -> bool:
+    """Return whether a path is a folder with logs and without JSON files."""
     return bool(_logs_in(path))
 
 
 def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
-    """The recorded job in a source of any kind, with its tables of checkpoints and metrics."""
+    """Read a source of any kind, and return its recorded job.  Raises `RecordingError`."""
     path = Path(path)
     return recorded_job(read_source([path], job), path.name.removesuffix(".zip") or str(path))
 
 
 def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
-    """The job of a source, with its tables of checkpoints and metrics; `name`: where the source has none of its own."""
+    """Return the recorded job of a source, with its checkpoints and metrics.
+
+    `name` replaces the name in REST answers and logs.  A recording with its configuration keeps its own name.
+    """
     match source:
         case ConfiguredJob():
             return source
@@ -166,7 +180,7 @@ def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
 
 
 def _logs_in(path: Path) -> list[Path]:
-    """The logs in a folder that holds no JSON."""
+    """Return the log files in a folder, or an empty list if it contains JSON files or is not a folder."""
     if not path.is_dir() or any(path.rglob("*.json")):
         return []
     return [
@@ -177,7 +191,7 @@ def _logs_in(path: Path) -> list[Path]:
 
 
 def _begins_like_text(path: Path) -> bool:
-    """Whether the first visible character is plain text and begins no JSON document."""
+    """Return whether a file is text that is not JSON, judged by its first 200 bytes."""
     try:
         with open_uncompressed(path) as file:
             start = file.read(200).lstrip()
@@ -190,16 +204,19 @@ def _begins_like_text(path: Path) -> bool:
     return bool(start) and start[:1] not in b"{[" and plain
 
 
-# ---- The scenario of any source: as a recording was configured, or as it was inferred from measurements.
+# ---- The scenario of a source: from the configuration of a recording, or inferred from measurements.
 
 
 def infer(source: RestSnapshot | JobLog) -> ImportedScenario:
-    """The scenario inferred from measurements."""
+    """Infer the scenario of a source from its measurements."""
     return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
 
 
 def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedScenario:
-    """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
+    """Return the scenario of a recorded job: its configuration or, if that is unknown, the inferred scenario.
+
+    With `compare`, the scenario has one run per barrier mode.
+    """
     match recording:
         case ConfiguredJob():
             return recording.to_document(compare=compare)
@@ -210,13 +227,14 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedSce
 
 
 def _as_inferred(job: Measured, *, compare: bool) -> ImportedScenario:
+    """Return the inferred scenario, with a run of the length of the history, and without comments at its values."""
     inference = with_all_barrier_modes(job.inference) if compare else job.inference
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
     return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
 
 
 def _known_s(job: Measured) -> float:
-    """Seconds of the job that its history covers: at most until the checkpoint after the listed ones would have begun."""
+    """Return the time that the history of a job covers [s], at most until the trigger after the last listed checkpoint."""
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
     gaps = [after - before for before, after in pairwise(triggers)]
     return min(job.duration_s, (triggers[-1] - triggers[0] + median(gaps)) / 1000) if gaps else job.duration_s

@@ -27,16 +27,16 @@ from sim.model.units import format_number, format_share, parse_duration
 #   |-- start delay --|-- alignment --|-- sync phase --|-- async phase --|-- remainder --|
 #
 # The remainder of the end-to-end duration contains both.  Work before the barrier (`prepareSnapshotPreBarrier`: flushes
-# of sinks, SQL windows, draining asynchronous state) delays the barrier, so it ends before the first
-# reader receives it.  Latency affects all vertices of a job alike.  Therefore a vertex is taken to work before the
-# barrier only if its remainders exceed those of vertices that cannot.
+# of sinks, SQL windows, draining asynchronous state) delays the barrier, so it ends before the first downstream subtask
+# receives it.  Latency affects all vertices of a job alike.  Therefore a vertex is assumed to work before the barrier only
+# if its remainders exceed those of vertices that cannot.
 #
 # An unaligned snapshot does not wait for the other barriers; that wait is part of its asynchronous phase.
 
 MIN_MEAN_MS = NEGLIGIBLE_MS / 3
-"""A smaller mean of the remainders is noise with a few outliers."""
+"""Minimum mean of the remainders of a vertex that works before the barrier.  A smaller one is noise with outliers."""
 MIN_CHECKPOINTS_WITH_WORK = 2
-"""Minimum checkpoints with a long remainder; a single one is an outlier."""
+"""Minimum number of checkpoints with a long remainder.  A single one is an outlier."""
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST", "SHUFFLE", "CUSTOM", "GLOBAL")
 
 Acknowledged = Mapping[str, Mapping[int, RecordedSubtask]]
@@ -65,7 +65,7 @@ class Rest:
     checkpoint: RecordedCheckpoint
     subtask: RecordedSubtask
     all_ms: float
-    at_most_ms: float  # upper bound of the work before the barrier: until its first reader had the barrier
+    at_most_ms: float  # upper bound of the work before the barrier: until the first downstream subtask had all barriers
 
     @property
     def before_barrier_ms(self) -> float:
@@ -79,9 +79,9 @@ class Rest:
 
 
 def usual_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
-    """Return the completed periodic checkpoints.
+    """Return the completed periodic checkpoints, oldest first.
 
-    The first checkpoint of the job is left out if there are others: caches were cold and queues still short.
+    The job's first checkpoint is left out if there are others, because caches were cold and queues were short.
     """
     completed = [point for point in job.checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return completed[1:] if len(completed) > 1 and completed[0].id == 1 else completed
@@ -105,7 +105,7 @@ def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
 
 
 def works_before_barrier(job: WatchedJob, vertex: str) -> bool:
-    """Return whether a vertex works before the barrier: its remainders exceed the latency of the other vertices."""
+    """Return whether a vertex works before it forwards the barrier: its remainders exceed the latency of other vertices."""
     found = rests(job)
     if (
         len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NEGLIGIBLE_MS})
@@ -131,7 +131,7 @@ def _mean_of_long(durations_ms: Iterable[float]) -> float:
 
 
 def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:
-    """Return the acknowledgements of all vertices in one checkpoint whose duration is known."""
+    """Return the acknowledgements of a checkpoint whose duration is known, by vertex and subtask."""
     return {
         vertex.name: {
             subtask.index: subtask
@@ -143,9 +143,9 @@ def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:
 
 
 def _snapshot_start_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
-    """Return the time from the trigger to the last barrier, or to the first barrier of an unaligned checkpoint.
+    """Return the time [ms] from the trigger to the last barrier or, in an unaligned checkpoint, to the first barrier.
 
-    With an aligned timeout it is unknown where between the two the snapshot began; the last barrier is used.
+    With an aligned timeout, the snapshot began at an unknown time between the two.  Then the last barrier is used.
     """
     config = job.checkpoint_config
     if config is not None and config.unaligned_checkpoints and not config.aligned_checkpoint_timeout:
@@ -154,7 +154,10 @@ def _snapshot_start_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
 
 
 def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged) -> float:
-    """Return the time from the trigger until the first reader of a subtask had all barriers.  Infinite without readers."""
+    """Return the time [ms] from the trigger until the first subtask downstream of `subtask` had all barriers.
+
+    It is infinite if there is no downstream subtask.
+    """
     bounds = [
         _arrival_ms(edge, subtask, acknowledged[reader.name])
         for reader in job.vertices
@@ -165,11 +168,12 @@ def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask
 
 
 def last_barrier_ms(subtask: RecordedSubtask) -> int:
-    """Return the time from the trigger until a subtask had all barriers."""
+    """Return the time [ms] from the trigger until a subtask had all barriers."""
     return max(subtask.start_delay, 0) + max(subtask.alignment.duration, 0)
 
 
 def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int, RecordedSubtask]) -> float:
+    """Return an upper bound on the time [ms] until a reader on this edge had the barrier of `subtask`."""
     arrivals_ms = {index: last_barrier_ms(reader) for index, reader in readers.items()}
     if edge.ship in ALL_TO_ALL:
         return min(arrivals_ms.values())
@@ -178,12 +182,12 @@ def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int,
 
 # ---- Asynchronous I/O: pending requests are operator state, one record per request (AsyncWaitOperator).
 #
-# Flink has no counter for pending requests, but snapshots contain them.  Number / arrival rate is the latency of a
-# request (Little's law).  If the number reaches the capacity, the thread blocks until a request completes, and Flink
-# counts that as busy.  Then busy time / records is not a service time.
+# Flink has no counter for pending requests, but snapshots contain them.  Their number / the arrival rate is the latency
+# of a request (Little's law).  If the number reaches the capacity, the thread blocks until a request completes, which
+# Flink counts as busy time.  Then busy time / records is not a service time.
 
 NEGLIGIBLE_SERVICE = "1 us"
-"""Assumed service time of such an operator."""
+"""Service time that is assumed for an operator at its capacity."""
 
 _ASYNC_NAME = re.compile(r"\basync", re.IGNORECASE)
 """AsyncDataStream calls its operator "async wait operator", SQL "AsyncCalc", "AsyncCorrelate" or "LookupJoin(..., async=[true])"."""
@@ -192,7 +196,7 @@ _SINK_NAME = re.compile(r"writer|committer", re.IGNORECASE)
 _MIN_REQUESTS, _MIN_CHECKPOINTS = 3, 3
 """Minimum median number of requests, and of checkpoints with state, to infer asynchronous I/O."""
 _MIN_BUSY_SHARE_WHEN_FULL = 0.9
-"""Minimum busy share of a thread that is blocked by the capacity."""
+"""Minimum busy share of a thread that blocks because the capacity is reached."""
 _EQUAL_COUNT_SPREAD = 0.25
 """Maximum standard deviation / median of the number of requests at capacity; it varies because records differ in size."""
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
@@ -217,7 +221,7 @@ def infer_async_io(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> N
 
 
 def _requests_in_snapshots(job: RestJob, vertex: str, flow: Flows) -> list[float]:
-    """Return the mean number of records in the operator state of a subtask, for each checkpoint."""
+    """Return the mean number of records in the operator state of a subtask, per checkpoint; empty if sizes are unknown."""
     size = flow.bytes_per_record - _LENGTH_BYTES
     snapshots = [list(map(own_bytes, acknowledged_by(point, vertex))) for point in usual_checkpoints(job)]
     return [fmean(sizes) / size for sizes in snapshots if sizes] if size > 0 else []
@@ -270,17 +274,17 @@ def _put_async_io(
 # only work uses it.
 
 _MIN_SLOWDOWN = 0.02
-"""A smaller slowdown is within the error of the counters."""
+"""Minimum slowdown (0.02 is 2 %).  A smaller one is within the error of the counters."""
 _MIN_CORE_SHARE = 0.7
-"""Minimum cores used / cores expected from the busy time, unless threads block or sleep."""
+"""Minimum cores used / cores that the busy time implies.  With less, threads block or sleep."""
 _SERVICE_PATH = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
 def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `cluster: {cores, hosts, services}`, and divide service times by the slowdown that contention for cores caused.
 
-    Sets nothing if the number of cores is unknown.  `draft.core_load` is set too: threads that serialize heap state share
-    the cores.
+    If the number of cores is unknown, nothing is set.  `draft.core_load` is set as well, because threads that serialize
+    heap state share the cores.
     """
     managers = {manager.id: manager for manager in job.task_managers if manager.hardware.cpu_cores > 0}
     places = task_managers_of(job)
@@ -331,7 +335,7 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
 
 
 def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
-    """Return vertex -> subtask -> TaskManager.  Older versions of Flink report only its endpoint or host."""
+    """Return vertex -> subtask -> TaskManager: its id or, in older versions of Flink, its endpoint or host."""
     return {
         vertex.name: {
             place.subtask: place.taskmanager_id or place.endpoint or place.host
@@ -342,7 +346,10 @@ def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
 
 
 def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool:
-    """Return whether busy threads block, sleep or wait for other processes: they use far fewer cores than work would."""
+    """Return whether busy threads block, sleep or wait for other processes, because they use far fewer cores than work would.
+
+    `busy_threads` is the mean number of busy threads, and `slower` the slowdown by contention that they would cause.
+    """
     return used_cores < _MIN_CORE_SHARE * busy_threads / slower
 
 

@@ -45,10 +45,13 @@ _COMMENT_WIDTH = 110  # characters per line
 
 
 class Section:
-    """A section of a scenario under construction: a vertex, or everything.  Paths are dotted, relative to the section."""
+    """A section of a scenario under construction: that of a vertex, or the whole document.
+
+    Paths are dotted, and relative to the section.
+    """
 
     def __init__(self, draft: Draft, name: str = "") -> None:
-        self.draft, self.name = draft, name  # of the vertex; empty for everything
+        self.draft, self.name = draft, name  # name of the vertex; "" for the whole document
         self.steps = ("job", name) if name else ()
 
     @property
@@ -81,7 +84,7 @@ class Section:
         self._comment(path, f"{before}; {text}" if before else text)
 
     def drop(self, path: str) -> None:
-        """Remove a value that another one explains, with its comments and questions, if it is set."""
+        """Remove a value that another value replaces, with its comments and questions.  No effect if it is not set."""
         *steps, key = path.split(".")
         place = self.values
         for step in steps:
@@ -123,12 +126,12 @@ class Draft(Section):
         super().__init__(self)
         self.document: dict[str, Any] = {}
         self.comments: dict[str, str] = {}
-        self.head: list[str] = []
-        self.inferred = 0
-        self.unknown: list[str] = []
-        self.not_modelled: list[str] = []
-        self.unbalanced: list[str] = []
-        self.scarce: list[str] = []
+        self.head: list[str] = []  # lines of the comment at the head of the file
+        self.inferred = 0  # number of values with an origin
+        self.unknown: list[str] = []  # open questions
+        self.not_modelled: list[str] = []  # features of the job that a scenario cannot express
+        self.unbalanced: list[str] = []  # contradictions between record counters
+        self.scarce: list[str] = []  # contention for cores, as phrases
         self.core_load = 0.0  # runnable task threads / cores, of the busiest host
 
     def vertex(self, name: str) -> Section:
@@ -145,7 +148,7 @@ class Draft(Section):
             self.head.append(f"{len(missing) - MAX_LISTED_REQUESTS} more requests failed.")
 
     def imported(self, question: str) -> ImportedScenario:
-        """Return the finished scenario; `question` is the first line of its file."""
+        """Return the finished scenario.  `question` is the first line of its file."""
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
         head += [f"A flow does not balance: {what}." for what in self.unbalanced]
         head += [f"Cores are scarce: {what}." for what in self.scarce]

@@ -1,4 +1,4 @@
-"""Compute the flow of records and bytes through each vertex, and infer the cost of RocksDB flushes."""
+"""Compute the records, bytes and thread times of each vertex from Flink's counters, and infer the cost of RocksDB flushes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.state import Lsm
 from sim.model.units import format_byte_rate
 
-# ---- Flow of records through each subtask and use of its thread in a period of time: differences of Flink's counters.
+# ---- Records through each subtask, and use of its thread, in a period of time: differences of Flink's counters.
 #
-# Preferred are samples of metrics, from the first to the last *change* after the last restart: Flink caches metrics for
-# some seconds, so consecutive samples may be equal.  Without samples the totals since the start of a subtask are used.
+# Samples of metrics are preferred.  The period is from the first to the last *change* after the last restart, because
+# Flink caches metrics for some seconds, so consecutive samples may be equal.  Without samples, the totals since the start
+# of a subtask are used.
 #
 # Flink's averages (`busyTimeMsPerSecond`, `*PerSecond`) cover the last 60 s and are refreshed every 5 s.  Differences
 # of counters and of `accumulate*TimeMs` have no such lag.  The three `accumulate*TimeMs` of a subtask add up to its
@@ -34,7 +35,7 @@ COUNTERS = {
     "idle_ms": "accumulateIdleTimeMs",
     "backpressured_ms": "accumulateBackPressuredTimeMs",
 }
-MIN_SAMPLE_DISTANCE_MS = 500  # samples that are closer were cached by Flink
+MIN_SAMPLE_DISTANCE_MS = 500  # if a running time grew by less, Flink returned a cached value
 # TimerGauge adds a long wait to a subtask's times only every 5 s, so a shorter period is not a measurement.
 MIN_MEASURED_MS = 5000
 
@@ -43,7 +44,7 @@ _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> val
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The records, bytes and times of a subtask in a period of time.  NaN if not measured."""
+    """The records, bytes and thread times of a subtask in a period of time.  A value is NaN if it was not measured."""
 
     elapsed_ms: float
     records_in: float = math.nan
@@ -60,17 +61,17 @@ class Flows:
     """The flows of a vertex's subtasks."""
 
     subtasks: tuple[Flow, ...]
-    source: str  # of the values, as text
+    source: str  # origin of the values, as text
     begun_ms: int = 0  # start of the period [epoch ms]
-    ended_ms: int = 0
+    ended_ms: int = 0  # end of the period [epoch ms]
 
     def total(self, quantity: str) -> float:
-        """Return the sum over the subtasks, or NaN if a subtask lacks the quantity."""
+        """Return the sum over the subtasks, or NaN if the quantity was not measured for all of them."""
         return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
 
     @property
     def bytes_per_record(self) -> float:
-        """Mean size of an input record.  NaN without input records, or if it was not measured."""
+        """The mean size of an input record [bytes], or NaN if there are none or it was not measured."""
         records = self.total("records_in")
         return self.total("bytes_in") / records if records > 0 else math.nan
 
@@ -80,14 +81,14 @@ class Flows:
         return self.total(quantity) / elapsed if elapsed > 0 else math.nan
 
     def per_second(self, quantity: str) -> float:
-        """Return the sum of the subtasks' rates."""
+        """Return the rate per second of the vertex: the sum over its subtasks, or NaN if it was not measured."""
         if not self.subtasks or any(flow.elapsed_ms <= 0 for flow in self.subtasks):
             return math.nan
         return math.fsum(getattr(flow, quantity) / flow.elapsed_ms * 1000 for flow in self.subtasks)
 
 
 def flows(job: RestJob) -> dict[str, Flows]:
-    """Return the flows by vertex: from samples if at least two of them differ, otherwise from the totals since the start."""
+    """Return the flows by vertex, from samples if at least two of them differ, otherwise from the totals since the start."""
     return {
         vertex.name: _flows_from_samples(vertex, series(job, vertex)) or _flows_since_start(job, vertex)
         for vertex in job.vertices
@@ -124,7 +125,10 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
 
 
 def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
-    """Return the value of each subtask by metric.  Parsed without pydantic: jobs with thousands of subtasks have millions."""
+    """Return the value of each subtask, by metric.  Raises `RecordingError` if the answer is invalid.
+
+    It is parsed without pydantic, because jobs with thousands of subtasks have millions of values.
+    """
     if not isinstance(answer, list):
         raise RecordingError(f"{path}: is not a list of metrics")
     values: dict[str, list[float]] = {}
@@ -162,7 +166,7 @@ def _without_repetitions(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _running_times_ms(metrics: Mapping[str, list[float]]) -> list[float]:
-    """Return the running time of each subtask: busy, idle and back-pressured time together.  NaN if not measured."""
+    """Return the running time of each subtask (busy + idle + back-pressured time), or NaN if it was not measured."""
     times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     return [sum(values) for values in zip(*times, strict=False)]
 
@@ -172,6 +176,7 @@ def _mean_or_nan(values: list[float]) -> float:
 
 
 def _flows_from_samples(vertex: RestVertex, sampled: Series) -> Flows | None:
+    """Return the flows between the first and the last sample, or None if the samples cover too little time."""
     counters = {quantity: sampled[name] for quantity, name in COUNTERS.items() if name in sampled}
     by_time: dict[int, dict[str, list[float]]] = {}
     for quantity, measured in counters.items():
@@ -212,6 +217,7 @@ def _samples_since_restart(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
+    """Return a flow from the growth of the counters.  Its time is the growth of the running time, if that is plausible."""
     times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     own_ms = sum(times)  # NaN if one is missing
     # The sum of the times lacks at most the current wait.  If it is far from the elapsed time, it is not used.
@@ -259,14 +265,14 @@ def _parse_metric(value: object) -> float:
 
 # ---- Cost of RocksDB snapshots apart from uploading: the flush in the synchronous phase.
 #
-# A snapshot whose flush fills level 0 starts a compaction, and shares the disk with it.  Such snapshots are left out
-# here; what they take longer is a residual.
+# A snapshot whose flush fills level 0 starts a compaction, and shares the disk with it.  Such snapshots are left out.
+# Their additional time is part of the residuals.
 
 
 def infer_flushes(
     section: Section, points: Sequence[RecordedCheckpoint], vertex: str, found: Mapping[int, Files]
 ) -> None:
-    """Set `state: {lsm: {freeze, flush}}`.  `found` contains the files of the subtasks, by index."""
+    """Set `state.lsm.freeze` and `state.lsm.flush`.  `found` has the files of each subtask, by index."""
     by_subtask = acknowledged(points, vertex)
     quiet_ms = [ms for index, files in found.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)]
     if not quiet_ms:
@@ -284,7 +290,10 @@ def infer_flushes(
 
 
 def _quiet_sync_phases_ms(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[int]:
-    """Yield the synchronous phases of snapshots that start no compaction, whose result would be in the next checkpoint."""
+    """Yield the synchronous phases [ms] of snapshots that do not start a compaction.
+
+    The files of the next checkpoint show whether there was a compaction.
+    """
     falls = {point.checkpoint for point in files.falls}
     known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
     for i, (_, subtask) in enumerate(known):

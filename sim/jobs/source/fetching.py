@@ -22,24 +22,24 @@ from sim.model.text import one_line
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
-POLL_S = 2.0
-MAX_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subtasks is sampled less often
-LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
-MAX_LINE_LENGTH = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
-MAX_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+POLL_S = 2.0  # minimum time between two samples
+MAX_VALUES = 1_000_000  # metric values in all samples; a job with thousands of subtasks is sampled less often
+LEARN_S = 12.0  # maximum wait until Flink has fetched its metrics; longer than its cache lasts
+MAX_LINE_LENGTH = 3500  # bytes of a request line; Flink's REST server accepts 4096 (netty's HttpServerCodec)
+MAX_CHECKPOINTS = 30  # checkpoints of a history, the newest; each takes a request per vertex
 MAX_SUBTASK_REQUESTS = (
-    3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
+    3000  # requests about subtasks at a time; of a job with a thousand vertices, three checkpoints are requested
 )
-MAX_MANAGERS = 50  # whose garbage collections are asked for
-MAX_WATCHED = 10  # TaskManagers whose processor time is sampled
-MAX_FAILED_REQUESTS = 3  # requests in a row without an answer: then the server is gone
-PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
+MAX_MANAGERS = 50  # TaskManagers whose garbage collections are requested
+MAX_WATCHED = 10  # TaskManagers whose CPU time is sampled
+MAX_FAILED_REQUESTS = 3  # consecutive requests without an answer, after which the server counts as unreachable
+PATIENCE_S = 600.0  # maximum time of all requests, without the sampling; a cluster may be slow
 
 SamplingWatch = Callable[[float], None]  # called with the elapsed seconds of the window
 
 
 def no_progress(_: float) -> None:
-    """Progress that is not displayed."""
+    """Ignore progress."""
 
 
 def fetch(
@@ -85,7 +85,10 @@ def _ask_all(
     samples: dict[int, Mapping[str, Any]],
     watch: SamplingWatch,
 ) -> None:
-    """Send the required requests first.  Answers are kept even if a required request fails."""
+    """Send all requests about a job, the most important first, and sample its metrics.
+
+    Raises `_NoMoreAnswers` if further requests are pointless.  The answers so far are kept.
+    """
     job = answers.optional(about, is_in_every_version=True)
     vertices = _vertices(job, answers.client.url + about)
     for path in ("/plan", "/checkpoints", "/config", "/checkpoints/config", "/exceptions", "/jobmanager/config"):
@@ -105,7 +108,7 @@ def _ask_all(
 
 
 def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
-    """Return ids of TaskManagers on which the job runs; only some if there are very many."""
+    """Return the ids of the TaskManagers on which the job runs, at most `MAX_MANAGERS`."""
     found: dict[str, None] = {}
     for vertex in vertices:
         details = answers.by_path.get(f"{about}/vertices/{vertex}")
@@ -139,7 +142,7 @@ class _Answers:
         self.answered = answered
         self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
-        self.in_vain = 0  # requests in a row
+        self.in_vain = 0  # number of consecutive failed requests
 
     def snapshot(self, job: str = "", samples: Mapping[int, Mapping[str, Any]] | None = None) -> RestSnapshot:
         """Return a snapshot of all answers so far."""
@@ -156,7 +159,7 @@ class _Answers:
         self.in_vain = 0
 
     def _each(self, questions: Sequence[tuple[str, str]]) -> Iterator[Any | RestError]:
-        """Send many optional requests (request, name in the budget), and yield their answers; failures are counted."""
+        """Send many optional requests (request, name in the memory budget), and yield their answers.  Failures are counted."""
         with closing(answers_of(self.client, questions)) as answers:
             for (question, _), answer in zip(questions, answers, strict=False):
                 if isinstance(answer, RestError):
@@ -173,7 +176,7 @@ class _Answers:
                 self._keep(path, answer)
 
     def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
-        """Return the answers to (request, name in the budget); empty if the vertex no longer exists."""
+        """Return the answers to (request, name in the memory budget).  An answer is empty if the request failed."""
         return [_list(answer) for answer in self._each(questions)]
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
@@ -215,7 +218,10 @@ def _version_error(answers: _Answers) -> RestError | None:
 
 
 def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | None) -> tuple[str, str]:
-    """Return (id, state) of the job.  The state is empty if the list of jobs is not available.  Raises `NoJobError`."""
+    """Return (id, state) of the job.  The state is "" if the list of jobs is not available.
+
+    Raises `NoJobError` if the job cannot be chosen without that list, and `RestError` if no request has an answer.
+    """
     try:
         overview = answers.required(JOBS, attempts=ATTEMPTS if version_error is None else 1)
     except RestError as error:
@@ -234,7 +240,7 @@ def _chosen_job(answers: _Answers, job: str | None, version_error: RestError | N
 
 
 def _overview(answers: _Answers) -> Any:
-    """Rebuild `/jobs/overview` from `/jobs`, which has fewer fields; None if that request fails, too."""
+    """Return a replacement for `/jobs/overview` from `/jobs`, which has fewer fields, or None if that request fails, too."""
     jobs = None
     with suppress(_NoMoreAnswers):
         jobs = answers.optional("/jobs")
@@ -245,7 +251,10 @@ def _overview(answers: _Answers) -> Any:
 
 
 def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:
-    """Return (id, state) of the wanted job.  Raises `RestError` if there is none, or several."""
+    """Return (id, state) of the job whose id begins with `prefix` or, if it is None, of the only running job.
+
+    Raises `RestError` if there is no such job, or several.
+    """
     listed = overview.get("jobs") if isinstance(overview, dict) else None
     jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
@@ -274,7 +283,7 @@ def _named(jobs: list[dict[str, Any]]) -> str:
 
 
 def _vertices(job: Any, source: str) -> list[str]:
-    """Return the ids of the vertices.  Raises `RestError` if they are invalid."""
+    """Return the ids of the vertices of a job.  Raises `RestError` if an id is invalid, or if there are too many."""
     listed = job.get("vertices") if isinstance(job, dict) else None
     ids = (
         [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex]
@@ -298,7 +307,7 @@ def _sample(
     samples: dict[int, Mapping[str, Any]],
     watch: SamplingWatch,
 ) -> None:
-    """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
+    """Sample the metrics of all subtasks for `sample_s` seconds.  Also request new checkpoints, because Flink keeps few."""
     of_vertices = [f"{about}/vertices/{vertex}/metrics" for vertex in vertices]
     questions = [
         (path, question) for path, asking in _questions(answers, of_vertices, sample_s).items() for question in asking
@@ -329,13 +338,19 @@ def _sample(
 
 
 def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
-    """Return the time by the JobManager's clock, which also dates checkpoints; it is later than that of any sample."""
+    """Return the time of a new sample [epoch ms] by the JobManager's clock, which is also that of checkpoints.
+
+    It is always later than that of earlier samples.
+    """
     now = job.get("now") if isinstance(job, dict) else None
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
 
 
 def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
-    """Return requests for the sampled metrics of each vertex.  Vertices without metrics are queried again, all together."""
+    """Return the requests for the metrics of each vertex.
+
+    Flink may not have fetched the names of the metrics yet.  Then it is asked again until `LEARN_S` has passed.
+    """
     deadline = monotonic() + min(LEARN_S, patience_s)
     asking: dict[str, list[str]] = {path: [] for path in paths}
     while waiting := [path for path in paths if not asking[path]]:
@@ -348,7 +363,7 @@ def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> di
 
 
 def _short_questions(path: str, names: Iterable[str]) -> list[str]:
-    """Return requests for these metrics, each short enough for Flink's server."""
+    """Return the requests for these metrics.  Each is short enough for Flink's server."""
     asking: list[str] = []
     for name in names:
         if asking and len(asking[-1]) + len(name) + 1 < MAX_LINE_LENGTH:
@@ -366,7 +381,7 @@ def _names(listed: Any) -> list[str]:
 
 
 def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
-    """Request the details of all new checkpoints in these states, including subtasks."""
+    """Request the details of the new checkpoints in these states, with their subtasks."""
     overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
     job = answers.by_path.get(about)
