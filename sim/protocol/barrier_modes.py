@@ -53,11 +53,11 @@ ALIGNED_PHASES: Phases = (
     PhaseStep(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
     PhaseStep(Phase.ACKNOWLEDGE),
 )
-"""Phases of all Flink strategies.  Strategies differ in what starts the first phase and in the requirements of the last one."""
+"""Phases of all barrier modes of Flink.  They differ in what starts the first phase, and in the requirements of the last one."""
 
 
 def complete(phases: Phases) -> Phases:
-    """Return `phases`.  Raises ValueError unless each phase occurs once, in order."""
+    """Return `phases` after validation.  Raise ValueError unless each phase occurs once, in order."""
     if tuple(step.phase for step in phases) != tuple(Phase):
         raise ValueError("a phase list has every phase once, in order")
     return phases
@@ -69,7 +69,10 @@ def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
 
 
 def with_work_moved(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:
-    """Return the phases with one piece of work moved to the end of another phase."""
+    """Return the phases with one piece of work moved to the end of another phase.
+
+    Raises ValueError if the work is not part of `out_of`, or there is no phase `into`.
+    """
     source = next((step for step in phases if step.phase is out_of), None)
     if source is None or work not in source.work:
         raise ValueError(f"{work} is not part of {out_of}")
@@ -93,7 +96,7 @@ ASYNC_OPERATE = async_operate(ALIGNED_PHASES)
 
 @value_class
 class Strategy:
-    """What tasks do in a barrier mode."""
+    """A barrier mode: how tasks handle barriers, and when they acknowledge."""
 
     name: str
     # number of input gates -> barrier handler in its first state
@@ -180,11 +183,11 @@ UNALIGNED = Strategy(
 STRATEGIES: Catalog[Strategy] = Catalog(
     *(mode for mode in find_plugins(sys.modules[__name__], Strategy) if mode.name in BARRIERS)
 )
-"""The strategy of each name in BARRIERS."""
+"""Barrier mode by its name in BARRIERS."""
 
 
 def strategy(barriers: Barriers) -> Strategy:
-    """Return the strategy for these options.  As in Flink, an aligned timeout of 0 means unaligned."""
+    """Return the barrier mode for these options.  As in Flink, an aligned timeout of 0 means unaligned."""
     if barriers.record.has_deadline and barriers.timeout_ns <= 0:
         return STRATEGIES["unaligned"]
     if barriers.kind == "aligned-timeout" and not barriers.reaches_output:

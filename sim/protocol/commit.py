@@ -248,7 +248,10 @@ def _commit_up_to(committer: Committer, now: int, checkpoint: int, *, again: boo
 def commit_unexpired(
     ready: tuple[Committable, ...], checkpoint: int, now: int, timeout_ns: int | None, *, again: bool
 ) -> tuple[CommitterCommand, ...]:
-    """Return the commands that commit `ready`, except transactions that the external system has expired, which are reported lost."""
+    """Return the commands that commit `ready` and report as lost the transactions that the external system has expired.
+
+    `timeout_ns` is the transaction timeout of the external system, or None if transactions do not expire.
+    """
     lost = tuple(
         committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns
     )
@@ -258,7 +261,7 @@ def commit_unexpired(
 
 
 def sort_committables(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
-    """Sort by epoch, then writer."""
+    """Return the committables sorted by epoch, then by writer."""
     return tuple(sorted(committables, key=attrgetter("epoch", "writer")))
 
 

@@ -45,7 +45,7 @@ class Plan:
 
 @value_class
 class SnapshotTimes:
-    """What a task measures of one checkpoint [ns] (CheckpointMetrics; + marks times that Flink does not report)."""
+    """The times that a task measures in one checkpoint [ns] (CheckpointMetrics; + marks times that Flink does not report)."""
 
     first_barrier_ns: int  # + time at which the first barrier, or the trigger call, was processed
     start_delay_ns: int  # t0 -> first barrier, never negative
@@ -271,12 +271,12 @@ class NotifyAborted:
 
     checkpoint: int
     tasks: frozenset[int]
-    latest_completed: int  # 0: none
+    latest_completed: int  # 0: no checkpoint has completed
 
 
 @value_class
 class DiscardState:
-    """Delete the files of a subsumed or aborted checkpoint; answer StateDiscarded.  Too many unanswered ones block triggers."""
+    """Delete the files of a subsumed or aborted checkpoint; answer StateDiscarded.  Too many deletions in progress block triggers."""
 
     checkpoint: int
 
@@ -328,7 +328,7 @@ class RecordFailed:
     kind: RequestKind
     reason: FailureReason
     trigger_ns: int
-    latest_ack_ns: int  # -1: none
+    latest_ack_ns: int  # -1: no task has acknowledged
     failed_ns: int
     acknowledged: frozenset[int]
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _DELETING = 4
 """Maximum number of files deleted in parallel.
 
-`state.checkpoint.cleaner.parallel-mode` uses the I/O executor, which has four threads per core of the JobManager.
+`execution.checkpointing.cleaner.parallel-mode` uses the I/O executor, which has four threads per core of the JobManager.
 """
 
 
