@@ -12,16 +12,16 @@ from sim.model.faults import Restart
 from sim.protocol.machine import InvalidTransition, value_class
 from sim.protocol.restart_strategy import LostSlots, RestartStrategy, Slots, restart_strategy, tasks_to_restart
 
-# ---- Detection of a lost task manager by heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
+# ---- Detection of a lost TaskManager by heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
 #
-# The JobMaster and the ResourceManager send heartbeats to all task managers, each on its own schedule.  If the process
+# The JobMaster and the ResourceManager send heartbeats to all TaskManagers, each on its own schedule.  If the process
 # is dead, the connection is refused: heartbeats fail at once, and a number of consecutive failures counts as "no longer
 # reachable" (FLINK-23209).  If the machine or the network does not respond, the heartbeat times out.
 
 
 @value_class
 class Heartbeats:
-    """The heartbeats of one sender, which it sends to all task managers at the same times."""
+    """The heartbeats of one sender, which it sends to all TaskManagers at the same times."""
 
     interval_ns: int
     timeout_ns: int
@@ -132,7 +132,7 @@ _MEDIAN_DRAW = 1 << 31
 
 
 class Outage(NamedTuple):
-    """The delays after a task manager is killed [ns after the kill]."""
+    """The delays after a TaskManager is killed [ns after the kill]."""
 
     ready_ns: int | None  # when the tasks have slots; None: the job fails for good
     deployments: int
@@ -151,7 +151,7 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
 
 
 def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, int] | None:
-    """Return (min, max) of the time that losing a task manager adds to the recovery from a task failure [ns].
+    """Return (min, max) of the time that losing a TaskManager adds to the recovery from a task failure [ns].
 
     Returns None if the job may fail for good.
     """
@@ -165,7 +165,7 @@ def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, i
 
 
 def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
-    """Return the outage for the heartbeat phases of JobMaster and ResourceManager.  The task manager is killed at time 0."""
+    """Return the outage for the heartbeat phases of JobMaster and ResourceManager.  The TaskManager is killed at time 0."""
     missed_ns, released_ns = (
         Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(
             0, silent=False

@@ -1,4 +1,4 @@
-"""Restart strategies, failover regions, and the slots of lost task managers."""
+"""Restart strategies, failover regions, and the slots of lost TaskManagers."""
 
 from __future__ import annotations
 
@@ -154,10 +154,10 @@ def tasks_to_restart(failed: Iterable[int], regions_of_job: tuple[frozenset[int]
     return frozenset().union(*(region for region in regions_of_job if not region.isdisjoint(failed)))
 
 
-# ---- Slots of lost task managers: how long they are in the slot pool, and when others are allocated (DeclarativeSlotPool,
+# ---- Slots of lost TaskManagers: how long they are in the slot pool, and when others are allocated (DeclarativeSlotPool,
 # SlotManager).
 #
-# A restart deploys into the slots of the JobMaster's pool.  The slots of a lost task manager stay in it until the
+# A restart deploys into the slots of the JobMaster's pool.  The slots of a lost TaskManager stay in it until the
 # JobMaster or the ResourceManager, which notifies it, detects the loss.  A deployment into one fails at once
 # (RecipientUnreachableException) and counts as a failure for the restart strategy.  The ResourceManager allocates other
 # slots when it knows of the loss, by heartbeats or from its resource provider, and when other slots exist.
@@ -165,7 +165,7 @@ def tasks_to_restart(failed: Iterable[int], regions_of_job: tuple[frozenset[int]
 
 @value_class
 class LostSlots:
-    """The slots of one lost task manager."""
+    """The slots of one lost TaskManager."""
 
     missed_ns: int  # when the JobMaster detects the loss
     released_ns: int  # when the ResourceManager unregisters them
@@ -189,7 +189,7 @@ class LostSlots:
 
 @value_class
 class Deployment:
-    """The outcome of a deployment: it succeeds, or fails because task managers are unreachable."""
+    """The outcome of a deployment: it succeeds, or fails because TaskManagers are unreachable."""
 
     unreachable: frozenset[int]
     at_ns: int  # when it succeeds or fails
@@ -200,10 +200,10 @@ class Slots:
     """The slots that are lost and not replaced yet."""
 
     check_ns: int = 0  # from a request until the ResourceManager allocates slots
-    lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by task manager
+    lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by TaskManager
 
     def lose(self, task_manager: int, slots: LostSlots) -> Slots:
-        """Add the slots of a lost task manager, which may itself be a replacement."""
+        """Add the slots of a lost TaskManager, which may itself be a replacement."""
         return replace(self, lost={**self.lost, task_manager: slots})
 
     def for_new_leader(self, now: int) -> Slots:
@@ -211,7 +211,7 @@ class Slots:
         return replace(self, lost={number: slots.for_new_leader(now) for number, slots in self.lost.items()})
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
-        """Return the outcome of a deployment at `now` into slots of these task managers."""
+        """Return the outcome of a deployment at `now` into slots of these TaskManagers."""
         concerned = {number: self.lost[number] for number in task_managers if number in self.lost}
         unreachable = frozenset(number for number, slots in concerned.items() if now < slots.gone_ns)
         if unreachable:
@@ -222,10 +222,10 @@ class Slots:
         return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
 
     def replaced(self, task_managers: Iterable[int]) -> frozenset[int]:
-        """Return which of these task managers are new processes that have not run tasks of the job."""
+        """Return which of these TaskManagers are new processes that have not run tasks of the job."""
         return frozenset(number for number in task_managers if number in self.lost)
 
     def deployed(self, task_managers: Iterable[int]) -> Slots:
-        """Record that tasks are deployed on these task managers, or on their replacements."""
+        """Record that tasks are deployed on these TaskManagers, or on their replacements."""
         left = {number: slots for number, slots in self.lost.items() if number not in set(task_managers)}
         return self if len(left) == len(self.lost) else replace(self, lost=left)

@@ -288,7 +288,7 @@ class ReleaseTask:
 
 @value_class
 class StartChannelState:
-    """Open the channel state in the file that the subtasks of a task manager share (ChannelStateWriter#start)."""
+    """Open the channel state in the file that the subtasks of a TaskManager share (ChannelStateWriter#start)."""
 
     checkpoint: int
 

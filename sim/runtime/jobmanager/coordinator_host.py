@@ -335,7 +335,7 @@ class CoordinatorHost:
             self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
-        """Send the trigger call to a task.  Calls arrive in order; a call to an unreachable task manager times out."""
+        """Send the trigger call to a task.  Calls arrive in order; a call to an unreachable TaskManager times out."""
         ask_timeout_ns = self.context.scenario.restart.ask_timeout_ns
         unanswered = self.reachability.delay_ns(task) > ask_timeout_ns
         if unanswered or task in self.presumed_running:

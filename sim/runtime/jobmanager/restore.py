@@ -131,7 +131,7 @@ class Restore:
     def _deploy(self) -> None:
         """Set all tasks of the restart to their positions, and start downloads, for which their threads wait.
 
-        A region that has lost a task manager in the meantime is left to the restart that follows the detection.
+        A region that has lost a TaskManager in the meantime is left to the restart that follows the detection.
         """
         self.tasks = set[int]().union(*(region for region in self.regions if region <= self.tasks))
         if not self.tasks:

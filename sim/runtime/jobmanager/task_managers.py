@@ -16,7 +16,7 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.context import Context
 from sim.runtime.host_loop import Speed, without_task_managers
 
-# ---- Unreachable task managers, which delay messages between the JobManager and tasks.
+# ---- Unreachable TaskManagers, which delay messages between the JobManager and tasks.
 
 
 class Reachability:
@@ -25,7 +25,7 @@ class Reachability:
     def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
         self.env = env
         self.hosts = hosts
-        self._cut_off_until_ns: dict[int, int] = {}  # by task manager
+        self._cut_off_until_ns: dict[int, int] = {}  # by TaskManager
 
     def cut_off(self, host: int, until_ns: int) -> None:
         """Cut a TaskManager off from the network until `until_ns`."""
@@ -38,7 +38,7 @@ class Reachability:
         return max(0, self._cut_off_until_ns.get(self.hosts[task], 0) - int(self.env.now))
 
     def continue_from(self, before: Reachability) -> None:
-        """Take over the cut-off task managers of the previous job instance."""
+        """Take over the cut-off TaskManagers of the previous job instance."""
         self._cut_off_until_ns = {host: ns for host, ns in before._cut_off_until_ns.items() if ns > self.env.now}
 
 
@@ -69,7 +69,7 @@ class WarmUp:
             self.speed.slow(task, "warm-up", Fraction(1))
 
 
-# ---- Lost task managers: when the loss is detected, and when they are replaced.
+# ---- Lost TaskManagers: when the loss is detected, and when they are replaced.
 #
 # `sim.protocol.recovery` has the rules of heartbeats, `sim.protocol.restart_strategy` those of slots.
 
@@ -84,12 +84,12 @@ class TaskManagers:
         self.context = context
         self.restart = context.scenario.restart
         self.slots = Slots(self.restart.slot_check_ns)
-        # task managers in use, by their numbers in the scenario; fewer in a job that was scaled down
+        # TaskManagers in use, by their numbers in the scenario; fewer in a job that was scaled down
         self.numbers: Sequence[int] = range(max(context.hosts) + 1)
-        self.written: Sequence[int] = self.numbers  # all task managers of the scenario
+        self.written: Sequence[int] = self.numbers  # all TaskManagers of the scenario
         self.scenario, self.hosts = context.scenario, context.hosts  # before the job was scaled down
-        self.absent: Mapping[int, LostSlots] = {}  # task managers of the scenario that the job runs without
-        # task managers that have run tasks of the job, by their numbers in the scenario
+        self.absent: Mapping[int, LostSlots] = {}  # TaskManagers of the scenario that the job runs without
+        # TaskManagers that have run tasks of the job, by their numbers in the scenario
         self._used = frozenset(self.numbers)
         self._losses = 0
         self._job_managers = 0
@@ -137,7 +137,7 @@ class TaskManagers:
     def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
         """Return the tasks that are deployed on a new process, which has not run tasks of the job.
 
-        It replaces a lost task manager, or was added for a larger parallelism.
+        It replaces a lost TaskManager, or was added for a larger parallelism.
         """
         hosts = {self.context.hosts[task] for task in tasks}
         fresh = self.slots.replaced(hosts) | {host for host in hosts if self._number(host) not in self._used}
@@ -150,11 +150,11 @@ class TaskManagers:
         self._used |= {self._number(host) for host in hosts}
 
     def _number(self, host: int) -> int:
-        """Return the number of a task manager in the scenario.  Task managers added for a larger parallelism keep theirs."""
+        """Return the number of a TaskManager in the scenario.  TaskManagers added for a larger parallelism keep theirs."""
         return self.numbers[host] if host < len(self.numbers) else host
 
     def continue_from(self, before: TaskManagers) -> None:
-        """Take over the task managers of the previous job instance, without those that an adaptive job has lost."""
+        """Take over the TaskManagers of the previous job instance, without those that an adaptive job has lost."""
         now = self.context.env.now
         self._used = before._used
         known = before.slots.for_new_leader(now)
@@ -181,7 +181,7 @@ class TaskManagers:
         return set(self.written) <= set(missing)
 
     def can_do_without(self, missing: Collection[int]) -> bool:
-        """Return whether the job can run without these task managers."""
+        """Return whether the job can run without these TaskManagers."""
         return without_task_managers(self.scenario, self.hosts, missing) is not None
 
     def _heartbeats(self, sender: str) -> Heartbeats:
