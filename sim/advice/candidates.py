@@ -247,6 +247,7 @@ class CandidateSearch:
 
     @property
     def margins(self) -> Margins:
+        """Return the prediction errors that judgements allow for (`sim.advice.uncertainty.margins`)."""
         return margins(self.bench.backtest, self._today, self.kinds_of, self.recovery_range)
 
     def slots_ms(self, name: SettingName) -> tuple[float, float] | None:
@@ -268,6 +269,7 @@ class CandidateSearch:
 
     @property
     def settings(self) -> tuple[Setting, ...]:
+        """Return all settings that have run, judged by the limits."""
         return self.judged(self.trials)
 
     def setting(self, name: SettingName | None) -> Setting | None:
@@ -286,6 +288,7 @@ class CandidateSearch:
 
     @property
     def chosen(self) -> Setting | None:
+        """Return the setting to advise by the results so far, or None if no permitted setting keeps the limits."""
         return self.choose(self.permitted)
 
     @property
@@ -466,6 +469,7 @@ class CandidateSearch:
         return longer_ns if known_ns < longer_ns <= timeout_ns else 0.0
 
     def _run(self, planned: dict[Candidate, int]) -> None:
+        """Run what is missing of these replications, and measure all settings, also if the time limit interrupts the runs."""
         try:
             rows = self.runner.run(self._scenarios(planned))
         except TimeUpError as stopped:
@@ -490,6 +494,7 @@ class CandidateSearch:
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:
+        """Return the scenarios of the trials by which settings are compared, with their replications."""
         return [self.bench.scenario(trial, count) for own, count in runs.items() for trial in self.bench.trials(own)]
 
     def affords_runs(self, candidates: Iterable[Candidate], replications: int, share: float) -> bool:
@@ -573,6 +578,7 @@ class CandidateSearch:
         return own + self.long_checkpoints.get(name, 0)
 
     def _correct(self) -> None:
+        """Compute `trials` from `_measured`."""
         self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
 
     def _with_losses(self, trials: Trials) -> Trials:

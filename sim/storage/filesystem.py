@@ -198,6 +198,7 @@ class MergedFiles:
                 alive -= wasted[physical]
 
     def _discard(self, logical: StoredFile, physical: FileId) -> None:
+        """Mark a logical file as deleted, without a request to storage."""
         logical.deleted_ns = logical.removed_ns = self.system.attempts.now
         if logical in self._inside.get(physical, ()):
             self._inside[physical].remove(logical)
@@ -381,6 +382,7 @@ class Disks:
         return ConstantRateLink(rate) if slow is None else SlowLink(rate, slowness(slow, self.seed, host))
 
     def lose(self, host: int) -> None:
+        """Delete all files on the disk of a host, in no time."""
         self._systems.pop(host, None)
         for stored in self.files:
             if stored.disk and stored.host == host and stored.deleted_ns is None:

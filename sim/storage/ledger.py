@@ -73,6 +73,7 @@ class FileLedger:
         return stored.complete and stored.deleted_ns is None
 
     def create(self, name: Name, host: int, now: int, *, disk: bool, inside: FileId | None = None) -> StoredFile:
+        """Add an empty file.  `inside`: physical file that contains it, None if it is one itself."""
         stored = StoredFile(FileId(len(self._files)), name, host, disk, now, inside=inside)
         self._files.append(stored)
         return stored
@@ -86,6 +87,7 @@ class FileLedger:
                 self.bytes_written += stored.size_bytes
 
     def delete(self, file: FileId, now: int) -> None:
+        """Mark a file as deleted, unless it is already."""
         if self._files[file].deleted_ns is None:
             self._files[file].deleted_ns = now
 

@@ -43,6 +43,7 @@ class CompactionThread:
         self._now_ns = 0  # latest time that a tree has reported; the times of other trees may be earlier
 
     def advance(self, now_ns: int) -> None:
+        """Apply all compactions that have ended by `now_ns`, and start the next ones."""
         self._now_ns = max(self._now_ns, now_ns)
         while self._served is not None and self._ends_ns <= self._now_ns:
             tree, self._served = self._served, None
@@ -418,6 +419,7 @@ class LsmTree:
         self._compact(ended.ends_ns)
 
     def _compact(self, now_ns: int) -> None:
+        """Ask the compaction thread for a compaction, if one is due."""
         if self._fullest() is not None:
             self.thread.ask(self, now_ns)
 
@@ -453,6 +455,7 @@ class LsmTree:
         return slice(bisect_right(tables, first, key=_end), bisect_left(tables, last, key=_begin))
 
     def _count(self, *levels: int) -> None:
+        """Count the entries of these levels again."""
         for level in levels:
             self._entries[level] = sum(table.entries for table in self.levels[level])
 

@@ -101,6 +101,7 @@ class DetachedWork:
         self._proceed(lambda: self._hear(event))
 
     def _proceed(self, step: Callable[[], simpy.Event]) -> None:
+        """Advance the work by `step`, and then until it waits for an event that has not been processed."""
         self._awaited = None
         with suppress(StopIteration):
             awaited = step()
@@ -326,6 +327,7 @@ class _Threads:
         self._over = ImmediateEvent(env)  # all done, or one failed
 
     def all(self) -> Work[None]:
+        """Process: run all works.  A failure of one, or an interrupt, stops the others."""
         schedule_urgent_callback(self.env, self._begin)
         try:
             yield self._over
@@ -347,6 +349,7 @@ class _Threads:
             thread.break_off()
 
     def _thread(self) -> Work[None]:
+        """Run works from the list, one after the other, until none is left or one fails."""
         try:
             while self._next < len(self.works):
                 work, self._next = self.works[self._next], self._next + 1

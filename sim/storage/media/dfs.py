@@ -123,6 +123,7 @@ class DistributedFileSystem:
         yield from self.network.transfer(piece_bytes, [link for link in links if link is not None])
 
     def _fetch(self, piece_bytes: int, name: Name, host: int, block: int, attempt: int) -> Work[None]:
+        """Process: make one attempt to read a piece of a block from one of its replicas."""
         nodes, local = self.replicas(name, host, block), self._local_node(host)
         node = (
             nodes[0]
@@ -135,6 +136,7 @@ class DistributedFileSystem:
         yield from self.network.transfer(piece_bytes, [link for link in ways if link is not None])
 
     def _local_node(self, host: int) -> int | None:
+        """Return the node on which a TaskManager runs, or None if it runs on none."""
         return host % self.options.nodes if self.options.local_first and host >= 0 else None
 
     def _limit(self) -> list[Link | None]:
@@ -175,6 +177,7 @@ class _DfsFile:
         """Do nothing: blocks of the file are abandoned, and its lease expires."""
 
     def _create(self) -> Work[None]:
+        """Process: send the request that creates the file, unless it was sent before."""
         if not self._created:
             self._created = True
             yield from self.dfs.metadata.request("create", self.name)

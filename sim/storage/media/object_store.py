@@ -121,12 +121,12 @@ class _Object:
         self.store = store
         self.name = name
         self.host = host
-        self._waiting_bytes = 0
+        self._waiting_bytes = 0  # bytes of the incomplete part
         self._size_bytes = 0  # total
-        self._parts = 0  # parts sent so far
-        self._under_way: dict[int, simpy.Process] = {}
-        self._failure: StorageFailed | None = None
-        self._next_end: ImmediateEvent | None = None
+        self._parts = 0  # number of parts whose transfer has begun
+        self._under_way: dict[int, simpy.Process] = {}  # number of a part in transfer -> its process
+        self._failure: StorageFailed | None = None  # failure of a part
+        self._next_end: ImmediateEvent | None = None  # fires when the transfer of a part ends
         self._busy = False  # a write or close is in progress
         self._given_up = False
 
@@ -148,6 +148,7 @@ class _Object:
             self._stop()
 
     def _to_its_end(self, work: Work[None]) -> Work[None]:
+        """Process: run a write or close.  If the file is abandoned during it, stop the transfers of its parts at its end."""
         self._busy = True
         try:
             yield from work
@@ -157,6 +158,7 @@ class _Object:
                 self._stop()
 
     def _stop(self) -> None:
+        """Interrupt the transfers of all parts."""
         under_way, self._under_way = self._under_way, {}
         for process in under_way.values():
             process.interrupt()
@@ -183,11 +185,13 @@ class _Object:
         yield from self._request("complete")
 
     def _send(self, size_bytes: int) -> None:
+        """Start the transfer of the next part."""
         self._waiting_bytes -= size_bytes
         number, self._parts = self._parts, self._parts + 1
         self._under_way[number] = self.store.attempts.env.process(self._part(number, size_bytes))
 
     def _part(self, number: int, size_bytes: int) -> Work[None]:
+        """Process: transfer a part, and wake the writer at its end."""
         try:
             yield from self._request("part", size_bytes, number)
         except StorageFailed as failure:
@@ -195,11 +199,12 @@ class _Object:
         except simpy.Interrupt:
             return
         if self._under_way.pop(number, None) is None:
-            return  # stopped in this instant
+            return  # stopped at the present time
         if self._next_end is not None:
             self.store.attempts.fire(self._next_end)
 
     def _until_at_most(self, parts: int) -> Work[None]:
+        """Process: wait until at most this number of parts is in transfer.  Raises StorageFailed if a part has failed."""
         while len(self._under_way) > parts and self._failure is None:
             self._next_end = ImmediateEvent(self.store.attempts.env)
             yield self._next_end
@@ -209,6 +214,7 @@ class _Object:
         yield from self.store.request(what, self.name, size_bytes, self.store.cards.out(self.host), number)
 
     def _complain(self) -> None:
+        """Raise the failure of a part, if there is one."""
         if self._failure is not None:
             raise self._failure
 

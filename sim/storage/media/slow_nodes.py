@@ -86,6 +86,10 @@ class Episodes:
         return (Fraction(self._options.factor) if self._slow else _FULL_SPEED), self._until
 
     def _law(self) -> Distribution:
+        """Return the distribution of the length of the current episode.
+
+        Healthy episodes are exponential, with the mean that makes the node slow for `share` of the time.
+        """
         if self._slow:
             return self._options.lasts
         share = self._options.share
