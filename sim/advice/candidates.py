@@ -392,7 +392,10 @@ class CandidateSearch:
         )
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
-        """Return the setting to advise for another mean time between failures; the chosen one, unless it is unlikely there."""
+        """Return the setting to advise for another mean time between failures [s], or None if none keeps the limits.
+
+        If another setting would be better there, but with little certainty, it is still the chosen one.
+        """
         own = self.chosen
         other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
         if own is None or other is None or other.name == own.name:
@@ -403,7 +406,7 @@ class CandidateSearch:
 
     @property
     def confirmed(self) -> bool:
-        """Return whether more than one run shows that the choice keeps all limits with room.  True if nothing is chosen.
+        """Return True if more than one run shows that the choice keeps all limits with room, or if nothing is chosen.
 
         With a limit on checkpoints a long run is needed instead, because short runs do not show the tail.
         """
@@ -681,7 +684,8 @@ def _broken(setting: Setting) -> float:
 def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
     """Return (longest checkpoint of a setting's long runs [ms], number of completed checkpoints in the world with fewest).
 
-    The longest is inf if a checkpoint failed without a failure of the job.
+    The longest is inf if there is no long run, or if in one of them no checkpoint completed, or one failed although the job
+    did not.
     """
     rows = rows_of(rows, name, LONG)
     complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()

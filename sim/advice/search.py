@@ -34,7 +34,7 @@ MAX_COMBINED_LEVERS = 4
 BETTER = 0.95
 """A further lever must reduce the excess (`sim.advice.candidates.excess`) to at most this share of it; else the search stops."""
 CLEARLY = 1.15
-"""Levers are needed if the upload of state alone takes this many times the limit on checkpoints."""
+"""Barrier modes and intervals cannot help if the upload of state alone takes more than this many times the limit on checkpoints."""
 
 RELAXED = Lever("all keys that may bind", tuple(PARTS), lambda _: iter(()), costs="what each of them was set for")
 
@@ -42,7 +42,8 @@ RELAXED = Lever("all keys that may bind", tuple(PARTS), lambda _: iter(()), cost
 def pull(race: CandidateSearch) -> None:
     """Add levers to the setting nearest to the limits until a setting keeps them with room, or no lever helps any more.
 
-    At most `MAX_COMBINED_LEVERS` levers are combined.
+    If that setting has levers already, others are tried in place of its last one before.  At most `MAX_COMBINED_LEVERS`
+    levers are combined.
     """
     if race.has_room or not race.settings or _replace_last(race):
         return
