@@ -80,8 +80,9 @@ class Inputs:
 class Belonging:
     """Determines which records of each input channel belong to open windows.
 
-    `step_ns`, `phase_ns`: distance and offset of window ends.  `hold_ns`: time for which a window keeps records after its
-    end.  `marks`: channel -> (end of the last window that a watermark ends [ns], records read before it), oldest first.
+    `step_ns`, `phase_ns`: distance and offset of window ends.  `hold_ns`: time after its end at which a window releases its
+    records, e.g. the gap of sessions.  `marks`: channel -> (end of the last window that a watermark ends [ns], records read
+    before it), oldest first.
     """
 
     step_ns: int

@@ -1,7 +1,7 @@
-"""Descriptions of result columns, each declared next to the field that holds the value.
+"""Descriptions of result columns.  Each is declared next to the field that holds its value.
 
-Derived from them: column types in Parquet and CSV, printed tables, rows and comparisons of sweeps, reports, and the
-output of `ckptsim schema --results`.
+Everything else is derived from them: column types in Parquet and CSV, printed tables, rows and comparisons of sweeps,
+reports, and the output of `ckptsim schema --results`.
 
     Summary.sync_ms: float = result_column("synchronous part, ...", Population.COMPLETED, lambda run: ..., heading="sync")
         name, type                   meaning                 rows that count       value                printed as
@@ -27,9 +27,9 @@ class Unit(NamedTuple):
     """A unit of result columns."""
 
     ending: str  # suffix of column names
-    symbol: str  # empty for numbers, shares and texts
-    parse: Callable[[object], float]
-    text: Callable[[float], str]
+    symbol: str  # "" for numbers, shares and texts
+    parse: Callable[[object], float]  # text of the user -> number in this unit
+    text: Callable[[float], str]  # number in this unit -> rounded text
     scales: tuple[tuple[str, float], ...]  # (suffix, size) of units for axis labels, in ascending order
 
 
@@ -43,7 +43,7 @@ _TIMES = ((" ms", 1.0), (" s", 1e3), (" min", 6e4), (" h", 3.6e6))
 _SIZES = ((" B", 1.0), (" kB", 1e3), (" MB", 1e6), (" GB", 1e9), (" TB", 1e12))
 _RATES = (("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9))
 _ROUNDING_ERROR = 5e-7
-"""Smaller shares are rounding errors."""
+"""Shares below this are rounding errors and printed as 0 %."""
 UNITS = (
     Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text, _TIMES),
     Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text, _RATES),
@@ -83,7 +83,7 @@ _NUMBER = Unit("", "", lambda text: float(units.parse_number(text)), count_text,
 
 
 def text(column: str, value: float) -> str:
-    """Format a value of a column; negative values have a sign."""
+    """Format a value of a column, with a sign if it is negative.  NaN and infinity are "-"."""
     if math.isnan(value) or math.isinf(value):
         return "-"
     unit = unit_of(column)
@@ -116,12 +116,12 @@ def unit_of(column: str) -> Unit:
 
 # ---- Populations: the rows that a statistic is computed from.
 #
-# Each numeric column has a population, so that a planned rescale never affects the cost of failures, and a savepoint never
-# affects the percentiles of checkpoints. `tests/results/analysis/strategies/test_populations.py` checks every column.
+# Each numeric column has a population. Therefore a planned rescale never affects the cost of failures, and a savepoint
+# never affects the percentiles of checkpoints. `tests/results/analysis/strategies/test_populations.py` checks every column.
 
 
 class Population(StrEnum):
-    """The rows that a statistic is computed from, as a text."""
+    """The rows that a statistic is computed from.  The values are shown to users."""
 
     CHECKPOINTS = "periodic and final checkpoints triggered after the warm-up, without first uploads and savepoints"
     COMPLETED = (
@@ -141,32 +141,35 @@ class Population(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column in the results of a run, a strategy or a cell."""
+    """A column in the results of a run, a strategy or a cell of a sweep."""
 
     meaning: str
     population: Population | None = None
-    # (source) -> value; the source depends on the dataclass of the field; a `Duration` may be a lower bound
+    # Returns the value. Its argument, the source, depends on the dataclass of the field. A `Duration` may be a lower bound.
     compute: Callable[[Any], Any] | None = None
-    title: str = ""  # for axes and pages; empty: comparisons of two sides leave the column out
-    heading: str = ""  # in printed tables; empty: the column is not printed
-    after: str = ""  # the column after which it is printed; empty: the previous field
-    cell: Callable[[Any], str] | None = None  # (row of a printed table) -> text; None: value with unit
-    text: Callable[[float], str] | None = None  # (value) -> text in printed tables; None: that of the unit
-    is_optional: bool = False  # not printed if it is empty or 0 for all strategies
-    printed_with: str = ""  # printed only if this other column is not 0 in some row
-    vertices: str = ""  # attribute of `StrategyRow` with the vertices that the heading names
-    quantile: float | None = None  # None: not a percentile
-    counted_by: str = ""  # the column with its sample size
-    worse: Literal["more", "less", "neither"] = "more"
-    ends: str = ""  # what must happen for the value to be final; before, it is a lower bound; empty: always final
-    follows: str = ""  # measured on completed checkpoints: a lower bound whenever this other column is one
-    # the column with the number of measured events: if it is 0, there is nothing to measure
+    title: str = ""  # text on axes and pages; if "", comparisons of two sides leave the column out
+    heading: str = ""  # heading in printed tables; if "", the column is not printed
+    after: str = ""  # column after which it is printed; if "", it is printed after the previous field
+    # row of a printed table -> text; None for the value with its unit
+    cell: Callable[[Any], str] | None = None
+    text: Callable[[float], str] | None = None  # value -> text in printed tables; None for the text of the unit
+    is_optional: bool = False  # not printed if it is missing or 0 for all strategies
+    printed_with: str = ""  # if not "", it is printed only if this other column is not 0 in some row
+    vertices: str = ""  # attribute of `StrategyRow` with the vertices that the heading contains
+    quantile: float | None = None  # None if it is not a percentile
+    counted_by: str = ""  # column with its sample size
+    worse: Literal["more", "less", "neither"] = "more"  # direction in which a value is worse
+    # the value is a lower bound until this has happened ("... within the run"); "" if it is always final
+    ends: str = ""
+    follows: str = ""  # other column: if that is a lower bound, this one is one, too
+    # column with the number of measured events; if that is 0, there is nothing to measure
     of: Literal["restarts", "failures", "planned_restarts", "commits", "first_uploads", ""] = ""
     name: str = ""
     type: type = float
 
     @property
     def unit(self) -> str:
+        """Return the symbol of its unit, or ""."""
         return unit_of(self.name).symbol
 
     @property
@@ -176,6 +179,7 @@ class ResultColumn:
 
     @property
     def smallest_sample(self) -> int:
+        """Return the minimum sample size of a percentile, or 1 for other columns."""
         return 1 if self.quantile is None else smallest_sample(self.quantile)
 
     @property
@@ -188,20 +192,21 @@ class ResultColumn:
         return not self.counted_by or row[self.counted_by] >= self.smallest_sample
 
     def value_text(self, row: Mapping[str, Any]) -> str:
-        """Return its text in a row of a printed table, or MISSING if the sample is too small."""
+        """Return the value in a row as text with its unit, or MISSING if the sample is too small."""
         if not self.has_sample(row):
             return MISSING
         text = self.text or (unit_of(self.name).text if self.type is float else str)
         return text(row[self.name])
 
     def says_nothing(self, text: str) -> bool:
+        """Return True if an optional column has no value, or 0, in a cell with this text."""
         return self.is_optional and text in (MISSING, unit_of(self.name).text(0.0))
 
 
 def result_column(
     meaning: str, population: Population | None = None, compute: Callable[[Any], Any] | None = None, **options: Any
 ) -> Any:
-    """Return a dataclass field with a `ResultColumn`.  `options`: further fields of the column."""
+    """Return a dataclass field that has a `ResultColumn` as metadata.  `options`: other fields of the column."""
     return field(metadata={"column": ResultColumn(meaning, population, compute, **options)})
 
 
@@ -220,7 +225,10 @@ def columns_of(kind: type, prefix: str = "", meaning: str = "", **changes: Any) 
 
 
 def compute_columns(kind: type, source: Any) -> tuple[dict[str, Any], list[str]]:
-    """Compute the columns of a dataclass from `source`.  Return (values by name, names whose value is a lower bound)."""
+    """Compute the columns of a dataclass from `source`.
+
+    Returns ({name: value}, names of the columns whose value is a lower bound).
+    """
     values = {name: column.compute(source) for name, column in columns_of(kind).items() if column.compute is not None}
     bounds = [name for name, value in values.items() if isinstance(value, Duration) and value.is_bound]
     return {name: value.value if isinstance(value, Duration) else value for name, value in values.items()}, bounds

@@ -35,14 +35,17 @@ def critical(count: int, confidence: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PairedChange:
-    """The change of a mean.  `half_width`: of its 95 % confidence interval; inf for a single pair."""
+    """The change of a mean, with its confidence interval."""
 
     value: float
-    half_width: float
+    half_width: float  # half width of the 95 % confidence interval; infinite for a single pair
 
     @property
     def is_sure(self) -> bool:
-        """Return True if the interval excludes zero.  The change of a single pair is exact for its seed, and counts as sure."""
+        """Return True if the confidence interval excludes zero.
+
+        The change of a single pair is exact for its seed, so it counts as sure.
+        """
         return self.value != 0 and (abs(self.value) > self.half_width or math.isinf(self.half_width))
 
     def text(self, text: Callable[[float], str]) -> str:
@@ -58,17 +61,18 @@ class PairedChange:
 
 def paired_change(before: NDArray[np.float64], after: NDArray[np.float64]) -> PairedChange:
     """Return the mean difference of pairs; NaN if some pair lacks a finite value."""
-    with np.errstate(invalid="ignore"):  # inf - inf: neither has ended
+    with np.errstate(invalid="ignore"):  # inf - inf, if neither duration has ended
         differences = after - before
     if not len(differences) or not np.isfinite(differences).all():
         return PairedChange(math.nan, math.nan)
     return PairedChange(float(differences.mean()), half_width(differences))
 
 
-# ---- Formulas for the optimal time between checkpoints, to compare with the simulated optimum. All times have the same unit.
+# ---- Formulas for the optimal time between checkpoints, for comparison with the simulated optimum. All times have the same
+# unit.
 #
-# `cost` (C): processing time lost to a checkpoint; `mtbf` (M): mean time between random failures. Unlike the simulation,
-# the formulas ignore queues, and recovery that depends on load.
+# `cost` (C): processing time that a checkpoint costs. `mtbf` (M): mean time between random failures. Unlike the simulation,
+# the formulas ignore queues and the dependence of recovery on the load.
 
 
 def young(cost: float, mtbf: float) -> float:
@@ -85,9 +89,9 @@ def daly(cost: float, mtbf: float) -> float:
 
 
 def renewal(cost: float, mtbf: float) -> float:
-    """Return the interval T, checkpoint included, that maximizes (T - C) / (exp(T / M) - 1).
+    """Return the interval T, including the checkpoint, that maximizes (T - C) / (exp(T / M) - 1).
 
-    That is the work kept per time if failures are exponentially distributed.
+    This is the work per time that is not lost, if times between failures are exponentially distributed.
     """
     from scipy.special import lambertw
 
@@ -95,34 +99,37 @@ def renewal(cost: float, mtbf: float) -> float:
     return float((rate * cost + 1 + lambertw(-exp(-rate * cost - 1)).real) / rate)
 
 
-# ---- Quantiles of durations of which some have not ended: a value, and whether it is only a lower bound.
+# ---- Quantiles of durations, some of which have not ended: a value, and whether it is only a lower bound.
 #
-# A duration that was cut off by the end of the run or a timeout is censored, not missing (Kaplan and Meier 1958): it was at
-# least as long as observed.
+# A duration that the end of the run or a timeout cut off is censored, not missing (Kaplan and Meier 1958): it is at least as
+# long as observed.
 
 Durations = npt.NDArray[np.floating[Any]]
 
 
 class Duration(NamedTuple):
-    """A quantile of durations, or a lower bound of it.  NaN: there are no durations."""
+    """A quantile of durations, or a lower bound of it."""
 
-    value: float
+    value: float  # NaN if there are no durations
     is_bound: bool  # the true quantile may be longer than `value`
 
 
 def median_of_few(ended: Durations, unfinished: Durations) -> Duration:
-    """Return the median of rare events such as failures, all of which count.
+    """Return the median duration of rare events such as failures, all of which count.
 
-    Unfinished durations count with their length so far.  The median is a bound if it would differ if they never ended.
+    Unfinished durations count with their length so far.  The median is a lower bound if it would be larger if they never
+    ended.
     """
     return _least(ended, unfinished, 0.5)
 
 
 def quantile(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
-    """Return the quantile of frequent events, of which the end of the run always cuts off the last ones.
+    """Return a quantile of the durations of frequent events, of which the end of a run always cuts off the last ones.
 
-    An unfinished duration counts only if it is already longer than this quantile of the others.  `weights`: of `ended`, mean 1;
-    then the quantile is one of the durations, and an unfinished one has weight 1.
+    An unfinished duration counts only if it is already longer than this quantile of the others.
+
+    `share`: the quantile, 0 to 1.  `weights`: of the durations in `ended`, with a mean of 1.  With weights, the quantile is
+    one of the durations, and an unfinished duration has weight 1.
     """
     late = unfinished[unfinished > _weighted(ended, share, weights)] if len(ended) else unfinished
     return _least(ended, late, share, weights)
@@ -131,7 +138,7 @@ def quantile(ended: Durations, unfinished: Durations, share: float, weights: Dur
 def quantiles(
     ended: Durations, unfinished: Durations, *shares: float, weights: Durations | None = None
 ) -> list[Duration]:
-    """Return quantiles for ascending shares.  All quantiles above a lower bound are lower bounds too."""
+    """Return the quantiles for ascending shares.  If one is a lower bound, all larger ones are, too."""
     found: list[Duration] = []
     for share in shares:
         following = quantile(ended, unfinished, share, weights)
@@ -141,7 +148,7 @@ def quantiles(
 
 
 def _least(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:
-    """Return the quantile if all unfinished durations ended now; it is a bound if it would differ with longer ones."""
+    """Return the quantile as if all unfinished durations ended now.  It is a bound if it would be larger if they never ended."""
     least = np.concatenate([ended, unfinished])
     if not len(least):
         return Duration(np.nan, is_bound=False)
@@ -158,12 +165,12 @@ def _weighted(values: Durations, share: float, weights: Durations | None) -> flo
     return float(np.quantile(values, share, weights=weights, method="inverted_cdf"))
 
 
-# ---- Durations count as equal if they differ by less than repetitions of a real run do: 10 % or 100 ms.
+# ---- Two durations count as equal if repetitions of a real run may differ by as much: 10 % or 100 ms.
 
 NOISE_SHARE, NOISE_MS = 0.10, 100.0
-"""Scheduling noise dominates below about 150 ms, so an absolute threshold is needed too."""
+"""Relative and absolute threshold.  The absolute one is needed because scheduling noise dominates below about 150 ms."""
 
 
 def is_noise(slow_ms: float, fast_ms: float) -> bool:
-    """Return True if repetitions of a real run may differ by as much as these two durations."""
+    """Return True if repetitions of a real run may differ by as much as these two durations, the longer one first."""
     return slow_ms - fast_ms < max(NOISE_MS, NOISE_SHARE * slow_ms)

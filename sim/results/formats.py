@@ -38,7 +38,7 @@ class TextTable(NamedTuple):
 MISSING = "-"
 """Text of a missing number."""
 NOT_ENDED = "not ended"
-"""Text of an infinite duration, which had not ended when the run did."""
+"""Text of an infinite duration: one that had not ended at the end of the run."""
 
 _MAX_DIGITS = 7
 
@@ -80,7 +80,7 @@ def bytes_text(count: float) -> str:
 
 
 ROUNDING_PER_SECOND = 1e-9
-"""Smaller rates are rounding errors."""
+"""Rates up to this value are rounding errors and printed as 0/s."""
 
 
 def per_second_text(rate: float) -> str:

@@ -1,4 +1,4 @@
-"""The journal of a run: columns that grow, packed rows."""
+"""The journal of a run, which records all its events, and the compact columns and rows that it and samples are stored in."""
 
 # Three structures, smallest first.  All keep columns.
 #
@@ -47,7 +47,11 @@ MAX_ROOM = 1 << 20
 
 
 class GrowingColumn:
-    """Numbers of one type.  `room`: expected number of cells, which are reserved; the OS maps unused pages lazily."""
+    """A growing array of numbers of one type.
+
+    `room`: expected number of cells.  Memory for them is reserved; unused pages cost nothing, because the OS maps them
+    lazily.
+    """
 
     __slots__ = ("_cells", "_length")
 
@@ -77,7 +81,7 @@ class GrowingColumn:
         self._length = end
 
     def cut(self, length: int) -> None:
-        """Keep the first `length` numbers."""
+        """Keep the first `length` numbers, and drop the others."""
         self._length = min(self._length, length)
 
     def of_reals(self) -> GrowingColumn:
@@ -163,9 +167,11 @@ def _without_copy(column: _Cells) -> Any:
 
 
 class Happening(StrEnum):
-    """The kind of an entry.  Comments tell the meaning of `number` and `detail`; for other kinds they are unused."""
+    """The kind of an entry.  Comments say what `number` and `detail` of the entry mean; otherwise these are unused."""
 
-    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that need not acknowledge
+    TRIGGERED = (
+        "triggered"  # the coordinator took the trigger timestamp; number: count of tasks that need not acknowledge
+    )
     PART_KEPT = "part kept"  # the task skips the checkpoint; number: the earlier checkpoint whose state is used
     TASKS_TRIGGERED = "tasks triggered"  # the calls are sent to the source tasks
     REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
@@ -173,8 +179,12 @@ class Happening(StrEnum):
     BARRIER_ARRIVED = "barrier arrived"  # the first or last one of an input gate; number: channel
     SNAPSHOT_BEGUN = "snapshot begun"  # the first phase of the task begins; number: 1 if unaligned
     BARRIER_FORWARDED = "barrier forwarded"  # number: bytes of output captured
-    OUTPUT_CONVERTED = "output converted"  # number: bytes of output captured
-    INPUT_PRIORITISED = "input prioritised"
+    OUTPUT_CONVERTED = (
+        "output converted"  # the barrier in an output queue became unaligned; number: bytes of output captured
+    )
+    INPUT_PRIORITISED = (
+        "input prioritised"  # after the alignment timeout, the task no longer waits for aligned barriers
+    )
     SYNC_FINISHED = "sync finished"
     INPUTS_RESUMED = "inputs resumed"
     IN_FLIGHT_COMPLETE = "in-flight data complete"  # the channel state of this task is complete, but not yet written
@@ -184,7 +194,7 @@ class Happening(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     STATE_UNKNOWN = "state unknown"  # an acknowledgement references deleted files, and is ignored
     DECLINED = "declined"
-    LAST_ACKNOWLEDGED = "last acknowledged"
+    LAST_ACKNOWLEDGED = "last acknowledged"  # all tasks have acknowledged; the coordinator writes the metadata
     COMPLETED = "completed"  # _metadata is durable
     ABORTED = "aborted"  # detail: the reason
     CANCELLATION_FORWARDED = "cancellation forwarded"
@@ -199,16 +209,18 @@ class Happening(StrEnum):
     END_OF_DATA = "end of data"  # detail: drain or no-drain
     TASK_FINISHED = "task finished"
     JOB_FINISHED = "job finished"
-    JOB_FAILED = "job failed"  # by a checkpoint; number: 1 if it was to stop with it; detail: the reason
-    TASK_FAILED = "task failed"  # detail: why
-    TASK_MANAGER_LOST = "task manager lost"  # number: which
+    JOB_FAILED = (
+        "job failed"  # because of a checkpoint; number: 1 if that was a stop-with-savepoint; detail: the reason
+    )
+    TASK_FAILED = "task failed"  # detail: the reason
+    TASK_MANAGER_LOST = "task manager lost"  # number: the TaskManager
     JOB_MANAGER_LOST = "job manager lost"
     JOB_MANAGER_ELECTED = "job manager elected"
     RESCALED = "rescaled"  # the job is cancelled, and restarts with another parallelism
     GIVEN_UP = "given up"  # the restart strategy allows no further restart; detail: the failure
-    JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
-    DEPLOYMENT_FAILED = "deployment failed"  # a slot is on a task manager that was lost; number: the task manager
-    JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart
+    JOB_RESTARTING = "job restarting"  # number: number of the restart; detail: the reason
+    DEPLOYMENT_FAILED = "deployment failed"  # a slot is on a lost TaskManager; number: the TaskManager
+    JOB_RESTORED = "job restored"  # tasks are deployed with the state of the checkpoint; number: number of the restart
     TASK_RESTORED = "task restored"  # its state is downloaded; number: bytes
     TASK_RUNS = "task runs"  # its recovered input has been read
     JOB_RECOVERED = "job recovered"  # all tasks run
@@ -221,15 +233,15 @@ class Entry(NamedTuple):
     time_ns: int
     happening: Happening
     checkpoint: int = -1
-    task: int = -1  # -1: the coordinator
-    number: int = 0
-    detail: str = ""
+    task: int = -1  # -1 for the coordinator
+    number: int = 0  # depends on the kind: see `Happening`
+    detail: str = ""  # depends on the kind: see `Happening`
 
 
 _HAPPENINGS = tuple(Happening)
 _NUMBER_OF = {happening: number for number, happening in enumerate(_HAPPENINGS)}
 _BLOCK = 4096
-"""Entries that are compressed together."""
+"""Number of entries that are compressed together."""
 
 
 _Row = tuple[int, Happening, int, int, int]
@@ -253,22 +265,24 @@ class _Columns(NamedTuple):
         return cls(array("q", times), list(happenings), array("q", checkpoints), array("q", tasks), array("q", numbers))
 
     def packed(self) -> bytes:
+        """Return the entries as compressed bytes."""
         kinds = array("q", map(_NUMBER_OF.__getitem__, self.happenings))
         columns = self.times, kinds, self.checkpoints, self.tasks, self.numbers
         return compress(b"".join(column.tobytes() for column in columns), level=1)
 
     @classmethod
     def unpacked(cls, block: bytes) -> _Columns:
+        """Return the entries of a full block."""
         cells = array("q", decompress(block))
         times, kinds, *others = (cells[first : first + _BLOCK] for first in range(0, len(cells), _BLOCK))
         return cls(times, [_HAPPENINGS[kind] for kind in kinds], *others)
 
 
 class Journal(Sequence[Entry]):
-    """The journal of a run.
+    """The journal of a run: a sequence of all its entries.
 
-    Entries are stored as columns, and all but the latest are compressed: a run of a day has a million entries, and
-    compression reduces them to a thirtieth.
+    Entries are stored as columns, and all but the latest are compressed.  A run of a day has a million entries, and
+    compression reduces their size to a thirtieth.
     """
 
     __hash__ = None  # type: ignore[assignment]  # it grows
@@ -290,6 +304,7 @@ class Journal(Sequence[Entry]):
         number: int = 0,
         detail: str = "",
     ) -> None:
+        """Append an entry."""
         if detail:
             self._details[len(self)] = detail
         self._latest.append((time_ns, happening, checkpoint, task, number))
@@ -317,7 +332,7 @@ class Journal(Sequence[Entry]):
             first += len(block.happenings)
 
     def places(self) -> dict[int, array[int]]:
-        """Return the positions of entries by checkpoint."""
+        """Return the positions of the entries of each checkpoint."""
         places: dict[int, array[int]] = {}
         for place, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
             if checkpoint not in places:
@@ -326,7 +341,7 @@ class Journal(Sequence[Entry]):
         return places
 
     def at(self, places: Iterable[int]) -> list[Entry]:
-        """Return the entries at these positions."""
+        """Return the entries at these positions.  Ascending positions unpack each block only once."""
         details, found = self._details, list[Entry]()
         for number, together in groupby(places, _BLOCK.__rfloordiv__):
             times, happenings, checkpoints, tasks, numbers = self._block(number)
@@ -366,6 +381,7 @@ class Journal(Sequence[Entry]):
         return Entry(*(column[row] for column in self._block(block)), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
 
     def _block(self, number: int) -> _Columns:
+        """Return the entries of a block, without details.  The last one that was unpacked is cached."""
         is_latest = number == len(self._blocks)
         length = len(self._latest) if is_latest else _BLOCK
         if self._looked_at[:2] != (number, length):

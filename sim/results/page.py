@@ -1,4 +1,4 @@
-"""HTML pages: their content as values, and rendering.  The template engine escapes all texts."""
+"""HTML pages: their content as dataclasses, and the rendering as HTML.  The template engine escapes all texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SHORT_CELL = 18  # characters: cells up to the length of "17 s ± 9.3 s" are not broken
 _BEFORE_UNIT = r"(?<=\d) (?=%|(?:[numkMGT]?[sB]|min|h)\b)"
 _PROSE = 36
-"""Characters: a column with a cell of at least this length is treated as sentences."""
+"""A column with a cell of at least this number of characters counts as sentences."""
 _MAX_ENTRY = 60
 """Maximum characters of an entry in the table of contents."""
 _CONTENTS_FROM = 4
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Content of a page."""
+    """The content of a page."""
 
     title: str
     question: str
@@ -61,7 +61,7 @@ class Page:
 def html(page: Page) -> str:
     """Return the page as one HTML file that includes styles, scripts and charts, and loads nothing.
 
-    It is complete without scripts and on paper: every chart is also included as SVG.
+    Every chart is also included as SVG, so that the page is complete on paper and in browsers without scripts.
     """
     from markupsafe import Markup
 
@@ -111,7 +111,10 @@ def colours() -> str:
 
 
 def _prose_columns(table: TextTable) -> list[int]:
-    """Return the indices of columns of sentences, which are aligned left, and are below the row's name on narrow screens."""
+    """Return the indices of columns with sentences.
+
+    They are aligned left.  On narrow screens they are below the name of the row.
+    """
     return [i for i in range(1, len(table.header)) if any(len(row[i]) >= _PROSE for row in table.rows)]
 
 
@@ -122,7 +125,7 @@ def _tight(text: str) -> str:
 
 
 def _parted(text: str) -> Markup:
-    """Return a heading in which names of keys can be broken after their points."""
+    """Return a heading in which lines may be broken after the dots of option names."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", str(escape(text))))

@@ -1,6 +1,6 @@
-"""Rates of a job: records per second served by sinks, emitted by sources and due at sources; and whether the job keeps up.
+"""Rates of a job in records/s: processed by sinks, emitted by sources, and due at sources; and whether the job keeps up.
 
-Records that are served again after a restore count once, so that failures do not increase throughput.
+Records that are processed again after a restore count once, so that failures do not increase throughput.
 """
 
 from __future__ import annotations
@@ -14,34 +14,37 @@ import pandas as pd
 Tables = Mapping[str, pd.DataFrame]
 """Name -> result table of a run."""
 FALLS_SHORT = 0.015
-"""Sources fall short if they emit less than is due by more than this share; smaller differences are noise."""
+"""Sources fall short if they emit less than is due by more than this share.  Smaller differences are noise."""
 _MIN_BACKLOG_SECONDS = 8
-"""Minimum seconds of samples to tell whether the backlog grows."""
+"""Minimum number of samples, one per second, from which the growth of the backlog is determined."""
 MAX_REMAINING_SHARE = 0.1
-"""The backlog is worked off when at most this share of its maximum is left."""
+"""A backlog counts as processed when at most this share of its maximum is left."""
 _MAX_IDLE_SHARE = 0.1
+"""A vertex counts as never idle up to this idle share."""
 _MIN_TRIGGERS = 3
-"""Minimum checkpoints after the last restart: the backlog may grow during each and shrink after it."""
+"""Minimum number of checkpoints since the last restart, because the backlog may grow during each and shrink after it."""
 
 
 class KeepingUp(NamedTuple):
-    """Rates of a job in the time before the first failure or fault."""
+    """The rates of a job's sources before the first failure or fault."""
 
     emitted_per_second: float
     due_per_second: float
-    until_s: float  # time of the first failure or fault; NaN: there was none
-    # (name, busy share, back-pressured share) of the last vertex that is hardly ever idle
+    until_s: float  # time of the first failure or fault; NaN if there was none
+    # (name, busy share, back-pressured share) of the most downstream vertex that is hardly ever idle; None if unknown
     never_idle: tuple[str, float, float] | None = None
 
     @property
     def falls_short(self) -> bool:
+        """Return True if the sources emit notably less than is due."""
         return self.emitted_per_second < (1 - FALLS_SHORT) * self.due_per_second
 
 
 def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
-    """Return records/s served by vertices without readers.
+    """Return the records/s that sinks (vertices without downstream vertices) process, or NaN without samples.
 
-    `load`: means by vertex.  `edges`: (upstream, downstream).  `without_records`: vertices that read no records.
+    `load`: mean load by vertex.  `edges`: (upstream, downstream).  `without_records`: vertices that read no records, such
+    as committers, which do not count as downstream vertices.
     """
     read = {up for up, down in edges if down not in without_records}
     sinks = [name for name in load.index if name not in read]
@@ -49,15 +52,15 @@ def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], with
 
 
 def emitted_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
-    """Return records/s emitted by vertices without inputs.  `load`: means by vertex."""
+    """Return the records/s that sources emit, or NaN without samples.  `load`: mean load by vertex."""
     sources = [name for name in load.index if name not in {down for _, down in edges}]
     return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 
 def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> float:
-    """Return records/s that were repeated because of failures after the warm-up.
+    """Return the records/s that were repeated because of failures after the warm-up, mean over all runs.
 
-    `column`: column of `recoveries` that counts them.
+    `column`: column of the table `recoveries` that counts them.
     """
     seconds, records = 0.0, 0.0
     for run in runs:
@@ -70,7 +73,7 @@ def again_per_second(runs: Sequence[Tables], column: str, warmup_s: float) -> fl
 
 
 def backlog(series: pd.DataFrame) -> pd.Series[float]:
-    """Return the records in the backlogs of all sources, by time [s]."""
+    """Return the number of records in the backlogs of all sources, by time [s]."""
     return series["backlog"].groupby(series["time"]).sum()
 
 
@@ -87,9 +90,10 @@ def backlog_per_second(series: pd.DataFrame, warmup_s: float) -> float:
 def keeping_up(
     runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, faults_s: Sequence[float] = ()
 ) -> KeepingUp | None:
-    """Return the rates of the run that falls short most, or None if all keep up or too little time is undisturbed.
+    """Return the rates of the run whose sources fall short most, or None if all keep up or there are too few samples.
 
-    `faults_s`: time of the first planned fault of each run; failures in `recoveries` count too.
+    Only the time after the warm-up and before the first failure or fault counts.  `faults_s`: time of the first planned
+    fault of each run; the failures are in the table `recoveries`.
     """
     found = [
         (_keeping_up(run, edges, warmup_s, fault_s), run)
@@ -107,7 +111,10 @@ def keeping_up(
 def falls_behind(
     run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf
 ) -> bool:
-    """Return True if the backlog grows permanently: before the first fault without being worked off later, or after restarts."""
+    """Return True if the backlog grows permanently.
+
+    It grows before the first fault and is not processed later, or it grows after the last restart has caught up.
+    """
     restarts = run["recoveries"]
     before = _keeping_up(run, edges, warmup_s, fault_s)
     if before is not None and before.falls_short:
@@ -122,7 +129,7 @@ def falls_behind(
 def overload_since(
     run: Tables, edges: Sequence[tuple[str, str]], since_s: float, *, warmup_s: float = 0.0
 ) -> KeepingUp | None:
-    """Return the rates from a time on, or None if the backlog does not grow steadily since then."""
+    """Return the rates since a time, or None if the backlog does not grow steadily since then."""
     begun, waiting = run["checkpoints"]["trigger_timestamp"] / 1e3, backlog(run["series"])
     quarters = np.array(
         [part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)]
@@ -136,6 +143,7 @@ def overload_since(
 
 
 def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:
+    """Return the rates of one run, or None if its backlog does not grow or there are too few samples."""
     series, restarts = run["series"], run.get("recoveries")
     if restarts is not None and len(restarts):
         fault_s = min(fault_s, float(restarts["failed"].min()) / 1e3)
@@ -148,7 +156,7 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
         or last.min() <= waiting.iloc[: len(waiting) // 2].max()
         or last.max() < waiting.max()
     ):
-        return None  # the backlog does not grow, is worked off from time to time, or since a peak of the load
+        return None  # the backlog does not grow, is processed from time to time, or shrinks since a peak of the load
     sources = ~calm["vertex"].isin([down for _, down in edges]) & (calm["time"] > warmup_s)
     emitted = float(calm.loc[sources, "numRecordsInPerSecond"].groupby(calm["vertex"]).mean().sum())
     due = emitted + backlog_per_second(calm, warmup_s)
@@ -159,8 +167,9 @@ def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, 
 def _never_idle(series: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> tuple[str, float, float] | None:
     """Return (name, busy share, back-pressured share) of the vertex that limits the job although no vertex is always busy.
 
-    Vertices upstream wait for it, and those downstream are idle at times.  An example is a window operator, which is busy
-    between window ends, and then back-pressured by the readers of its burst of output.
+    Its upstream vertices wait for it, and its downstream vertices are idle at times.  An example is a window operator: it is
+    busy between window ends, and back-pressured when it emits all results of a window at once.  Returns None if there is no
+    such vertex.
     """
     load = series.groupby("vertex")[["busy", "backPressured", "idle"]].mean()
     never = {str(name) for name in load.index[(load["idle"] <= _MAX_IDLE_SHARE) & (load["busy"] > _MAX_IDLE_SHARE)]}

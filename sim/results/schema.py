@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 # ---- The result tables. Documentation and column order are derived from these definitions.
 #
-# If Flink's REST API has a column, its name, unit and meaning are used; names of other columns start with `x_`. If a run
-# consists of several job instances, the tables `checkpoints` to `recoveries` and `path` have a further column `x_job`, the
-# number of the instance from 0. Each instance counts its checkpoints separately.
+# A column that Flink's REST API has, too, has the same name, unit and meaning; the names of other columns start with `x_`.
+# If a run consists of several job instances, the tables `checkpoints` to `recoveries` and `path` have an additional column
+# `x_job`: the number of the instance, from 0. Each instance counts its checkpoints separately.
 
 Row = dict[str, Any]
 """Column -> value of a row."""

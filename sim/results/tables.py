@@ -1,4 +1,4 @@
-"""Measurements of a run, and the result tables made of them: checkpoints, subtasks, commits, files, recoveries, latency."""
+"""The measurements of a run, and the result tables: checkpoints, subtasks, commits, files, recoveries, and record latency."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from sim.results.schema import Row, frame, ms, span_ms, task_name
 
 # ---- Checkpoints: one record per checkpoint, and one per checkpoint and subtask.
 #
-# Times are ns on the run's clock; -1 = did not happen. Definitions are Flink's (CheckpointMetricsBuilder,
-# SubtaskStateStats, AbstractCheckpointStats); fields that Flink does not report are marked "ours".
+# Times are simulated times in ns; -1 means that the event did not happen. Definitions are Flink's
+# (CheckpointMetricsBuilder, SubtaskStateStats, AbstractCheckpointStats). Fields that Flink does not report are marked
+# "ours".
 
 
 @dataclass(slots=True)
@@ -30,9 +31,9 @@ class SubtaskStats:
     """Measurements of one subtask in one checkpoint."""
 
     task: int
-    first_barrier_ns: int = -1  # first barrier, or trigger call executed
-    alignment_ns: int = 0  # first to last barrier processed
-    processed_bytes: int = 0  # polled while aligning
+    first_barrier_ns: int = -1  # the first barrier is processed, or the trigger is executed
+    alignment_ns: int = 0  # time from the first to the last barrier
+    processed_bytes: int = 0  # bytes read during the alignment
     captured_input_bytes: int = 0
     captured_output_bytes: int = 0
     snapshot_begun_ns: int = -1  # ours
@@ -40,9 +41,9 @@ class SubtaskStats:
     sync_ns: int = 0
     async_begun_ns: int = -1
     async_ns: int = 0
-    async_queue_ns: int = 0  # ours: wait for the task's one asynchronous thread
-    state_bytes: int = 0  # referenced state: all that a restore reads
-    written_bytes: int = 0  # part of it that was written for this checkpoint
+    async_queue_ns: int = 0  # ours: time for which the snapshot waits for the only asynchronous thread of the task
+    state_bytes: int = 0  # referenced state: everything that a restore reads
+    written_bytes: int = 0  # the part of it that was written for this checkpoint
     ack_ns: int = -1
     aborted: bool = False
 
@@ -69,7 +70,7 @@ class CheckpointStats:
     failure: str = ""
     standstill: str = ""  # tasks that waited for each other when it failed or the run ended, in words
     completed_ns: int = -1  # ours: _metadata is durable
-    savepoint_format: str = ""  # empty for checkpoints
+    savepoint_format: str = ""  # "" for checkpoints
     stops: bool = False  # stop-with-savepoint
     stop_forgotten: bool = False  # the JobManager that was to stop the job with it was lost
     _at_hand: dict[int, SubtaskStats] = field(default_factory=dict)
@@ -77,11 +78,11 @@ class CheckpointStats:
 
     @property
     def subtasks(self) -> Mapping[int, SubtaskStats]:
-        """Return the rows of subtasks, for reading.  Use `of` to get a row for writing."""
+        """Return the rows of all subtasks for reading.  Use `of` to get a row for writing."""
         return self._unpacked() if self._packed else self._at_hand
 
     def of(self, task: int) -> SubtaskStats:
-        """Return the row of a subtask, for writing immediately; `pack` makes it stale.  The first call creates it."""
+        """Return the row of a subtask for writing, which is added if there is none.  Do not use the row after `pack`."""
         if self._packed:
             self._at_hand, self._packed = self._unpacked(), b""
         if task not in self._at_hand:
@@ -89,7 +90,10 @@ class CheckpointStats:
         return self._at_hand[task]
 
     def pack(self) -> None:
-        """Compress the rows of subtasks to a thirtieth of their size, once no change is expected.  `of` unpacks them again."""
+        """Compress the rows of subtasks to a thirtieth of their size.
+
+        Call it when no more changes are expected.  `of` unpacks the rows again.
+        """
         if self._at_hand:
             cells = array("q", chain.from_iterable(map(_cells_of, self._at_hand.values())))
             self._at_hand, self._packed = {}, compress(cells.tobytes(), level=1)
@@ -103,10 +107,10 @@ class CheckpointStats:
 
 
 def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
-    """Return the id of the completed savepoint that the job was stopped with, in a set; empty if it was not stopped.
+    """Return a set with the id of the savepoint that the job was stopped with, or an empty set if it was not stopped.
 
-    After a failover the new JobManager does not know about the stop: high availability stores completed checkpoints, but
-    no savepoints.
+    After a failover the new JobManager does not know about a stop, because high availability services store completed
+    checkpoints, but no savepoints.
     """
     return {
         checkpoint
@@ -119,11 +123,11 @@ def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
 
 
 class CommittedEpoch(NamedTuple):
-    """One closed transaction of one writer."""
+    """The output of a sink task between two checkpoints: a closed transaction."""
 
-    writer: int  # task number
-    epoch: int
-    inputs: tuple[tuple[int, int], ...]  # per input channel: first record, and the one after the last
+    writer: int  # sink task
+    epoch: int  # checkpoint that ends it
+    inputs: tuple[tuple[int, int], ...]  # per input channel: (first record, record after the last one)
     opened_ns: int
     size_bytes: int
     files: tuple[Hashable, ...] = ()
@@ -141,10 +145,10 @@ TIMED_OUT = "the transaction was open for longer than the external system keeps 
 class CommitStats(NamedTuple):
     """Measurements of one commit."""
 
-    checkpoint: int  # the checkpoint whose completion triggered it; 0: the task ended without waiting for one
+    checkpoint: int  # checkpoint whose completion triggered it; 0 if the task ended without waiting for one
     time_ns: int  # end of the commit
     task: int  # the committer
-    trigger_ns: int  # trigger of that checkpoint; -1: there is none
+    trigger_ns: int  # trigger of the checkpoint; -1 without a checkpoint
     committed: tuple[CommittedEpoch, ...]
     lost: tuple[CommittedEpoch, ...] = ()
     again: bool = False  # repeated after a restore
@@ -283,12 +287,14 @@ def _names(snapshots: Iterable[StoredSnapshot]) -> str:
 
 # ---- Failures and restarts: one record per restart.
 #
-# Times are ns on the run's clock; -1 = did not happen (yet, or because a later failure restarted the tasks again).
+# Times are simulated times in ns; -1 means that the event did not happen, possibly because another failure restarted the
+# tasks again.
 
 
 EXPIRED = "CHECKPOINT_EXPIRED"
-NOT_TRIGGERED = "TRIGGER_CHECKPOINT_FAILURE"
 """Reason (CheckpointFailureReason) of checkpoints that did not complete before their timeout."""
+NOT_TRIGGERED = "TRIGGER_CHECKPOINT_FAILURE"
+"""Reason (CheckpointFailureReason) of checkpoints whose trigger was not answered by a task."""
 TOO_MANY_FAILED = "tolerable failed checkpoints exceeded"
 """First words of the cause of a restart after more consecutive checkpoint failures than are tolerated."""
 
@@ -306,13 +312,13 @@ class RecoveryStats:
     deployments: int = 0  # attempts; all but the last failed because a TaskManager was lost
     cancelled_ns: int = -1  # all old tasks have ended
     deployed_ns: int = -1  # all tasks are deployed again, and the download of state begins
-    checkpoint: int = -1  # restored checkpoint; 0: none was complete, and the job started from scratch
+    checkpoint: int = -1  # restored checkpoint; 0 if none was complete, so that the job started from the beginning
     restored_bytes: int = 0  # state downloaded
     recovered_bytes: int = 0  # in-flight data read back
-    first_record_ns: int = -1  # first record served by a restarted task, including recovered records
+    first_record_ns: int = -1  # first record processed by a restarted task, including recovered records
     running_ns: int = -1  # all restarted tasks run
-    replayed_records: int = 0  # emitted again by restarted sources
-    served_again: int = 0  # served again by restarted tasks without readers
+    replayed_records: int = 0  # records that restarted sources emit again
+    served_again: int = 0  # records that restarted sinks process again
     caught_up_ns: int = -1  # the backlog is as small as usual (`sim.runtime.sampling`)
 
     @property
@@ -435,7 +441,7 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
     }
 
 
-# ---- Record latency from the sources to a vertex without readers.
+# ---- Record latency from the sources to a sink (a vertex without downstream vertices).
 #
 #   records                 ____ emitted        Latency is computed from two cumulative curves over time: records emitted
 #      |               ____/  ____ served       by the sources, and records served by the vertex. With FIFO order the
@@ -446,10 +452,10 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
 
 
 class Latency:
-    """The mean latency at one vertex [ns].
+    """Computes the mean record latency at one vertex [ns].
 
-    Records are counted as the vertex counts them: records of its sources, times the copies that reach the vertex.
-    `room`: expected number of points, to allocate memory.
+    Emitted records are counted as the vertex counts them: records of its sources times the copies that reach the vertex.
+    `room`: expected number of points, for which memory is reserved.
     """
 
     def __init__(self, now: int, emitted: float, served: float, room: int = 0) -> None:
@@ -460,9 +466,9 @@ class Latency:
         self._seen = float(now), served
 
     def means(self, times: np.ndarray, emitted: np.ndarray, served: np.ndarray, stride: int) -> np.ndarray:
-        """Add points to both curves, and return the mean latency [ns] of the records served in each group of `stride` points.
+        """Add points to both curves, and return the mean latency [ns] in each group of `stride` points.
 
-        -1: no record was served.
+        The mean is over the records that the vertex processed in this time, or -1 if it processed none.
         """
         then, before = np.concatenate([self._seen[:1], times[:-1]]), np.concatenate([self._seen[1:], served[:-1]])
         area = np.zeros(len(times))  # integral of the emission time over the records served since the previous point
@@ -496,7 +502,7 @@ class Latency:
                 yield slice(begin, end)
 
     def _cut(self, emitted: float) -> None:
-        """Cut the curve of emitted records at a count; the last point is interpolated."""
+        """Cut the curve of emitted records at this number of records, with an interpolated last point."""
         records, times = self._emitted.cells, self._times.cells
         kept = max(int(np.searchsorted(records, emitted, "right")), 1)
         rise, run = records[kept] - records[kept - 1], times[kept] - times[kept - 1]
@@ -532,7 +538,7 @@ class Latency:
 
 
 def _one_by_one(rows: np.ndarray) -> np.ndarray:
-    """Return the sum of each row, added from left to right, so that rounding does not depend on numpy's blocking."""
+    """Return the sum of each row.  Cells are added from left to right, so that rounding does not depend on numpy."""
     total = np.zeros(len(rows))
     for column in rows.T:
         total += column
