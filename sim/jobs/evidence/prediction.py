@@ -272,7 +272,7 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
-    """Return, per group, the number of recordings and rows, the share covered, and the median and p90 of the absolute error.
+    """Return, per group, the number of recordings and rows, the share covered, and median and p90 of the absolute error.
 
     Errors are relative.  The error of a recording is the median over its vertices; median and p90 are over recordings.
     Rows without an error (observed 0, predicted more) count only as not covered.

@@ -20,23 +20,23 @@ from sim.model.units import format_number, format_rate, format_size
 # ---- Service time of a vertex and of its subtasks: busy time / records.
 #
 # Busy time is all time that is neither idle nor back-pressured.  A thread that never waits spends it on records only.
-# A thread that waits at times also spends busy time on waking up and on cold caches: up to a third more per record.
-# Therefore the service time comes from fully loaded subtasks.  The busy time per record of the other subtasks is an
-# upper bound: it can show that a subtask is faster than the fully loaded ones, but not that it is slower.
+# A thread that waits at times also spends busy time on wake-ups and cold caches: up to a third more per record.
+# Therefore the service time is that of fully loaded subtasks.  The busy time per record of the other subtasks is an upper
+# bound: it can show that a subtask is faster than the fully loaded ones, but not that it is slower.
 
 MIN_FULL_LOAD = 0.9  # busy share of a fully loaded subtask, which limits the throughput of the vertex
 MAX_MEAN_DEVIATION = 0.03  # below this difference between fully loaded subtasks and the mean, the mean is used
 # Equal, fully loaded subtasks differed by up to 8 % on one machine with ten busy threads on two cores.
 MIN_FACTOR_DEVIATION = 0.1
-MIN_STANDARD_ERRORS = 3  # for a service factor other than 1
-MAX_PARTS, MIN_PARTS = 12, 4  # into which the measured time is divided for the standard error of a service time
+MIN_STANDARD_ERRORS = 3  # minimum difference of a service factor from 1 / its standard error
+MAX_PARTS, MIN_PARTS = 12, 4  # parts of the measured time, whose variation gives the standard error of a service time
 # A wait enters a subtask's counters up to 5 s late, so less busy time than this is not a measurement.
 MIN_BUSY_MS = 500.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """The load of a subtask."""
+    """The load of one subtask."""
 
     subtask: int
     busy_ms: float  # without the time in snapshots
@@ -91,6 +91,7 @@ def _workers(flow: Flows, direction: str, paused_ms: float) -> Iterator[_Worker]
 
 
 def _ms_per_record(workers: list[_Worker]) -> float:
+    """Return the busy time per record of several subtasks together [ms]."""
     return math.fsum(worker.busy_ms for worker in workers) / math.fsum(worker.records for worker in workers)
 
 
@@ -151,7 +152,7 @@ MIN_BACKPRESSURED_SHARE = 0.05
 
 
 def infer_work(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    """Set everything under `job: {vertex: ...}` except its state."""
+    """Set all keys of a vertex except its state."""
     section, job, flow = draft.vertex(vertex.name), flowed.job, flowed.vertices[vertex.name]
     if vertex.inputs:
         infer_inputs(draft, vertex, flowed)
@@ -188,7 +189,7 @@ def _infer_source(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> No
 def _put_size(
     section: Section, path: str, size: Size | None, question: str, unknown_size: str, why_unknown: str
 ) -> None:
-    """Set the size of records if it was measured, else ask for it."""
+    """Set the size of records if it was measured, otherwise ask for it."""
     if size is None:
         section.ask(path, unknown_size, question, why_unknown)
     elif size.range.is_exact:
@@ -198,7 +199,7 @@ def _put_size(
 
 
 def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | None) -> None:
-    """Set `source.rate`; `backlog_growth` in records per second, or None if it is not measured."""
+    """Set `source.rate`.  `backlog_growth` is in records per second, or None if it is not measured."""
     emitted, idle, backpressured = flow.per_second("records_out"), flow.share("idle_ms"), flow.share("backpressured_ms")
     question = "How many records per second arrive here?"
     if not emitted > 0:
@@ -219,7 +220,7 @@ def _infer_source_rate(section: Section, flow: Flows, backlog_growth: float | No
 
 
 def _backlog_per_second(job: RestJob, vertex: RestVertex) -> float | None:
-    """Return the growth of FLIP-33's pendingRecords from the first to the last sample.  None with fewer than two samples."""
+    """Return the growth of pendingRecords (FLIP-33) per second, or None with fewer than two samples."""
     samples = series(job, vertex).get(".pendingRecords", ())
     totals = [(time_ms, math.fsum(values)) for time_ms, values in samples if not any(map(math.isnan, values))]
     if len(totals) < 2:
@@ -239,7 +240,7 @@ def _infer_fan_out(section: Section, flow: Flows) -> None:
 
 
 def _infer_record_size(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    """Set the size of records, from the edge that carries most of them."""
+    """Set the size of the records that a vertex emits, from the edge with the highest rate."""
     size = flowed.emitted_size(vertex.name)
     if size is None and len(outputs_of(flowed.job, vertex.name)) == 1:
         size = size_counted(flowed.vertices[vertex.name], "out")

@@ -1,4 +1,4 @@
-"""The client of Flink's REST API: connections, limits, several requests at once."""
+"""A client for Flink's REST API, with limits of time and memory, retries, and parallel requests."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import Address, one_line
 
-# ---- Connections with a limit of the total time, and redirects within one server only.
+# ---- Connections with a limit on the total time, and redirects within one server only.
 #
-# The timeout of a socket applies to each read, so a server that sends one byte per second never exceeds it.
+# The timeout of a socket applies to each read, so a server that sends one byte per second would never exceed it.
+# Therefore the timeout is set before each read, to the time that is left.
 
 MAX_REASON_CHARS = 160  # characters of an address in a message
 Left = Callable[[], float]
-"""Seconds until the next read must end; TimeoutError: none are left."""
+"""A function that returns the seconds until the next read must end, or raises `TimeoutError` if no time is left."""
 
 
 class RedirectError(Exception):
-    """A redirect to another server, in one line."""
+    """A redirect to another server, or without an address.  The message is one line."""
 
 
 class WithinServer(HTTPRedirectHandler):
@@ -85,7 +86,7 @@ class HTTPSInTime(HTTPSHandler):
     """An HTTPS handler whose connections have a time limit."""
 
     def __init__(self, left: Left) -> None:
-        # that of HTTPSHandler reads all certificates of the machine: 20 ms, for http as well
+        # HTTPSHandler.__init__ is not called, because it reads all certificates of the machine (20 ms), even for http.
         AbstractHTTPHandler.__init__(self)
         self.left = left
 
@@ -98,7 +99,7 @@ class HTTPSInTime(HTTPSHandler):
 
 
 class _Connection(HTTPConnection):
-    """An HTTP connection whose reads have a limit."""
+    """An HTTP connection whose reads have a time limit."""
 
     def __init__(self, left: Left, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -110,11 +111,11 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """A TLS connection whose reads have a limit."""
+    """A TLS connection whose reads have a time limit."""
 
 
 class _DeadlineSocket:
-    """A socket whose reads have a limit."""
+    """A socket whose reads have a time limit."""
 
     def __init__(self, sock: socket.socket, left: Left) -> None:
         self.sock = sock
@@ -128,7 +129,7 @@ class _DeadlineSocket:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """A reader of a socket with a limit."""
+    """A reader of a socket that sets the timeout before each read."""
 
     def __init__(self, sock: socket.socket, left: Left) -> None:
         self.sock = sock
@@ -148,41 +149,44 @@ class _DeadlineReader(io.RawIOBase):
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return (scheme, host, port).  Raises `ValueError` if the address lacks one of them."""
+    """Return (scheme, host, port) of an address, with the default port if it has none.
+
+    Raises `ValueError` if the port is invalid.
+    """
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
-# ---- The client: JSON requests with limits of time and memory, retries with growing pauses, and an error message for each
-# failure.  `sim.jobs.source.fetching` decides which requests are sent.
+# ---- The client: JSON requests with limits on time and memory, retries with exponential backoff, and an error message for
+# each kind of failure.  `sim.jobs.source.fetching` decides which requests are sent.
 
-MAX_RECORDING_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
-SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
-ANSWER_S = 60.0  # for one answer, however slowly it comes
+MAX_RECORDING_BYTES = 50_000_000  # maximum size of a response; the details of a job with 10 000 subtasks have 5 MB
+SILENCE_S = 10.0  # maximum time between two bytes; Flink's own pekko.ask.timeout has the same default
+ANSWER_S = 60.0  # maximum time for one response
 ATTEMPTS = 4
-FIRST_PAUSE_S = 0.5  # doubles; with jitter, so that clients don't retry together
-MAX_REASON = 1_000_000  # bytes: errors include a stack trace
+FIRST_PAUSE_S = 0.5  # doubles with each retry; jitter keeps clients from retrying at the same time
+MAX_REASON = 1_000_000  # bytes of an error response, which may contain a stack trace
 RETRYABLE = frozenset({429, 500, 502, 503, 504})  # 503: Flink without a leader, 500: an RPC inside Flink timed out
 _HINT = "is this Flink's REST address?"
 
 
 class RestError(RecordingError):
-    """A request failed; the message contains the endpoint and a remedy."""
+    """A failed request.  The message contains the endpoint and, if possible, a remedy."""
 
     def __init__(
         self, place: str, why: str, *, status: int = 0, is_retryable: bool = False, is_final: bool = False
     ) -> None:
         super().__init__(f"{place}: {why}")
         self.why = why
-        self.status = status  # of HTTP; 0: there was no answer
-        self.is_retryable = is_retryable  # another attempt may help
-        self.is_final = is_final  # time or memory is used up: no further request gets an answer
+        self.status = status  # HTTP status code; 0 without a response
+        self.is_retryable = is_retryable  # whether another attempt may succeed
+        self.is_final = is_final  # whether time, memory or requests are used up, so that all further requests fail
 
 
 class _Reading(threading.local):
-    """The answer that a thread reads."""
+    """The deadline of the response that a thread is reading."""
 
-    ends = math.inf  # when it must have come
+    ends = math.inf  # by time.monotonic()
 
 
 class Client:
@@ -201,7 +205,19 @@ class Client:
         most_requests: float = math.inf,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`silence_s`: limit between two bytes; `total_s`: limit of all requests together; `most_requests`: of their number."""
+        """Create a client.
+
+        Args:
+            url: Address of the REST API.
+            headers: Additional headers of each request.
+            silence_s: Maximum time between two bytes of a response.
+            total_s: Maximum time of all requests together.
+            most_requests: Maximum number of requests.
+            pause: Function that waits between two attempts.
+
+        Raises:
+            RestError: `url` is not an address of a REST API.
+        """
         parts = _parsed(url)
         host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
         place = f"{host}:{parts.port}" if parts.port else str(host)
@@ -217,7 +233,7 @@ class Client:
         self.counting = threading.Lock()
         self.most_requests = most_requests
         self.requests = 0  # sent so far
-        self.answered = 0  # of these
+        self.answered = 0  # number of them with a response
         self.wait = pause
         self.budget = Budget()
         direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
@@ -226,7 +242,7 @@ class Client:
     def get(self, path: str, *, attempts: int = ATTEMPTS, kept_as: str = "") -> Any:
         """Return the JSON at a path.  Raises `RestError` if the request fails after all retries.
 
-        In the memory budget an answer replaces an earlier one of the same path, unless `kept_as` gives another name.
+        In the memory budget, a response replaces an earlier one of the same path.  `kept_as` is another name for it there.
         """
         why = ""
         for attempt in range(attempts):
@@ -242,7 +258,7 @@ class Client:
         raise AssertionError(f"{attempts} attempts")
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but not beyond the time limit of all requests."""
+        """Wait between two attempts, but not beyond the time limit of all requests."""
         self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
 
     def _attempt(self, path: str, kept_as: str) -> Any:
@@ -278,7 +294,7 @@ class Client:
             raise self._no_json_error(path, content, error) from None
 
     def _remaining_s(self) -> float:
-        """Seconds for the next read."""
+        """Return the seconds until the next read must end.  Raises `TimeoutError` if no time is left."""
         left = self.reading.ends - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -323,7 +339,7 @@ class Client:
         )
 
     def _by_way(self) -> str:
-        """The proxy between us and the endpoint, as the environment names it."""
+        """Return a clause about the proxy that the environment variables name, or "" if none is used."""
         parts = urlsplit(self.url)
         proxy = getproxies().get(parts.scheme)
         if proxy is None or _is_loopback(str(parts.hostname)) or proxy_bypass(str(parts.hostname)):
@@ -346,7 +362,7 @@ def _parsed(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # invalid port
         usable = False
     if not usable or any(c.isspace() or not c.isprintable() for c in url):
         raise RestError(
@@ -364,6 +380,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _refusal(error: HTTPError) -> str:
+    """Return the message for an HTTP error status."""
     if error.code in (401, 407):
         return f"HTTP {error.code}: asks who we are: write http://USER:PASSWORD@HOST:PORT, or --header 'Authorization: ...'"
     if error.code == 403:
@@ -375,7 +392,7 @@ def _refusal(error: HTTPError) -> str:
 
 
 def _flink_reason(error: HTTPError) -> str:
-    """The text of the last of Flink's ``errors``, without stack and class; empty: not an answer of Flink."""
+    """Return the last of Flink's ``errors`` without class name and stack trace, or "" if the response is not from Flink."""
     try:
         first = str(Budget().parse(error.read(MAX_REASON), "")["errors"][-1]).strip().splitlines()[0]
     except (OSError, HTTPException, ValueError, TypeError, LookupError, RecursionError):
@@ -385,12 +402,12 @@ def _flink_reason(error: HTTPError) -> str:
 
 # ---- Parallel requests: a few at a time, so that a job with a thousand vertices is read in seconds without overloading Flink.
 
-AT_ONCE = 8  # requests; Flink answers with four threads (rest.server.numThreads), the others are on their way
-MAX_SEQUENTIAL_REQUESTS = 32  # requests that are sent one after the other, as for a job of tens of vertices
+AT_ONCE = 8  # parallel requests; Flink answers with four threads (rest.server.numThreads), the others are in transit
+MAX_SEQUENTIAL_REQUESTS = 32  # up to this number, requests are sent one after the other, without threads
 
 
 def answers_of(client: Client, questions: Sequence[tuple[str, str]]) -> Generator[Any | RestError, None, None]:
-    """Yield the answer or error of each request (path, name in the budget), in their order.
+    """Yield the response or error of each request (path, name in the memory budget), in the order of the requests.
 
     Closing the generator cancels requests that have not been sent.  The threads are daemons.
     """

@@ -1,4 +1,4 @@
-"""Save and read snapshots as folders or zip files, and read archives of a history server and single answers."""
+"""Save snapshots to folders, and read them from folders, ZIP files, archives of a history server, and single answers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def save(snapshot: RestSnapshot, folder: Path) -> None:
 
 
 def _move(partial: Path, folder: Path) -> None:
-    """Move all parts or none, because some of them would look like answers saved by hand."""
+    """Move all parts or, on an error, none: only some of them would look like answers that were saved by hand."""
     parts = sorted(partial.iterdir(), key=lambda part: part.name == SOURCE)
     try:
         for part in parts:
@@ -90,7 +90,7 @@ def is_free(folder: Path) -> bool:
 
 
 def is_saved(path: Path) -> bool:
-    """Return whether it is a folder, or a zip file by its content."""
+    """Return whether a path is a folder or a ZIP file, judged by its content."""
     return path.is_dir() or zipfile.is_zipfile(path)
 
 
@@ -230,7 +230,7 @@ def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnaps
                 f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {one_line(name)}"
             )
         if not is_path(name.rstrip("/")):
-            continue  # none of our requests has such a path
+            continue  # not the path of a request that is read
         try:
             answers[name.rstrip("/")] = (
                 budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
@@ -263,12 +263,12 @@ _MAX_BEGINNINGS, _MAX_CUTS = 50, 200
 
 
 class LoneAnswer(NamedTuple):
-    """A single answer, and its request."""
+    """A single answer of the REST API, and the request that it answers."""
 
     name: str  # of the file
-    path: str  # of the request, with JOB, N and VERTEX for ids
+    path: str  # path of the request, with JOB, N and VERTEX in place of ids
     document: dict[str, Any]
-    cut: str = ""  # where it is cut off; empty: it is whole
+    cut: str = ""  # where it is truncated, as text; "" if it is complete
 
 
 def read_lone_answer(path: Path) -> LoneAnswer | None:
@@ -290,13 +290,13 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
     at, is_first = 0, True
     for match in islice(_BEGIN.finditer(text), _MAX_BEGINNINGS):
         if match.start() < at:
-            continue  # inside of the document before
+            continue  # part of the document before
         document, at, cut = _document(text, match.start())
         found = next((kind for kind, keys in _KINDS if isinstance(document, dict) and keys <= set(document)), None)
         if found is not None:
             return LoneAnswer(path.name, found, document, cut)
         if is_first and not text[: match.start()].strip():
-            return None  # all of the file is a document of another kind
+            return None  # the whole file is a document of another kind
         is_first = False
     if _WEB_UI.search(text) and "{" not in text:
         raise RecordingError(
@@ -307,19 +307,19 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
 
 
 def _document(text: str, begin: int) -> tuple[Any, int, str]:
-    """Return (document that begins there, its end, where it is truncated), or None if there is no document."""
+    """Return (document that begins there, its end, where it is truncated), with None if there is no document."""
     try:
         return *json.JSONDecoder().raw_decode(text, begin), ""
     except (ValueError, RecursionError) as error:
         at = getattr(error, "pos", begin)
     if len(text.rstrip()) - at > _MAX_TOKEN:
-        return None, begin, ""  # broken inside, not cut off
+        return None, begin, ""  # damaged, not truncated
     where = f"cut off at character {len(text):,} (line {text.count(chr(10)) + 1:,})"
     return _whole_part(text[begin:].rstrip()), len(text), where
 
 
 _MAX_TOKEN = 20_000
-"""In characters; a truncated stack trace is one token."""
+"""Characters; a truncated stack trace is one token."""
 
 
 def _whole_part(text: str) -> Any:
