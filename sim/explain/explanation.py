@@ -43,6 +43,7 @@ class AccountLine:
 
     @property
     def name(self) -> str:
+        """Return the name of the kind of wait."""
         return self.kind.value
 
     @property
@@ -260,6 +261,7 @@ def record(account: Account, simulated: Mapping[str, int | None] | None = None) 
 
 
 def _part(line: AccountLine) -> dict[str, Any]:
+    """Return a line as JSON-ready values."""
     return {
         "part": line.name,
         "place": line.place,

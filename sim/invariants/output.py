@@ -190,6 +190,7 @@ def _incomplete(commit: CommitStats, transaction: CommittedEpoch, formatter: Jou
 
 
 def _where(commit: CommitStats, transaction: CommittedEpoch, formatter: JournalFormatter) -> str:
+    """Return the epoch, the sink task and the checkpoint of a commit."""
     return f"epoch {transaction.epoch} of {formatter.task(transaction.writer)}, committed with checkpoint {commit.checkpoint}"
 
 
@@ -346,6 +347,8 @@ def late_processing_time_timer(task: int, time_ns: int, due_ns: int, formatter: 
 
 
 def _violation(law: str, row: Entry, where: str, fact: str, formatter: JournalFormatter) -> Violation:
+    """Return a violation with the rows about the end of data, failures and checkpoints as its evidence."""
+
     def matters(other: Entry) -> bool:
         if other.time_ns > row.time_ns:
             return False

@@ -284,6 +284,7 @@ def unused_local_copy(time_ns: int, checkpoint: int, task: int, formatter: Journ
 
 
 def _violation(law: str, restored: Deployed, fact: str, formatter: JournalFormatter) -> Violation:
+    """Return a violation with the last failures, restarts and checkpoints as its evidence."""
     matters: Callable[[Entry], bool] = lambda row: (  # noqa: E731
         row.time_ns <= restored.time_ns
         and row.happening in TURNS

@@ -229,6 +229,7 @@ def _mark(row: Mapping[Any, Any]) -> list[Any]:
 
 
 def _axis(axis: ChartAxis) -> dict[str, Any]:
+    """Return an axis as JSON-ready data for the browser."""
     return {
         "title": axis.heading,
         "ending": axis.ending,
@@ -313,6 +314,7 @@ def _height(panel: Panel) -> float:
 
 
 def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
+    """Draw the marks of a panel, and its axes."""
     marks = drawn.marks[drawn.marks["panel"] == number]
     if panel.x.is_log:
         axes.set_xscale("log")
@@ -329,6 +331,7 @@ def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
 
 
 def _style(axes: Axes, panel: Panel) -> None:
+    """Set the title, limits, colours and grid of a panel."""
     axes.set_title(label(panel.title, 90), loc="left", fontsize=SMALL_TEXT_POINTS, color=SVG_INK)
     axes.tick_params(labelsize=SMALL_TEXT_POINTS, colors=SVG_INK, labelcolor=SVG_INK)
     axes.spines[["top", "right"]].set_visible(False)
@@ -351,6 +354,7 @@ def _style(axes: Axes, panel: Panel) -> None:
 
 
 def _ticks(axes: Axes, panel: Panel) -> None:
+    """Set the ticks of both axes, or the names of rows."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     for axis, described_axis, max_ticks in ((axes.xaxis, panel.x, 5), (axes.yaxis, panel.y, 6)):
@@ -447,6 +451,7 @@ def _edge(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
 
 
 def _write(axes: Axes, x: float, y: float, text: str, va: str = "center", **options: Any) -> None:
+    """Write a text at a position."""
     axes.text(x, y, text, va=va, fontsize=SMALL_TEXT_POINTS, color=SVG_INK, **options)
 
 

@@ -188,7 +188,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     row = done.iloc[int(done["end_to_end_duration"].argmax())]
     usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
     began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
-    longest_ms = usual["end_to_end_duration"].max()  # NaN: there is no checkpoint
+    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints: then `max` returns _SHORTEST_MS
     if took_ms < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
     ended_ms = began_ms + took_ms
@@ -468,7 +468,8 @@ def consequences(
         _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
     ]
     commits = pooled([run["commits"] for run in runs])
-    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # time of the trigger
+    # the difference is the time of the trigger
+    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
     fresh = commits[~commits["again"].astype(bool)]
     restarts = [
         restart
@@ -646,7 +647,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
             (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints), "trigger_timestamp"
         ]
         answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
-        # commits of tasks that ended without waiting for a checkpoint
+        # commits by tasks that finished without waiting for a checkpoint
         at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]
         last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
         yield end_ms - max(last_ms)

@@ -303,6 +303,7 @@ class _Search:
             self._before_state_written(task, end_ns)
 
     def _before_state_written(self, task: int, end_ns: int) -> None:
+        """Continue with the files and other work of the asynchronous part, and the wait for its thread."""
         begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
         row = self._subtasks.get(task)
         free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
@@ -313,11 +314,13 @@ class _Search:
         self._before_sync_end(task, begun_ns)
 
     def _before_sync_end(self, task: int, end_ns: int) -> None:
+        """Continue with the synchronous part."""
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
         self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
         self._before_forward(task, forwarded_ns)
 
     def _before_forward(self, task: int, end_ns: int) -> None:
+        """Continue with the work and the files before the barrier."""
         begun_ns = self._at(Happening.SNAPSHOT_BEGUN, task, end_ns)
         self._parts += file_parts(
             self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH
@@ -419,11 +422,13 @@ class _Search:
         return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
 
     def _before_trigger(self, task: int, end_ns: int) -> None:
+        """Continue with the wait for the thread of a source task."""
         dispatched_ns = min(end_ns, self._dispatched_ns)
         self._add(PathKind.TASK_THREAD, dispatched_ns, end_ns, task)
         self._before_dispatch(dispatched_ns)
 
     def _before_dispatch(self, end_ns: int) -> None:
+        """Add the time that the coordinator takes to trigger the tasks, which ends the search."""
         self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
 
     def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:

@@ -140,6 +140,7 @@ def _in_a_row(rows: pd.DataFrame) -> int:
 
 
 def _single(runs: Sequence[Tables], row: CheckpointRow) -> Single:
+    """Return a checkpoint as a `Single`, with its critical path.  `row`: its row, including the number of its run."""
     tables = runs[row["run"]]
     job = int(row["x_job"]) if "x_job" in row else None
     parts = _of(tables["path"], int(row["id"]), job)
@@ -178,10 +179,12 @@ def _unknown_loss(checkpoint: CheckpointRow, recoveries: pd.DataFrame) -> tuple[
 
 
 def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
+    """Return the rows of a checkpoint.  `job`: job instance, or None if the run has only one."""
     return _of_job(rows[rows["id"] == number], job)
 
 
 def _of_job(rows: pd.DataFrame, job: int | None) -> pd.DataFrame:
+    """Return the rows of a job instance, or all rows if `job` is None."""
     return rows if job is None else rows[rows["x_job"] == job]
 
 
@@ -317,6 +320,7 @@ _OVERLOAD = ("emitted_per_second", "due_per_second", "until_s")
 
 
 def _text(line: StrategyRow, column: ResultColumn) -> str:
+    """Return a cell of the printed table."""
     return column.value_text(line.summary.row()) if column.cell is None else column.cell(line)
 
 

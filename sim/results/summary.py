@@ -223,6 +223,7 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 
 
 def _completed_text(line: Any) -> str:
+    """Return the number of completed checkpoints, and those of failed and interrupted ones if there are any."""
     row = line.summary
     counts = {"failed": row.failed - row.interrupted, "interrupted": row.interrupted}
     fates = [str(row.completed), *(f"{count} {fate}" for fate, count in counts.items() if count)]
@@ -231,19 +232,23 @@ def _completed_text(line: Any) -> str:
 
 
 def _throughput_text(line: Any) -> str:
+    """Return the throughput, with the end of the job if it ended within the run."""
     until = "" if math.isnan(line.until_s) else f" until {ms_text(1e3 * line.until_s)}"
     return per_second_text(line.summary.throughput_per_second) + until
 
 
 def _emitted_text(line: Any) -> str:
+    """Return ``emitted of due`` if the sources fall short, else MISSING."""
     return MISSING if line.shortfall is None else " of ".join(map(per_second_text, line.shortfall))
 
 
 def _busiest_text(line: Any) -> str:
+    """Return the bottleneck and its busy share."""
     return f"{line.busiest[0]} {share_text(line.busiest[1])}".strip()
 
 
 def _backpressured_text(line: Any) -> str:
+    """Return the most back-pressured vertex and its share, or MISSING if the share is below 0.5 %."""
     share = line.summary.most_backpressured_share
     return f"{line.summary.most_backpressured} {share_text(share)}" if share >= 0.005 else MISSING
 
@@ -609,6 +614,7 @@ def _throughput(
     warmup_s: float,
     without_records: Collection[str],
 ) -> float:
+    """Return the throughput of sinks without the records that they processed again after failures."""
     return served_per_second(load, edges, without_records) - again_per_second(runs, "served_again", warmup_s)
 
 

@@ -49,6 +49,7 @@ class SubtaskStats:
 
     @property
     def persisted_bytes(self) -> int:
+        """Return the in-flight data that the checkpoint stores of this subtask."""
         return self.captured_input_bytes + self.captured_output_bytes
 
 
@@ -135,6 +136,7 @@ class CommittedEpoch(NamedTuple):
 
     @property
     def records(self) -> int:
+        """Return the number of records that the transaction contains."""
         return sum(end - begin for begin, end in self.inputs)
 
 
@@ -222,18 +224,22 @@ class RestoreRow(NamedTuple):
 
 
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
+    """Return the table `files`."""
     return frame("files", map(_file_row, rows))
 
 
 def snapshots_table(rows: Iterable[SnapshotRow]) -> pd.DataFrame:
+    """Return the table `snapshots`."""
     return frame("snapshots", map(_snapshot_row, rows))
 
 
 def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
+    """Return the table `restores`."""
     return frame("restores", map(_restore_row, rows))
 
 
 def requests_table(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the table `requests`."""
     return frame("requests", rows)
 
 
@@ -282,6 +288,7 @@ def _cells(fields_of_record: Mapping[str, Any]) -> Row:
 
 
 def _names(snapshots: Iterable[StoredSnapshot]) -> str:
+    """Return snapshots as text, e.g. ``0/7 1/3``: job instance and id of each."""
     return " ".join(f"{snapshot.instance}/{snapshot.checkpoint}" for snapshot in snapshots)
 
 
@@ -345,6 +352,7 @@ def _recovery_row(row: RecoveryStats) -> Row:
 
 
 def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
+    """Return the table `checkpoints`."""
     return frame("checkpoints", map(_checkpoint_row, stats))
 
 
@@ -512,6 +520,7 @@ class Latency:
         self._extend(np.array([cut]), np.array([emitted]))
 
     def _extend(self, times: np.ndarray, emitted: np.ndarray) -> None:
+        """Append points to the curve of emitted records, and extend its integral."""
         time, record = (
             np.concatenate([curve.cells[-1:], after])
             for curve, after in ((self._times, times), (self._emitted, emitted))

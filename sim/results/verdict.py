@@ -111,10 +111,12 @@ def _later(late: Finish, early: Finish) -> bool:
 
 
 def _at(found: Finish) -> str:
+    """Return the time at which a job finishes."""
     return ms_text(1e3 * found.at_s)
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
+    """Return the strategies as a list of names, or only their number if there are many."""
     return few_names([line.called for line in lines])
 
 
@@ -278,7 +280,8 @@ def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
         else ""
     )
     barriers, snapshot = max(way.queue_ms, way.alignment_ms), max(way.async_work_ms, way.upload_ms)
-    if not 2 * max(barriers, snapshot) >= duration_ms:  # NaN: nothing was recorded
+    # "not >=" instead of "<": times are NaN if no path was recorded
+    if not 2 * max(barriers, snapshot) >= duration_ms:
         return fails
     aligned = ": savepoints are always aligned" if barriers > snapshot else ""
     return f"{fails} {_cause_of(line, single, several)}{aligned}."
@@ -402,7 +405,8 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
                 else ""
             )
             return f"With {worst.called} the job restarts forever: {reason}{hung}{remedy}{cause}"
-        if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
+        # no checkpoint failed, but a job of a chain found no snapshot to start from
+        if "cannot begin" in reason:
             return f"With {worst.called} {reason}" + (
                 f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else ""
             )
@@ -462,6 +466,7 @@ def _is_unanswered(message: str) -> bool:
 
 
 def _is_expiry(message: str) -> bool:
+    """Return whether a failure message says that a checkpoint expired."""
     return "expire" in message.lower()
 
 
@@ -598,7 +603,8 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
             why = canonical if single.savepoint_format == "CANONICAL" else ""
             return f"Asynchronous work of {worker} takes {took}{why}, beside its files: neither storage nor barriers decide"
         case "upload":
-            is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
+            # files that operators write are not part of the checkpoint size
+            is_known = single.written_bytes and not single.cut_off
             written = bytes_text(single.written_bytes) if is_known else "files"
             if single.initial_log_bytes:
                 written = f"{bytes_text(single.initial_log_bytes)} of initial state per subtask (a changelog, not in its size)"
@@ -659,6 +665,7 @@ def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyR
 
 
 def _served(line: StrategyRow) -> float:
+    """Return the throughput of a strategy."""
     return line.summary.throughput_per_second
 
 
@@ -690,10 +697,12 @@ def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]
 
 
 def _median_ms(line: StrategyRow) -> float:
+    """Return the median duration of the completed checkpoints of a strategy."""
     return line.summary.end_to_end_p50_ms
 
 
 def _failed_share(line: StrategyRow) -> float:
+    """Return the share of failed checkpoints among those that completed or failed."""
     return _failures(line) / max(1, line.summary.completed + _failures(line))
 
 
@@ -708,4 +717,5 @@ def _joined(*parts: str) -> str:
 
 
 def _lower(text: str) -> str:
+    """Return a text with a lower-case first letter."""
     return text[:1].lower() + text[1:]
