@@ -228,7 +228,8 @@ def activity_after_stop(
 def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, CheckpointStats]) -> bool:
     """Return whether a row must not happen after a stop.
 
-    `under_way`: id of the stop-with-savepoint in progress, or 0.  `over`: id of the completed one, or 0."""
+    `under_way`: id of the stop-with-savepoint in progress, or 0.  `over`: id of the completed one, or 0.
+    """
     if row.happening is Happening.TRIGGERED:
         return bool(under_way) and not stats[row.checkpoint].savepoint_format
     return bool(over) and row.happening is Happening.JOB_RESTORED

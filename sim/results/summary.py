@@ -166,7 +166,8 @@ def _of_queues(
 ) -> Iterator[tuple[str, int]]:
     """Yield (quantity, time at which it settles [ns]) for data in queues and the lag of sources.
 
-    `after`: function that returns the number of initial values to drop."""
+    `after`: function that returns the number of initial values to drop.
+    """
     series = tables["series"]
     series = series.loc[
         series["time"] * 1e3 <= _first_failure_ms(tables), ["time", "inputQueueSize", "outputQueueSize", "lag"]

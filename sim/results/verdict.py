@@ -49,9 +49,10 @@ def finish_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow, Finish]]) -> Iterator[str]:
-    """Yield sentences, without a full stop, on the wait after the last record, the final checkpoint, and less committed output.
+    """Yield sentences on the end of jobs, without a full stop.
 
-    `found`: the strategies with which the job finishes.
+    They are about the wait after the last record, the final checkpoint, and strategies that commit fewer records.  `found`:
+    the strategies with which the job finishes.
     """
     waiting, longest = max(found, key=lambda item: item[1].idle_s)
     if longest.checkpoints > 1:
@@ -72,7 +73,10 @@ def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow,
 
 
 def off_sentence(lines: Sequence[StrategyRow]) -> str:
-    """Return a sentence on strategies without checkpoints and savepoints, and what output and failures they affect, or ""."""
+    """Return a sentence on strategies without checkpoints and savepoints, or "" if there are none.
+
+    It says that transactional output never becomes visible, and that there is nothing to restore after a failure.
+    """
     off = [line for line in lines if line.without_interval]
     if not off:
         return ""
@@ -84,7 +88,10 @@ def off_sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def unseen_sentence(lines: Sequence[StrategyRow]) -> str:
-    """Return a sentence on strategies with checkpoints whose transactional sinks make no output visible in this run, or ""."""
+    """Return a sentence on strategies with which transactional sinks commit nothing in this run, or "" if there are none.
+
+    Strategies without checkpoints are left out: see `off_sentence`.
+    """
     found = [line for line in lines if line.hidden and not line.without_interval]
     if not found:
         return ""
@@ -298,7 +305,8 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     """Return the sentence on the decisive difference, without a full stop.
 
     The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
-    differ, all strategies are equal."""
+    differ, all strategies are equal.
+    """
     running = [
         line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill
     ]
@@ -325,7 +333,9 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
-    """Return the strategies that may be compared: all their checkpoints complete, and later ones than the first upload exist.
+    """Return the strategies that may be compared.
+
+    All their checkpoints must complete, and there must be others than the first upload.
 
     The final checkpoint is quick, because channels are empty at the end of input.  Therefore a strategy with a final
     checkpoint and fewer than `_MANY` checkpoints is left out, unless all comparable strategies have a final checkpoint.
@@ -387,7 +397,8 @@ def _tail(lines: Sequence[StrategyRow]) -> _Tail:
 def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[StrategyRow]) -> str:
     """Return the sentence on the strategy that fails most: its failures, their cause, and the best of the `sound` strategies.
 
-    `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints."""
+    `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints.
+    """
     row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
     begun, more = (
         f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}",
