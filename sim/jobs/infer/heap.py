@@ -19,10 +19,10 @@ from sim.model.units import SECOND, format_size, parse_share, parse_size
 
 # ---- Separate the two parts of an asynchronous phase with heap state: serialization on a core, and the latency of the file.
 #
-# One thread serializes the heap state entry by entry, which needs a core; RocksDB uploads files that exist already.
-# Serialization must not be counted as file latency, which every backend has.  If all subtasks write the same amount, the
-# history shows only the sum of both.  The usual speed of a core, the contention for cores, and the maximum latency of
-# a file on a local disk separate them.
+# One thread serializes the heap state entry by entry, which needs a core.  RocksDB uploads files that already exist, so
+# serialization must not be counted as file latency.  If all subtasks write the same amount, the history shows only the sum
+# of the two.  They are separated by the usual speed of a core, the contention for cores, and the maximum latency of a file
+# on a local disk.
 
 LOCAL_FILE_MS, MAX_LOCAL_FILE_MS = 30.0, 60.0
 """Usual and maximum latency of a file on a local disk, without the time for its bytes.
@@ -38,14 +38,15 @@ class HeapSerialization(NamedTuple):
 
     vertex: str
     bytes_per_second: float  # on an idle core
-    slower: float  # factor, by contention for cores
+    slower: float  # slowdown by contention for cores, at least 1
 
     def work_ms(self, size: float) -> float:
+        """Return the time to serialize `size` bytes [ms]."""
         return size / self.bytes_per_second * 1000 * self.slower
 
 
 def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> HeapSerialization | None:
-    """Return the serialization cost of the only vertex with heap state, or None if there is no such vertex, or several.
+    """Return the serialization cost of the vertex with heap state, or None if there is no such vertex, or more than one.
 
     Vertices with RocksDB get `state.serialize` at the usual speed of a core, in case `advise` tries the heap, and
     `lsm.upload: 0 s`, because their measured file latency already includes it.
@@ -82,21 +83,22 @@ def is_local(job: RestJob) -> bool:
 
 # ---- Speed of restoring state into the heap: from a restore in the history, otherwise from the size of an entry.
 #
-# The reading thread creates an object per entry, so the time depends on the number of entries more than on their bytes.
+# The thread that reads the state creates an object per entry, so the time depends more on the number of entries than on
+# their bytes.
 
 ENTRY_NS = 2_800
-"""Time per entry, without its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
+"""Time per entry, without the time for its bytes, from `tests/data/heap-restores` (values of 100 B, 1 kB and 10 kB)."""
 READ_BYTES_PER_SECOND = 690_000_000
-"""From the same runs, on idle cores."""
+"""Rate of the bytes of entries, from the same runs on idle cores."""
 _MAX_SLOWDOWN = 7
 """Largest observed factor on the time: 75 MB took 1.25 and 1.35 s while other processes used the cores, and 1.6 MB took
 62 and 88 ms because the code of a new process is not compiled yet (jobs of tests/data/backends); a report has 27 MB/s."""
 _ASSUMED_ENTRY_BYTES = 1000
-"""Assumed if the size of records is not measured."""
+"""Entry size that is assumed if the size of records is not measured."""
 _MIN_READ_NS = 100_000_000
-"""No rate is set if every subtask reads its state in less time."""
+"""Minimum time that a subtask needs to read its state, to set a rate."""
 _MIN_INITIALIZING_MS = 200
-"""Other work of the initialization takes about as long, so shorter restores are not measurements."""
+"""Minimum time of a restore that is used.  Other work of the initialization takes about as long as shorter ones."""
 _EXAMPLE_ENTRY_BYTES = (100, 10_000)
 """Entry sizes whose rates the question names: the smallest and the largest of the runs."""
 

@@ -70,7 +70,7 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
 
 
 def _backend_key(draft: Draft, vertex: str) -> dict[str, Any]:
-    """Return the key `backend` for a vertex with keyed state, as residuals depend on the backend; empty without state."""
+    """Return the key `backend` of a vertex with keyed state, because residuals depend on it, or {} without keyed state."""
     state = draft.document["job"][vertex].get("state", {})
     if "size" not in state:
         return {}

@@ -1,4 +1,4 @@
-"""Recorded jobs: the types of their graph, checkpoints and metrics, and reading files with a memory limit."""
+"""Recorded jobs: types for their graph, checkpoints and metrics, and functions that read untrusted files safely."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sim.model.units import format_size
 #
 # Values may take thirty times the size of their text: ``{}`` and ``[]`` are two characters and 64 bytes.
 
-MEMORY_BYTES = 1 << 30  # a million metric values, the most that are sampled, take 0.5 GiB by this estimate
+MEMORY_BYTES = 1 << 30  # a million metric values, the maximum of a sampled job, take 0.5 GiB by this estimate
 MAX_JSON_DEPTH = 100  # levels; Flink's answers and our recordings have ten
 VALUE_BYTES = 96  # estimated for each bracket, colon and comma of the text: the size of a dict with one entry
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
@@ -47,20 +47,20 @@ class BudgetError(ValueError):
 
     def __init__(self, message: str, *, exceeds_memory: bool = False) -> None:
         super().__init__(message)
-        self.exceeds_memory = exceeds_memory  # True: no further reading is possible
+        self.exceeds_memory = exceeds_memory  # whether memory is used up, so that further reads fail as well
 
 
 class Budget:
-    """Memory limit for untrusted JSON, shared by all reads of a command.  Thread-safe."""
+    """A memory limit for untrusted JSON, which all reads of a command share.  It is thread-safe."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes
         self.bytes_by_place: dict[str, int] = {}
-        self.spent_bytes = 0  # the sum of these
+        self.spent_bytes = 0  # sum over all places
         self._counting = threading.Lock()
 
     def parse(self, content: bytes, place: str) -> Any:
-        """Parse JSON.  Its memory replaces that of earlier content of the same place.
+        """Parse JSON.  In the budget, it replaces earlier content with the same `place`, for example a path.
 
         Raises `BudgetError`, or `ValueError` or `RecursionError` if the content is not JSON.
         """
@@ -82,14 +82,17 @@ class Budget:
             raise BudgetError(f"is nested more than {MAX_JSON_DEPTH} levels deep")
 
     def _count(self, place: str, size_bytes: int) -> bool:
-        """Set the memory of a place.  Returns whether the sum over all places is within the limit."""
+        """Set the memory of a place.  Return whether the sum over all places is within the limit."""
         self.spent_bytes += size_bytes - self.bytes_by_place.get(place, 0)
         self.bytes_by_place[place] = size_bytes
         return self.spent_bytes <= self.memory_bytes
 
 
 def _estimate_bytes(content: bytes, content_without_strings: bytes | None = None) -> int:
-    """Return an upper bound of the memory.  `content_without_strings` gives a lower one, as its commas are all structural."""
+    """Return an upper bound on the memory of a JSON text.
+
+    The bound is tighter with `content_without_strings`, because it counts only commas and brackets outside of strings.
+    """
     # A single wide character makes its whole string wide.
     character_bytes = 1 if content.isascii() and b"\\u" not in content else 4
     values = sum(
@@ -99,6 +102,7 @@ def _estimate_bytes(content: bytes, content_without_strings: bytes | None = None
 
 
 def _depth(content: bytes) -> int:
+    """Return the maximum nesting of brackets, including those in strings; 0 if there are few brackets."""
     if content.count(b"[") + content.count(b"{") <= MAX_JSON_DEPTH:
         return 0
     characters = np.frombuffer(content, np.uint8)
@@ -120,7 +124,7 @@ class RecordingError(PrintableError, ValueError):
 
 
 def parse(path: Path, *, largest_bytes: int = MAX_RECORDING_BYTES) -> Any:
-    """Return the JSON of a file, compressed or not."""
+    """Return the parsed JSON of a file, which may be compressed.  Raises `RecordingError`."""
     return _parse(path, _content(path, largest_bytes))
 
 
@@ -156,7 +160,7 @@ def open_uncompressed(path: Path) -> Iterator[BinaryIO | GzipFile]:
 
 
 def _content(path: Path, largest_bytes: int) -> bytes:
-    """Return the uncompressed bytes; reading stops at the limit, so a zip bomb is not inflated."""
+    """Return the uncompressed bytes of a file.  Reading stops at the limit, so a zip bomb does no harm."""
     if path.is_dir():
         raise RecordingError(f"{path}: is a directory; pass one recording in it")
     with open_uncompressed(path) as file:
@@ -185,7 +189,10 @@ def _parse(path: Path, content: bytes) -> Any:
 
 
 def summary(error: ValidationError) -> str:
-    """Return the first errors and the number of others: ``checkpoints.list.3.id: Input should be a valid integer; ...``."""
+    """Return the first validation errors as text, and the number of further ones.
+
+    For example ``checkpoints.list.3.id: Input should be a valid integer; ...``.
+    """
     mistakes = error.errors(include_url=False)
     named = [
         f"{'.'.join(map(one_line, mistake['loc'])) or 'the recording'}: {mistake['msg']}"
@@ -219,12 +226,12 @@ class RecordedVertex(Protocol):
 
 
 def has_readers(vertices: Iterable[RecordedVertex], name: str) -> bool:
-    """Return whether any vertex reads this one.  Vertices without readers are sinks."""
+    """Return whether a vertex has a downstream vertex.  A vertex without one is a sink."""
     return any(edge.upstream == name for vertex in vertices for edge in vertex.inputs)
 
 
 def check_graph(vertices: Iterable[RecordedVertex]) -> None:
-    """Raise `ValueError` if two vertices have the same name, or a vertex reads one that is not defined before it."""
+    """Raise `ValueError` if two vertices have the same name, or if an upstream vertex is not defined before its readers."""
     known: set[str] = set()
     for vertex in vertices:
         if vertex.id in known:
@@ -242,7 +249,7 @@ def check_graph(vertices: Iterable[RecordedVertex]) -> None:
 # ignored.
 
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
-_Sample = int | float  # NaN where nothing was sampled
+_Sample = int | float  # NaN if it was not sampled
 
 
 def normalize_unknown(value: object) -> object:
@@ -258,7 +265,7 @@ def normalize_unknown(value: object) -> object:
 Known = Annotated[int, BeforeValidator(normalize_unknown), Field(ge=-1, le=10**16)]
 """A time, duration, size or count; -1 if unknown."""
 Text = Annotated[str, AfterValidator(masked_text)]
-"""A text that is printed and shared."""
+"""A text that is printed and shared, so secrets in it are masked."""
 MAX_CHECKPOINT_ID = 10**12
 
 
@@ -269,7 +276,7 @@ class _RestObject(BaseModel):
 
 
 class RecordedAlignment(_RestObject):
-    """The alignment of a subtask."""
+    """The alignment of a subtask: its duration [ms], and the bytes processed and persisted meanwhile."""
 
     duration: Known = -1
     processed: Known = 0
@@ -277,14 +284,14 @@ class RecordedAlignment(_RestObject):
 
 
 class Phases(_RestObject):
-    """The phases of one subtask's snapshot."""
+    """The synchronous and asynchronous phase of a snapshot [ms]."""
 
     sync: Known = -1
     async_: Known = Field(default=-1, alias="async")
 
 
 class RecordedSubtask(_RestObject):
-    """The acknowledgement of a subtask, or its absence (`pending_or_failed`)."""
+    """The statistics of a subtask in a checkpoint.  `pending_or_failed` means that it did not acknowledge."""
 
     index: Known
     status: Literal["completed", "pending_or_failed"]
@@ -306,14 +313,14 @@ class RecordedTask(_RestObject):
 
 
 def _with_subtasks(tasks: Any) -> Any:
-    """Return the tasks without those of which only sums over subtasks are known, as in Flink's list of checkpoints."""
+    """Return only the tasks with statistics of subtasks.  Flink's list of checkpoints has only sums over subtasks."""
     if not isinstance(tasks, dict):
         return {}
     return {name: task for name, task in tasks.items() if not isinstance(task, dict) or task.get("subtasks")}
 
 
 class RecordedCheckpoint(_RestObject):
-    """A checkpoint with its subtasks."""
+    """A checkpoint, with the statistics of its subtasks if they are known."""
 
     id: Annotated[int, Field(ge=0, le=MAX_CHECKPOINT_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
@@ -321,7 +328,7 @@ class RecordedCheckpoint(_RestObject):
     checkpoint_type: str = "CHECKPOINT"
     trigger_timestamp: Known
     latest_ack_timestamp: Known = -1
-    end_to_end_duration: Known = -1  # last acknowledgement - trigger; failed: failure - trigger
+    end_to_end_duration: Known = -1  # from the trigger to the last acknowledgement, or to the failure
     checkpointed_size: Known = -1
     state_size: Known = -1
     processed_data: Known = 0
@@ -335,7 +342,7 @@ class RecordedCheckpoint(_RestObject):
 
 
 class Checkpoints(_RestObject):
-    """The checkpoints of a job.  `counts` includes triggers that were refused before they got an id; `list` does not."""
+    """The checkpoints of a job.  `counts` includes triggers that were declined before they got an id; `list` does not."""
 
     counts: dict[str, int]
     list: tuple[RecordedCheckpoint, ...]
@@ -351,7 +358,7 @@ class RecordedJob(_RestObject, ABC):
     ended_ms: Number
     final_state: str = ""
     checkpoints: Checkpoints
-    failures: Known = 0  # of the job, as reported by the source
+    failures: Known = 0  # number of job failures that the source reports
     ran_ms: Known = 0  # period in which `failures` was counted
     metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(
         default_factory=dict
@@ -379,7 +386,7 @@ class RecordedJob(_RestObject, ABC):
         times, samples = table.get("t", ()), table.get(name, ())
         rows = [sample if isinstance(sample, tuple) else () for sample in samples]
         width = max((len(row) for row in rows), default=0)
-        rows += [()] * (len(times) - len(rows))  # the tasks of the metric ended before the recording
+        rows += [()] * (len(times) - len(rows))  # the tasks with the metric finished before the end of the recording
         padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
         numbers = [[_to_number(value) for value in row] for row in padded]
         samples_of = pd.DataFrame(
@@ -392,15 +399,15 @@ class RecordedJob(_RestObject, ABC):
 class ImportedScenario:
     """The scenario of a real job, from its configuration or from measurements.
 
-    Only measurements have values with an origin, open questions, and remarks on counters and cores.
+    If it is from measurements, it also has origins of values, open questions, and remarks on counters and cores.
     """
 
     document: dict[str, Any]
-    question: str
+    question: str  # first line of the file
     comments: dict[str, str]  # dotted path -> comment; the empty path is the head of the file
     not_modelled: tuple[str, ...] = ()  # features of the job that a scenario cannot express
     inferred: int = 0  # number of values with an origin
-    unknown: tuple[str, ...] = ()  # questions
+    unknown: tuple[str, ...] = ()  # open questions
     unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
     scarce: tuple[str, ...] = ()  # contention for cores, as sentences
 
@@ -415,15 +422,15 @@ class ConfiguredJob(RecordedJob):
 
     @abstractmethod
     def to_document(self, *, compare: bool = False) -> ImportedScenario:
-        """Return the scenario of its configuration; with `compare`, one run per barrier mode."""
+        """Return the scenario of its configuration.  With `compare`, the scenario has one run per barrier mode."""
 
     @abstractmethod
     def observed_values(self) -> Iterable[tuple[str, str, float]]:
-        """Return (quantity, vertex, value) of the whole run; values of single checkpoints are in `checkpoints`."""
+        """Return (quantity, vertex, value) of the whole run.  Values of single checkpoints are in `checkpoints`."""
 
     @abstractmethod
     def predicted_values(self, result: Any) -> Iterable[tuple[str, str, float]]:
-        """Return those values for a simulated run that `sim.jobs.evidence.prediction` does not compute."""
+        """Return the same values of a simulated run, as far as `sim.jobs.evidence.prediction` does not compute them."""
 
     @abstractmethod
     def history(self) -> Any:

@@ -307,7 +307,10 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
 
 
 def _document(text: str, begin: int) -> tuple[Any, int, str]:
-    """Return (document that begins there, its end, where it is truncated), with None if there is no document."""
+    """Return (document that begins at `begin`, its end, where it is truncated).
+
+    The document is None if there is none, or if it is damaged.  The last element is "" unless the text is truncated.
+    """
     try:
         return *json.JSONDecoder().raw_decode(text, begin), ""
     except (ValueError, RecursionError) as error:
