@@ -153,8 +153,9 @@ def settings_of(index: pd.Index) -> list[tuple[str, ...]]:
 # settings, a single winner is named in at most 5 % of studies.
 #
 # If settings are ranked by a percentile, only those with its minimum sample in all their runs take part: the longest of two
-# checkpoints is not a p99. If no candidate has the sample, all are compared by this value nevertheless, which is then
-# hardly less than the longest one. Likewise, a percentile is known to be within a limit only with its minimum sample.
+# checkpoints is not a p99. If no candidate has the sample, all are compared by the value nevertheless, which is then nearly
+# the longest duration. Likewise, a percentile is known to be within a limit only with its minimum sample. A value above an
+# upper limit breaks the limit with any sample.
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
