@@ -465,8 +465,8 @@ def backtest(
 ) -> Backtest:
     """Simulate an imported job, and compare it with its history.
 
-    `unbalanced` has the contradictions between record counters, as phrases.  Raises `NoHistoryError`, or `TooLargeError` if the simulation
-    takes too long.
+    `unbalanced` has the contradictions between record counters, as phrases.  Raises `NoHistoryError` if there are no
+    checkpoints to compare, or `TooLargeError` if the simulation takes too long.
     """
     history = observed(job)
     durations = history[(history["quantity"] == "end_to_end_duration") & ~history["first"]]["value"]

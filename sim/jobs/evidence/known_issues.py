@@ -29,12 +29,12 @@ class Predicate(NamedTuple):
     """A test of one field of the scenario: equal to the entry's value, or to `wanted`, or truthy if neither is given."""
 
     sentence: str  # the message if it is true; {} is the entry's value
-    path: str = ""  # names of fields, with any() over the elements of tuples.  Empty: a scenario cannot decide it
+    path: str = ""  # dotted field names; any element of a tuple may match.  "" if a scenario cannot decide it
     wanted: Any = None
     is_event: bool = False
 
     def holds(self, scenario: Scenario, given: str) -> ThreeValued:
-        """Evaluate the predicate; `given` is the value in the entry, or empty."""
+        """Evaluate the predicate.  `given` is the value in the entry, or "" if it has none."""
         if self.path == "written_keys":
             value = dict(scenario.written_keys).get(given)
             return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
@@ -58,6 +58,7 @@ TRUTH_RANK = (False, None, True).index
 
 
 def negated(truth: ThreeValued) -> ThreeValued:
+    """Return the negation of a truth value; that of None (undecided) is None."""
     return None if truth is None else not truth
 
 
@@ -140,7 +141,7 @@ class IssueMatch(NamedTuple):
     """A known defect that applies to a job, or may apply."""
 
     issue: KnownIssue
-    applies: bool  # False: it may apply
+    applies: bool  # whether it certainly applies; otherwise it may apply
     holding: tuple[str, ...]  # conditions that are satisfied, as sentences
     unsure: tuple[str, ...]  # conditions that are undecided
 
@@ -159,7 +160,7 @@ class IssueMatch(NamedTuple):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The match as JSON-ready values."""
+        """The match as values for JSON."""
         found = {"applies": self.applies, "holding": list(self.holding), "unsure": list(self.unsure)}
         return self.issue.model_dump(mode="json", exclude={"when"}) | found
 
@@ -187,7 +188,7 @@ def known_issues() -> tuple[KnownIssue, ...]:
 def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[str], list[str]]:
     """Return (value of a condition, sentences of its satisfied predicates, sentences of its undecided predicates).
 
-    Raises `ValueError` if `when` is not a condition.
+    If `scenario` is None, the condition is only checked.  Raises `ValueError` if `when` is not a condition.
     """
     name, value = next(iter(when.items())) if isinstance(when, dict) and len(when) == 1 else (when, "")
     if name == "not":
@@ -204,7 +205,7 @@ def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[st
 
 
 def versions_of(scenario: Scenario) -> dict[str, str]:
-    """Return the versions of Flink and of each connector in a job, by component.  Unknown versions are empty."""
+    """Return the versions of Flink and of each connector in a job, by component.  An unknown version is ""."""
     found = {"flink": scenario.cluster.version}
     if scenario.restart.provider == "kubernetes" or scenario.is_operated:
         found["flink-kubernetes-operator"] = ""

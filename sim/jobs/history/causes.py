@@ -450,7 +450,10 @@ class HistoryCauses:
         return f", and reads {share_text(share)} of the records of its vertex" if share else ""
 
     def share_of(self, subtask: SubtaskId) -> float:
-        """Return the share of a subtask in the records of its vertex, or 0 if it is unknown or not much more than an even share."""
+        """Return the share of a subtask in the records of its vertex.
+
+        Return 0 if it is unknown, or not much more than an even share.
+        """
         served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
         total = sum(served.values())
         share = served.get(subtask, 0.0) / total if total else 0.0

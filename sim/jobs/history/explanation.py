@@ -237,7 +237,10 @@ def _what_slow_ones_write(known: SplitHistory) -> str:
 
 
 def _left_out(answer: HistoryAnswer) -> Iterator[str]:
-    """Yield a sentence about completed checkpoints that are not compared: the job's first, which uploads all state, and savepoints."""
+    """Yield a sentence about completed checkpoints that are not compared.
+
+    These are savepoints, and the job's first checkpoint, which uploads all state.
+    """
     counted = (*answer.split.slow, *answer.split.others)
     left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
     savepoints = [point for point in left if point.is_savepoint]

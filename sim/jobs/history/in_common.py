@@ -358,7 +358,7 @@ def _last(point: RecordedCheckpoint) -> str:
 
 
 def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
-    """Return the TaskManager in which a path spent the most time, or "" if that time is in the coordinator or at unknown places."""
+    """Return the TaskManager in which a path spent the most time, or "" if it is unknown, or that time is in the coordinator."""
     time_ns: dict[str, int] = {}
     for step in path:
         manager = "" if step.subtask is None else history.task_managers.get(step.subtask, "")

@@ -109,9 +109,9 @@ class PathSearch:
         self._before_acknowledgement(last, end_ns)
 
     def _unfinished(self, end_ns: int) -> None:
-        """Add the path of a checkpoint that failed or is in progress, from the subtask that has kept it waiting for the longest time.
+        """Add the path of a checkpoint that failed or is in progress: that of the subtask that others have waited for longest.
 
-        A subtask whose upstream subtasks have not forwarded their barriers either cannot be the cause, if there are others.
+        A subtask counts only if all its upstream subtasks have sent their barriers, unless there is no such subtask.
         """
         late = late_in(self.history, self.point)
         if not late:  # all subtasks have acknowledged: the JobManager was writing the metadata
@@ -139,7 +139,10 @@ class PathSearch:
         return max(sent, default=0)
 
     def _add_declined(self, name: SubtaskId, end_ns: int) -> None:
-        """Add the path of a subtask whose asynchronous phase failed.  The phase is assumed to have started as early as possible."""
+        """Add the path of a subtask whose asynchronous phase failed.
+
+        The phase is assumed to have started as early as possible, because Flink does not report its times.
+        """
         begun_ns = min(end_ns, self._waits_since(name, None))
         self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
         if not self.history.vertex(name[0]).inputs:
@@ -148,7 +151,7 @@ class PathSearch:
             self._before_barrier(name, begun_ns, begun_ns)
 
     def _add_interrupted(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
-        """Add the step of a subtask during which the checkpoint failed (or which is in progress), and the path that leads to it."""
+        """Add the step of a subtask that is in progress, or during which the checkpoint failed, and the path that leads to it."""
         known = self.moments.get(name)
         if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
             self._through_aborted_snapshot(name, known, end_ns)

@@ -455,7 +455,10 @@ def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
 
 
 def _nearest_shipping(in_plan: str) -> tuple[str, str]:
-    """Return the ship strategy of a scenario for that of Flink's plan, and a description of the difference ("" if it is the same)."""
+    """Return the ship strategy of a scenario for that of Flink's plan, and a description of the difference.
+
+    The description is "" if they are the same.
+    """
     if in_plan.lower() in SHIPPING:
         return in_plan.lower(), ""
     unknown = f"sent by the unknown ship strategy '{in_plan}'" if in_plan else "sent by an unknown ship strategy"

@@ -192,7 +192,9 @@ def _modelled_options(options: Mapping[str, str], version: str) -> Iterator[tupl
 
 
 def _parse_restart_strategy(text: str) -> dict[str, str | int]:
-    """Parse the options of a restart strategy from Flink's description; empty if the cluster's configuration applies.
+    """Return the options of a restart strategy, parsed from Flink's description.
+
+    They are empty if the configuration of the cluster applies.
 
     The REST API has the descriptions of RestartStrategies, logs have those of RestartBackoffTimeStrategy.
     """
@@ -281,7 +283,7 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
 
 
 def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -> int:
-    """Return how many pairs of a writer and a reader are in the same place."""
+    """Return the number of channels whose two subtasks are in the same place."""
     at = Counter(writers)
     return sum(at[place] for place in readers)
 

@@ -36,15 +36,16 @@ from sim.model.units import format_duration
 # and growth are not random.  Time that the protocol explains is excluded: alignment, channel state, barriers that queue
 # behind records, work before the barrier.
 #
-# The phases of one subtask are added up: a long synchronous phase followed by a short asynchronous phase is no residual.
+# The phases of one subtask are added: a long synchronous phase that is followed by a short asynchronous phase is not a
+# residual.
 
 MIN_RESIDUAL_CHECKPOINTS, MAX_RESIDUAL_CHECKPOINTS = 8, 50
-"""Latest checkpoints used: fewer show no tail; more make the file longer but no more accurate."""
+"""Maximum checkpoints; the latest are used.  Fewer do not show a tail, more make the file longer but not more accurate."""
 MAX_SUBTASKS_PER_VERTEX = 4
-"""With more subtasks the slowest, the fastest, and two between them are kept for each checkpoint."""
+"""Maximum subtasks.  Of more, the slowest, the fastest, and two between them are kept for each checkpoint."""
 MAX_POINTS_FOR_LINE = 120
 MIN_SIZE_RATIO_FOR_LINE = 1.5
-"""If the largest size is less than this factor above the smallest, no line is fitted."""
+"""Minimum largest / smallest size to fit a line."""
 
 
 _PARTS = ("scheduling", "sync", "async", "acknowledgement")

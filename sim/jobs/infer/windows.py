@@ -199,7 +199,10 @@ def _fit_period(times: Numbers, sizes: Numbers, period_ms: float) -> SawTooth:
 
 
 def _fit_line(since_drop: Numbers, sizes: Numbers) -> tuple[float, float]:
-    """Return (floor [bytes], slope [bytes/ms]) by least squares.  If the floor is negative, it is set to 0 and the slope refitted."""
+    """Return (floor [bytes], slope [bytes/ms]) by least squares.
+
+    If the floor is negative, it is set to 0, and the slope is fitted again.
+    """
     centered = since_drop - since_drop.mean()
     slope = float(centered @ (sizes - sizes.mean())) / max(float(centered @ centered), 1e-9)
     floor = float(sizes.mean()) - slope * float(since_drop.mean())
