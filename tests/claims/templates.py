@@ -558,11 +558,11 @@ def visible_after(told, match):
 
 def sinks_wait(told, match):
     """The median of the transactions of each vertex that commits."""
-    waits = dict(re.findall(r"(\S+ \w+) of '([^']+)'", match["waits"]))
+    waits = {vertex: text for text, vertex in re.findall(r"(\S+ \w+) of '([^']+)'", match["waits"])}
     for run in (runs[0] for runs in told.about(match)):
         own = run.commits[run.commits["visible_latency"] >= 0].groupby("vertex")["visible_latency"].apply(list)
         if dict.fromkeys(own.index, True) != {
-            vertex: abs(number(text) / median(own[vertex]) - 1) < 0.06 for text, vertex in waits.items()
+            vertex: abs(number(text) / median(own[vertex]) - 1) < 0.06 for vertex, text in waits.items()
         }:
             return False
     return True
@@ -631,19 +631,6 @@ def are_beyond_the_frame(told, match):
         beyond = [size for size in sizes.values() if size > frame]
         told_so = (int(match["beyond"]), int(match["of"]), match["frame"], match["largest"])
         if told_so != (len(beyond), len(done), bytes_text(frame), bytes_text(max(beyond, default=0))):
-            return False
-    return True
-
-
-def stop_fails(told, match):
-    """Of each strategy a synchronous savepoint of that number fails so, and tasks run after it or the job has failed."""
-    for run in (runs[0] for runs in told.about(match)):
-        (row,) = (
-            row
-            for _, row in run.checkpoints.iterrows()
-            if row["id"] == int(match["number"]) and row["checkpoint_type"] == "SYNC_SAVEPOINT"
-        )
-        if (row["status"], row["failure_message"]) != ("FAILED", match["why"]):
             return False
     return True
 
@@ -1445,11 +1432,6 @@ TEMPLATES = (
         "written again",
         rf"{ABOUT}{AT} writes at once: what is replayed after a restart is written again(?:: (?P<count>COUNT) records)?",
         is_written_again,
-    ),
-    template(
-        "stop that fails",
-        rf"{ABOUT}Savepoint (?P<number>\d+), which the job was to stop with, fails \((?P<why>[A-Z_]+)\): the job does not stop then",
-        stop_fails,
     ),
     template(
         "attempts",
