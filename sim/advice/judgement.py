@@ -232,9 +232,14 @@ def measured(
     return found
 
 
+def rows_of_kind(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the rows of the completed trials of one kind, without baselines."""
+    return rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
+
+
 def rows_of(rows: pd.DataFrame, name: SettingName, kind: str) -> pd.DataFrame:
     """Return the rows of a setting's completed trials of one kind, without baselines."""
-    found = rows[(rows["status"] == "ok") & (rows["strategy"] != "none") & (rows[TRIAL] == kind)]
+    found = rows_of_kind(rows, kind)
     return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
 
 

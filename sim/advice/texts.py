@@ -9,10 +9,20 @@ from typing import Any
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
 from sim.advice.constraints import condition
-from sim.advice.judgement import EQUAL_SHORTFALL, Choice, Limits, Setting, Tight, falls_behind, falls_short, rows_of
+from sim.advice.judgement import (
+    EQUAL_SHORTFALL,
+    Choice,
+    Limits,
+    Setting,
+    Tight,
+    falls_behind,
+    falls_short,
+    rows_of,
+    rows_of_kind,
+)
 from sim.advice.settings import PAUSE, SettingName
 from sim.advice.situation import situation_of
-from sim.advice.trials import INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
+from sim.advice.trials import INTERVAL, PROTOCOL, UNDISTURBED
 from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, doubts, within_limits_except_p99
 from sim.advice.warnings import other_failure
 from sim.model.job import Job
@@ -117,8 +127,7 @@ def overload(race: CandidateSearch) -> str:
     A fully busy subtask is a sign of this, too, because sources may emit everything on time during a trial, while buffers
     are still filling.
     """
-    rows = race.rows[(race.rows["status"] == "ok") & (race.rows["strategy"] != "none")]
-    rows = rows[rows[TRIAL] == UNDISTURBED]
+    rows = rows_of_kind(race.rows, UNDISTURBED)
     if race.unlimited or not len(rows):
         return ""
     emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"

@@ -869,8 +869,9 @@ def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> flo
     `replayed` counts records of the sources.  Committers that do not commit them within the run are ignored.  NaN if none does.
     """
     commits = result.commits[result.commits["commit_latency"] >= 0]
-    sources = result.tasks[~result.tasks["vertex"].isin([down for _, down in result.scenario.job.edges])]
-    served = sources["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
+    sources = [vertex.name for vertex in result.scenario.job.vertices if vertex.source]
+    read = result.tasks[result.tasks["vertex"].isin(sources)]
+    served = read["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
     visible_ms: list[float] = []
     for _, own in commits.groupby("vertex"):
         per_record = own["records"].sum() / served  # committed records per record of the sources

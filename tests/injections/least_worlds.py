@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.worlds.draw import Document
+from tests.worlds.settings import SHORT_CALLS
 
 KILL: Document = {"kill": "m[0]", "at": "1 s"}
 """A task fails between two checkpoints."""
@@ -38,16 +39,6 @@ def world(
     **options,
 ):
     """Checkpoints every 150 ms, calls of a millisecond, restarts after 20 ms; `options`: other sections."""
-    calls = {
-        "trigger": "1 ms",
-        "acknowledge": "1 ms",
-        "complete": "1 ms",
-        "notify": "1 ms",
-        "first-trigger": "10 ms",
-        "fail": "3 ms",
-        "restart": "1 ms",
-        "deploy": "4 ms",
-    }
     sections: Document = {
         "version": 1,
         "job": job or chain(),
@@ -55,7 +46,7 @@ def world(
         "run": {"duration": "8 s", "seed": 1},
         "cluster": {"placement": "isolated"},
         "storage": {"bandwidth": "40 MB/s", "file-latency": "2 ms", "inline-threshold": "0 B"},
-        "overheads": calls,
+        "overheads": dict(SHORT_CALLS),
         "restart": {
             "strategy": "fixed-delay",
             "delay": "20 ms",

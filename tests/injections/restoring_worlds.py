@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.worlds.draw import Document
+from tests.worlds.settings import SHORT_CALLS
 
 
 def restoring_world(barriers, *, commit=None, changelog=True, **changes):
@@ -62,16 +63,7 @@ def restoring_world(barriers, *, commit=None, changelog=True, **changes):
             "network": {"segment-size": "4 KiB", "buffers-per-channel": 2, "buffer-timeout": "5 ms"},
         },
         "storage": {"bandwidth": "20 MB/s", "inline-threshold": "0 B"},
-        "overheads": {
-            "trigger": "1 ms",
-            "acknowledge": "1 ms",
-            "complete": "1 ms",
-            "notify": "1 ms",
-            "first-trigger": "10 ms",
-            "fail": "3 ms",
-            "restart": "1 ms",
-            "deploy": "4 ms",
-        },
+        "overheads": dict(SHORT_CALLS),
         "restart": {
             "strategy": "fixed-delay",
             "delay": "10 ms",

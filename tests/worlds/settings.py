@@ -189,19 +189,21 @@ def _object_store(draw):
     return store
 
 
+SHORT_CALLS = {
+    "trigger": "1 ms",
+    "acknowledge": "1 ms",
+    "complete": "1 ms",
+    "notify": "1 ms",
+    "first-trigger": "10 ms",
+    "fail": "3 ms",
+    "restart": "1 ms",
+    "deploy": "4 ms",
+}
+
+
 def draw_overheads(draw):
     """Calls take a millisecond, restarts a few: a run of seconds sees many of them."""
-    short = {
-        "trigger": "1 ms",
-        "acknowledge": "1 ms",
-        "complete": "1 ms",
-        "notify": "1 ms",
-        "first-trigger": "10 ms",
-        "fail": "3 ms",
-        "restart": "1 ms",
-        "deploy": "4 ms",
-        "start": "20 ms",
-    }
+    short = SHORT_CALLS | {"start": "20 ms"}
     others = draw.section(0.15, close=lambda: "2 ms", file=lambda: draw.pick("0 s", "3 ms"), flusher=lambda: "1 ms")
     for key in short:
         if draw.chance(0.05):

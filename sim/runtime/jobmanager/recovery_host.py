@@ -128,16 +128,12 @@ class RecoveryHost:
             self.tasks[task].free()
 
         def detect() -> None:
-            self._forget_presumed(presumed)
+            for task in presumed:
+                self.coordinator.presumed_running.pop(task, None)
             self.report(missing, "task-manager", reason, failed_ns)
 
         if missing:  # otherwise nothing fails now: the next restart finds that these slots are gone
             self.coordinator.message(after_ns + self.overheads.fail_ns, detect)
-
-    def _forget_presumed(self, tasks: Iterable[int]) -> None:
-        """Let the coordinator take these tasks for stopped: the JobManager knows that they do not run."""
-        for task in tasks:
-            self.coordinator.presumed_running.pop(task, None)
 
     def _has_readers(self, number: int) -> bool:
         """Return whether running tasks on other TaskManagers read from this one.
@@ -304,8 +300,7 @@ class RecoveryHost:
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
         self.stop(sorted(command.tasks))
         self.cluster.checks.restarting(command.restart)
-        unreachable = {task: self.coordinator.presumed_running.get(task, 0) for task in command.tasks}
-        self._forget_presumed(command.tasks)
+        unreachable = {task: self.coordinator.presumed_running.pop(task, 0) for task in command.tasks}
         # stuck: tasks whose cancellation is not confirmed yet, most of them only until their current work ends
         stuck = {task for task in command.tasks if self.tasks[task].occupied or unreachable[task]}
 
