@@ -319,6 +319,7 @@ class Surplus(NamedTuple):
     lost_bytes: int  # bytes that are not read again although restored state does not contain them
     channel: tuple[int, int]  # (writer, reader) of the channel with the largest error
     account: str  # byte counts of that channel, for the evidence
+    twice_records: int = 0  # records of mean size that twice_bytes contain; 0: unknown
 
 
 def broken_restores(
@@ -348,7 +349,11 @@ def broken_restores(
 
 def _repeated(row: Entry, surplus: Surplus, formatter: JournalFormatter) -> Violation:
     """Return the violation of a restore of an inconsistent cut."""
-    facts = [f"{count_is(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
+    twice = count_is(surplus.twice_bytes, "byte")
+    if surplus.twice_records:
+        verb = "is" if surplus.twice_records == 1 else "are"
+        twice = f"{number_of(surplus.twice_records, 'record')} ({number_of(surplus.twice_bytes, 'byte')}) {verb}"
+    facts = [f"{twice} processed twice"] * (surplus.twice_bytes > 0)
     facts += [f"{count_is(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
     writer, reader = (formatter.task(task) for task in surplus.channel)
     story = (

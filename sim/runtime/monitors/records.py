@@ -160,6 +160,8 @@ class CutMonitor(InvariantMonitor):
         super().__init__(watched)
         self.cuts = Cuts(self.context.layout.writer, self.context.layout.reader)
         self.surpluses: dict[int, Surplus] = {}  # checkpoint with an inconsistent cut -> the worst channel
+        mean_bytes = [np.mean(edge.record_bytes) for edge in self.context.spec.edges]
+        self._record_bytes = np.array([mean_bytes[edge] for edge in self.context.layout.edge])
         self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -170,7 +172,10 @@ class CutMonitor(InvariantMonitor):
             self.found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
-            self.surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends(channel), account)
+            twice_records = round(self.cuts.of(checkpoint).surplus.clip(0) @ (1 / self._record_bytes))
+            self.surpluses[checkpoint] = Surplus(
+                twice_bytes, lost_bytes, self.cuts.ends(channel), account, twice_records
+            )
         self.cuts.forget(lambda number: number <= checkpoint)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:

@@ -314,10 +314,12 @@ run: {duration: 30 s}
     done = ckptsim("run", path, "--jobs", 1)
 
     assert done.exit_code == 0
-    assert re.search(
-        r"\nAt least once, as asked for: at-least-once: restart 1 from checkpoint \d+: \d+ bytes are processed twice",
+    sentence = re.search(
+        r"\nAt least once, as asked for: at-least-once: restart 1 from checkpoint \d+: (\d+) records? \((\d+) bytes\) (?:is|are) processed twice",
         done.stdout,
     )
+    assert sentence
+    assert int(sentence[2]) == 400 * int(sentence[1]) > 0
     assert "violation" not in done.stdout
 
 
