@@ -172,7 +172,7 @@ class CutMonitor(InvariantMonitor):
             self.found.append(found)
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
-            twice_records = round(self.cuts.of(checkpoint).surplus.clip(0) @ (1 / self._record_bytes))
+            twice_records = round(float(self.cuts.of(checkpoint).surplus.clip(0) @ (1 / self._record_bytes)))
             self.surpluses[checkpoint] = Surplus(
                 twice_bytes, lost_bytes, self.cuts.ends(channel), account, twice_records
             )
