@@ -40,6 +40,7 @@ from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.model.job import SHIPPING, Distribution, Job
 from sim.model.schema.axes import key_of
+from sim.model.state import ROCKSDB_ACCESS_NS
 from sim.model.units import SECOND, format_duration
 from sim.studies.sweeps.design import Point
 
@@ -168,13 +169,6 @@ FLOATING = Lever(
 # ---- Levers on keyed state: RocksDB, incremental checkpoints, the changelog, local recovery.
 
 _STATE_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
-ACCESS_NS = 10_000
-"""Additional time per record in RocksDB compared with the heap.
-
-Assumed: one read and one append.  In flink-benchmarks#27 and #48, RocksDB does 145 reads and 315 appends per ms, the heap
-2,400 and 3,024.  So an append alone takes 3 us; a read from a disk takes 100 us.  Flink's documentation says that RocksDB is
-on average an order of magnitude slower than memory.
-"""
 MORE_THREADS = 16
 CLAIM = "execution.state-recovery.claim-mode"
 
@@ -214,7 +208,7 @@ def _document(situation: Situation, vertex: str, section: str) -> Mapping[str, A
 
 def _with_access(law: Distribution) -> Any:
     """Return a service time that includes an access to RocksDB, as it is written in a scenario."""
-    mean = f"{law.mean + ACCESS_NS} ns"
+    mean = f"{law.mean + ROCKSDB_ACCESS_NS} ns"
     if law.kind == "constant":
         return mean
     return {law.kind: mean} if law.kind in ("exponential", "uniform") else {law.kind: {"mean": mean, "cv": law.cv}}

@@ -81,6 +81,15 @@ BACKENDS: Catalog[BackendKind] = Catalog(
 """State backends by name; the first one is the default."""
 
 
+ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, MAX_ROCKSDB_ACCESS_NS = 10_000, 3_000, 100_000
+"""Additional time per record in RocksDB compared with the heap: assumed, and its likely bounds.
+
+Assumed: one read and one append.  In flink-benchmarks#27 and #48, RocksDB does 145 reads and 315 appends per ms, the heap
+2,400 and 3,024.  So an append alone takes 3 us; a read from a disk takes 100 us.  Flink's documentation says that RocksDB is
+on average an order of magnitude slower than memory.
+"""
+
+
 def backend_named(text: str) -> str | None:
     """Return the backend with this name in Flink: of the configuration, a class or a factory.  None if it is not modelled."""
     word = text.strip().lower()

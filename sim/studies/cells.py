@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sim.model.quantities import PLANNED_RESTARTS
 from sim.results.columns import ResultColumn
+from sim.results.consequences import job_of
 from sim.results.schema import TABLES
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
 from sim.results.sweep_effects import DEAD
@@ -51,6 +54,7 @@ _OUTCOME = {
             name="nothing",
             type=str,
         ),
+        ResultColumn("number and kind of failures, and whether all tasks restart", name="failure_kinds", type=str),
     ),
     **STRATEGY_COLUMNS,
 }
@@ -202,6 +206,7 @@ def _columns(result: Result, check: bool) -> Row:
         "violations": len(violations) if check else -1,
         "violation": str(violations[0]) if violations else "",
         "warmup_ms": warmup_ms,
+        "failure_kinds": _failure_kinds(result),
         **summary.row(),
         **asdict(cost),
         **asdict(own.storage_use),
@@ -219,6 +224,18 @@ def _columns(result: Result, check: bool) -> Row:
         "unfinished": " ".join(name for name, column in COLUMNS.items() if name in bounds or column.follows in bounds),
         "nothing": " ".join(name for name, column in COLUMNS.items() if none_of.get(column.of)),
     }
+
+
+def _failure_kinds(result: Result) -> str:
+    """Return the failures by kind, e.g. ``1 task-manager (all tasks restart), 2 task (some tasks restart)``."""
+    failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)].drop_duplicates(
+        "failed", keep="last"
+    )
+    fewest = job_of(result.tasks).value_counts().min()  # tasks of the smallest job, if it is rescaled
+    counts = Counter(
+        (kind, "all" if tasks >= fewest else "some") for kind, tasks in failures[["kind", "tasks"]].to_numpy()
+    )
+    return ", ".join(f"{count} {kind} ({which} tasks restart)" for (kind, which), count in sorted(counts.items()))
 
 
 def _never_emitted_s(result: Result) -> float:

@@ -19,11 +19,12 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from sim.model.faults import TaskManagerLost, kind_of_fault
-from sim.model.job import Job, Vertex, key_groups
+from sim.model.job import Distribution, Job, Vertex, key_groups
 from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START, SinkKind
+from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSDB_ACCESS_NS
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.recovery import outages
@@ -42,7 +43,7 @@ from sim.results.consequences import (
     restarts_table,
 )
 from sim.results.estimates import is_noise
-from sim.results.formats import TextTable, bytes_text, count_text, ms_text, per_second_text, share_text
+from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import not_completed
 from sim.results.rates import MAX_REMAINING_SHARE, Tables, backlog, overload_since
 from sim.results.side_by_side import StrategyRow, singles, table
@@ -170,6 +171,31 @@ def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
     """Return a row per assumption, or None if there are none."""
     header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
     return TextTable("Assumptions that decide", header, [assumption.row() for assumption in found]) if found else None
+
+
+# ---- State backends that are compared with the same service times.
+
+
+def rocksdb_access_sentence(scenarios: Iterable[Scenario]) -> str:
+    """Return a warning if vertices have the same service time on the heap and in RocksDB, which takes longer per record.
+
+    Return "" if no vertex has both backends in the scenarios, or if each has another service time in RocksDB.
+    """
+    backends = defaultdict[tuple[str, tuple[Distribution, ...]], set[bool]](set)
+    for vertex in chain.from_iterable(scenario.job.vertices for scenario in scenarios):
+        if vertex.state is not None:
+            services = tuple(inlet.service for inlet in vertex.inputs) or (vertex.service,)
+            backends[vertex.name, services].add(vertex.state.kind.keeps_files)
+    alike = {name: min(law.mean for law in services) for (name, services), kinds in backends.items() if len(kinds) > 1}
+    if not alike:
+        return ""
+    name = min(alike, key=alike.__getitem__)
+    access, least, most = map(format_duration, (ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, MAX_ROCKSDB_ACCESS_NS))
+    change, largest = (change_text(ns / alike[name]) for ns in (ROCKSDB_ACCESS_NS, MAX_ROCKSDB_ACCESS_NS))
+    return (
+        f"What RocksDB costs each record is not included, about {access} ({least} to {most}): '{name}'{_others(len(alike) - 1)} takes "
+        f"{ms_text(alike[name] / 1e6)} with both backends, and {access} are {change}, {most} {largest}. Give RocksDB a longer service."
+    )
 
 
 # ---- Hosts whose task threads need more cores than they have.
@@ -390,7 +416,7 @@ class Comparison:
     def notes(self) -> list[str]:
         """Return the sentences below the table of strategies: what its numbers depend on, and which data it leaves out."""
         return [
-            *filter(None, [self.overload]),
+            *filter(None, [self.overload, rocksdb_access_sentence(self._scenarios)]),
             *(f"Cores are scarce: {name}: {load}." for name, load in self.scarce.items()),
             *dict.fromkeys(self._uneven()),
             *self._during_faults(),

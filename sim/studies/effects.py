@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.model.quantities import COST, S3_STANDARD, USE, Prices
-from sim.model.text import capitalised, one_line
+from sim.model.text import capitalised, listed, one_line
 from sim.results.columns import text as value_text
 from sim.results.columns import unit_of
 from sim.results.estimates import PairedChange, paired_change
@@ -47,6 +49,8 @@ LEADING = (
     COST,
 )
 """Columns that the overview prefers, in this order."""
+MIN_UNLIKE_SHARE = 0.1
+"""Minimum difference of a kind's share of the failures for which what failures cost is not compared."""
 WORTH_NAMING = 0.1
 """Minimum relative change that the verdict prefers; repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
@@ -175,6 +179,7 @@ def simulated_ns(found: InputDifferences) -> tuple[int, int]:
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Return the quantities that have a value on at least one side."""
     sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
+    have_unlike_causes = bool(unlike_failures(rows, by_cause=True))
     before, after = sides[A], sides[B]
     columns = [name for name, column in STATISTICS.items() if column.title and name in rows]
     found = []
@@ -185,8 +190,32 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
         bounds = frozenset(
             name for name, own in sides.items() if any(column in str(row.get("unfinished", "")).split() for row in own)
         )
-        found.append(QuantityDifference(column, float(old.mean()), float(new.mean()), paired_change(old, new), bounds))
+        is_compared = not (have_unlike_causes and STATISTICS[column].of == "failures")
+        change = paired_change(old, new) if is_compared else PairedChange(math.nan, math.nan)
+        found.append(QuantityDifference(column, float(old.mean()), float(new.mean()), change, bounds))
     return found
+
+
+def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
+    """Return a sentence on the failures of both sides if the share of some kind differs, or "".
+
+    `by_cause`: do not distinguish failures after which all tasks restart from others.
+    """
+    counts: dict[str, Counter[str]] = {A: Counter(), B: Counter()}
+    for side, text in rows[[SIDE, "failure_kinds"]].dropna().itertuples(index=False):
+        for number, kind in re.findall(r"(\d+) ([^,]+)", text):
+            counts[side][kind.partition(" ")[0] if by_cause else kind] += int(number)
+    before, after = counts.values()
+    kinds = {*before, *after}
+    if not (before and after) or all(
+        abs(before[kind] / before.total() - after[kind] / after.total()) < MIN_UNLIKE_SHARE for kind in kinds
+    ):
+        return ""
+    texts = (
+        f"{side} has {listed([f'{count} {kind}' for kind, count in sorted(own.items())])}"
+        for side, own in counts.items()
+    )
+    return f"Failures are unlike, and so are downtime and time until caught up: {'; '.join(texts)}"
 
 
 def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:

@@ -66,6 +66,7 @@ PAIRS = {
     "another seed": {"duration: 4 s": "duration: 5 s, seed: 3"},
     "the same": {"duration: 4 s": "duration: 4000 ms"},
     "prices": {"{bandwidth: 100 MB/s}": "{object-store: {latency: 50 ms}}"},
+    "another backend": {"size: 1 MB": "size: 1 MB, backend: rocksdb"},
 }
 """By name: what B has in place of what A has."""
 COLUMNS = {statistic.title: column for column, statistic in STATISTICS.items() if statistic.title}
@@ -74,6 +75,7 @@ DEFAULTS = {
     "checkpoint.tolerable-failed": "0",
     "checkpoint.min-pause": "0 s",
     "storage.bandwidth": "unlimited",
+    "job.map.state.backend": "hashmap",
 }
 """Of Flink."""
 KEY = r"[a-z][\w.-]*"
@@ -110,8 +112,24 @@ class ToldDiff:
         values = self.values(side, column)
         return sum(values) / len(values)
 
+    def failures(self, which=""):
+        """{side: [share of each kind of failure among those of the side]}"""
+        texts = {side: " ".join(str(row.get("failure_kinds", "")) for row in self.runs.get(side, ())) for side in "AB"}
+        kinds = ("task-manager", "task") if which else ("task-manager (all", "task (all", "task (some")
+        counts = {
+            side: [sum(map(int, re.findall(rf"(\d+) {re.escape(kind)}(?![\w-])", text))) for kind in kinds]
+            for side, text in texts.items()
+        }
+        return {side: np.array(own) / max(sum(own), 1) for side, own in counts.items()}
+
+    def are_unlike(self, which=""):
+        a, b = self.failures(which).values()
+        return bool(sum(a) and sum(b) and max(abs(a - b)) > 0.0999)
+
     def change(self, side, column):
         """(mean, half width of the interval, how many sides of it are bounds)"""
+        if column in ("downtime_ms", "caught_up_ms") and self.are_unlike("causes"):
+            return math.nan, math.nan
         apart = np.array(self.values(side, column)) - np.array(self.values("A", column))
         if not np.isfinite(apart).all():
             return math.nan, math.nan
@@ -309,6 +327,20 @@ def same_on_both(told, match):
     )
 
 
+def failures_are_unlike(told, match):
+    """Both sides have failures, and the counts are those of the rows."""
+    counts = [
+        sum(int(number) for row in told.runs[side] for number in re.findall(r"\d+", str(row.get("failure_kinds", ""))))
+        for side in "AB"
+    ]
+    return told.are_unlike() and counts == [sum(map(int, re.findall(r"\d+", match[side]))) for side in "ab"]
+
+
+def rocksdb_takes_longer(told, match):
+    """All services of these files take 1 ms."""
+    return match["name"] == "map" and (match["ms"], match["change"], match["most"]) == ("1 ms", "+1.0 %", "+10 %")
+
+
 def job_died(told, match):
     own = told.rows[told.rows["side"] == match["side"]]
     dead = own[own["job_status"].str.startswith(("FAILED", "RESTARTING"))]
@@ -324,6 +356,10 @@ def cells_failed(told, match):
 
 CHANGE = r"(?P<before>(?:> )?[^>()]+?) -> (?P<after>(?:> )?[^>(),;]+?)(?: \((?P<change>[^()]*)\))?"
 TITLE = f"(?P<title>{'|'.join(sorted(map(re.escape, COLUMNS), key=len, reverse=True))})"
+ROCKSDB = (
+    r"What RocksDB costs each record is not included, about 10 us \(3 us to 100 us\): '(?P<name>\w+)' takes (?P<ms>MS) "
+    r"with both backends, and 10 us are (?P<change>\S+ %), 100 us (?P<most>\S+ %)\. Give RocksDB a longer service\.$"
+)
 TEMPLATES = tuple(
     Template(name, pattern.replace("TITLE", TITLE).replace("CHANGE", CHANGE), always, claim)
     for name, pattern, claim in (
@@ -354,6 +390,16 @@ TEMPLATES = tuple(
         ),
         ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
         ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
+        (
+            "unlike failures",
+            r"Failures are unlike, and so are downtime and time until caught up: A has (?P<a>.*); B has (?P<b>.*)$",
+            failures_are_unlike,
+        ),
+        (
+            "RocksDB",
+            ROCKSDB,
+            rocksdb_takes_longer,
+        ),
         ("died", r"(?P<side>[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
         ("cells failed", r"(?P<side>[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
         ("issues", r"known defects that may apply to [AB] alone: .*$", always),
@@ -382,6 +428,14 @@ def ran(name, folder):
     return ToldDiff(found.table, JOB, b), sentences(found.parts)
 
 
+FAILURES = (
+    "1 task-manager (all tasks restart)",
+    "2 task (all tasks restart)",
+    "2 task (some tasks restart)",
+    "2 task (some tasks restart), 1 task-manager (all tasks restart)",
+)
+
+
 def made_up(seed):
     """Rows of random sides: equal, noisy, without values, bounds, or failed."""
     draw = random.Random(seed)
@@ -389,6 +443,7 @@ def made_up(seed):
     columns = draw.sample(["completed", *LEADING[:-1], "failed", "downtime_ms", "sync_ms"], draw.choice([1, 3, 6]))
     number, rows = draw.choice([1, 2, 4]), []
     same = {column: draw.random() < 0.3 for column in columns}
+    failures = {side: draw.choice(FAILURES) for side in "AB"}
     for side in "AB":
         nothing, ends = ([column for column in columns if draw.random() < share] for share in (0.1, 0.15))
         level = {column: draw.choice([0.0, 40.0, 40.0, 44.0, 700.0]) for column in columns}
@@ -409,6 +464,7 @@ def made_up(seed):
                     "commits": 200,
                     "nothing": " ".join(nothing),
                     "unfinished": " ".join(ends),
+                    "failure_kinds": failures[side] if i else failures["A"],
                     **values,
                 }
             )
@@ -419,7 +475,11 @@ def made_up(seed):
     answer = quantities(told.rows)
     said = effects.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
     screen = effects.screen(found, answer, said, "")
-    kept = [line for line in sentences([screen, effects.same_quantities(answer)]) if line and " 1 -> 2" not in line]
+    kept = [
+        line
+        for line in sentences([screen, effects.same_quantities(answer), effects.unlike_failures(told.rows)])
+        if line and " 1 -> 2" not in line
+    ]
     return told, [line for line in [*kept, *trouble(told.rows)] if not line.startswith("... and")]
 
 

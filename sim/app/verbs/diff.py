@@ -28,6 +28,7 @@ from sim.model.schema.validation import load_prices
 from sim.model.units import format_duration
 from sim.results.formats import TextTable
 from sim.studies import effects
+from sim.studies.comparison import rocksdb_access_sentence
 from sim.studies.differences import InputDifferences, input_differences
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
@@ -123,6 +124,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
     if len(found.changes) > 1:
         alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
         notes.append(f"What one of them does alone: {alone} --set-b KEY=VALUE")
+    notes += filter(None, [effects.unlike_failures(rows), rocksdb_access_sentence([found.before, found.after])])
     notes += different_issues({"A": found.before, "B": found.after})
     if defaults := deciding_defaults([found.before, found.after]):
         notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")

@@ -135,6 +135,10 @@ FULL = (
     "job:\n  src: {source: {rate: 400/s, record: 300 B}}\n  op: {input: {src: hash}, service: 6 ms, parallelism: 2}\n"
     "checkpoint: {interval: 4 s}\nfaults: [{kill: 'op[0]', at: 10 s}]\nrun: {duration: 120 s}\n"
 )
+BACKENDS = (
+    "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, service: 2 ms, state: {size: 1 MB, "
+    "backend: [hashmap, rocksdb]}}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 3 s}\n"
+)
 ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
@@ -190,6 +194,12 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
         (EXPIRES, ".*Canonical savepoint 4 fails after 8 s, and no checkpoint is triggered meanwhile; .*", 1),
         (SMALL, re.escape(TOO_SMALL), 1),
         (SMALL.replace("op: 1", "op: 3"), "After the planned restart sources.*", 0),
+        (
+            BACKENDS,
+            r"What RocksDB costs .* 'b' takes 2 ms with both backends, and 10 us are \+0\.5 %, 100 us \+5\.0 %\..*",
+            1,
+        ),
+        (BACKENDS.replace("[hashmap, rocksdb]", "rocksdb"), "What RocksDB costs.*", 0),
         (FULL, "After the last restart sources emit .*, and their backlog grows.", 1),
         (FULL.replace("6 ms", "4 ms"), "After the last restart sources emit.*", 0),
     ],

@@ -5,9 +5,17 @@ import math
 import pandas as pd
 import pytest
 
-from sim.studies.effects import leading, quantities
+from sim.studies.effects import leading, quantities, unlike_failures
 
-ROW = {"status": "ok", "nothing": "", "unfinished": "", "completed": 50, "violations": 0, "job_status": "RUNNING"}
+ROW = {
+    "status": "ok",
+    "nothing": "",
+    "unfinished": "",
+    "completed": 50,
+    "violations": 0,
+    "job_status": "RUNNING",
+    "failure_kinds": "",
+}
 
 
 def rows(sides, column="end_to_end_p50_ms", **others):
@@ -54,6 +62,28 @@ def test_a_failed_run_leaves_the_difference_unknown():
     broken.loc[3, "status"] = "error"
 
     assert math.isnan(of(quantities(broken)).change.value)
+
+
+def test_what_failures_cost_is_compared_between_failures_of_one_cause():
+    """A lost TaskManager beside a failed task: both values, no change; if one failure restarts fewer tasks, that is its effect."""
+    kinds = {
+        "a": "1 task (all tasks restart)",
+        "b": "1 task (some tasks restart)",
+        "c": "3 task-manager (all tasks restart)",
+    }
+    sides = {"A": [100.0, 110.0], "B": [300.0, 320.0]}
+    cause, extent, same = (
+        rows(sides, "caught_up_ms").assign(failure_kinds=[kinds["a"]] * 2 + [kinds[b]] * 2) for b in "cba"
+    )
+
+    assert (of(quantities(cause), "caught_up_ms").text, leading(quantities(cause))) == (
+        "time until caught up after a failure: 105 ms -> 310 ms",
+        None,
+    )
+    assert unlike_failures(cause).endswith("A has 2 task (all tasks restart); B has 6 task-manager (all tasks restart)")
+    assert of(quantities(extent), "caught_up_ms").change.value == 205.0
+    assert "B has 2 task (some tasks restart)" in unlike_failures(extent)
+    assert unlike_failures(same) == ""
 
 
 def test_what_leads_changes_surely():
