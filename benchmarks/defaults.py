@@ -20,7 +20,7 @@ import numpy as np
 from sim.model.catalog import Option
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_keys import document_options
-from sim.model.schema.flink_text import FILE
+from sim.model.schema.study import DECIDING_FILE as FILE
 from sim.model.schema.study import load
 from sim.model.schema.text import Mapping, Reading, ScenarioError, compose, read_text, value_at
 from sim.model.units import SECOND

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from typing import Annotated, Literal
 
 from sim.model.catalog import At, option
@@ -174,6 +174,8 @@ class Scenario:
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values
     written_keys: tuple[tuple[str, str], ...] = ()  # (key of Flink or its operator, value): written, and not modelled
+    # options that decide in many jobs and that the file leaves out, dotted, VERTEX for every vertex
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_operated(self) -> bool:

@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).parents[1]
 _PARTS = tuple(
     field.name
     for field in dataclasses.fields(Scenario)
-    if field.name not in {"question", "name", "axes", "expect", "run", "written_keys"}
+    if field.name not in {"question", "name", "axes", "expect", "run", "written_keys", "left_out"}
 )
 """The fields of a scenario that its results depend on.  `run` is hashed separately, because it contains the seed."""
 

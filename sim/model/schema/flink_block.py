@@ -94,7 +94,7 @@ class _Move:
 
     def all(self) -> None:
         if self.file is not None:
-            for path, (value, mark) in self.file.beside.items():
+            for path, value, mark in self.file.beside.values():
                 self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
                 self._put(path, value, (FILE, path[-1]))
         profile, others = self._profile(), list[tuple[str, DocumentPath]]()
@@ -186,7 +186,7 @@ class _Move:
             taken = [
                 f"{'.'.join(path)} {value}"
                 + (f" (simulated as profile {profile_of(value)})" if path[-1] == "version" else "")
-                for path, (value, _) in self.file.beside.items()
+                for path, value, _ in self.file.beside.values()
             ]
             taken += [
                 f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"

@@ -36,10 +36,11 @@ FILE = "flink-file"
 _KINDS = ("FlinkSessionJob", "FlinkBlueGreenDeployment", "FlinkDeployment")
 """The kinds that hold a configuration.  The first of them in a file is read: a session's jobs add to its deployment."""
 _CONFIGURATION = "flinkConfiguration"
-_NOT_MODELLED = (
+_NOT_MODELLED = (  # a whole number of cores is
     "job.upgradeMode",
     "jobManager.resource.cpu",
     "jobManager.resource.memory",
+    "taskManager.resource.cpu",
     "taskManager.resource.memory",
 )
 _OTHER_PARTS = re.compile(r"podTemplate|logConfiguration|ingress|metadata|image")
@@ -55,9 +56,8 @@ class FlinkFile:
     kind: str = ""  # of the resource in Kubernetes; empty: the file is the configuration
     resource: str = ""  # its name there
     keys: dict[str, tuple[Any, Mark]] = field(default_factory=dict)  # dotted key -> value and place
-    beside: dict[tuple[str, ...], tuple[Any, Mark]] = field(
-        default_factory=dict
-    )  # place in a scenario -> value of the manifest and its place
+    # of the manifest: field -> the scenario key that it sets, value and place
+    beside: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
     block: DocumentPath = ()  # the mapping of Flink's keys in the document that `marks` are of
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)
 
@@ -145,6 +145,7 @@ def is_configuration(plain: Any) -> bool:
 def about_file(read: FlinkFile) -> dict[str, str]:
     """Key of a file -> what it sets here; with the one without which a job takes no checkpoints, if a configuration of Flink lacks it."""
     found, names = {key: about_key(key) for key in read.keys}, current_names()
+    found |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.beside.items()}
     if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in found}:
         found[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
     return found
@@ -272,11 +273,11 @@ def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
         found.keys["parallelism.default"] = parallelism
     version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
     if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
-        found.beside["cluster", "version"] = (f"{match[1]}.{match[2]}", version[1])
+        found.beside["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
-        found.beside["cluster", "cores"] = (int(match[1]), cores[1])
+        found.beside["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
     if ("kind",) in reading.marks and value("mode")[0] != "standalone":  # a patch has no kind
-        found.beside["restart", "provider"] = ("kubernetes", reading.marks[("kind",)])
-    for name in (*_NOT_MODELLED, *(() if ("cluster", "cores") in found.beside else ("taskManager.resource.cpu",))):
-        if (given := value(name))[0] is not None:
+        found.beside["kind"] = ("restart", "provider"), "kubernetes", reading.marks[("kind",)]
+    for name in _NOT_MODELLED:
+        if (given := value(name))[0] is not None and f"spec.{name}" not in found.beside:
             found.keys[f"spec.{name}"] = given

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sim.model.catalog import Flink, options_of
@@ -23,7 +21,7 @@ from sim.model.schema.flink_keys import (
     listed_keys,
     modelled_keys,
 )
-from sim.model.schema.study import loads
+from sim.model.schema.study import deciding_options, loads
 from sim.model.units import format_duration, format_number, format_size
 
 # ---- Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
@@ -220,45 +218,35 @@ _OF_NONE = {"threshold": "-1", "wait": "-1 ms", "attempts": UNLIMITED}
 # Which options decide was measured: `benchmarks/defaults.py` gives each option that a file leaves out another plausible
 # value, and keeps those that change the duration of checkpoints or their data in flight by more than a quarter.
 
-FILE = Path(__file__).with_name("defaults.csv")
-OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5
-"""An option is named if it decides in a larger share of the files that leave it out, and so many do."""
-
-
-@cache
-def _deciding() -> tuple[str, ...]:
-    """Options that decide often, the most frequent first."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        shares = {
-            row["option"]: int(row["decides"]) / int(row["files"])
-            for row in csv.DictReader(file)
-            if int(row["files"]) >= MIN_DECIDED_FILES
-        }
-    return tuple(
-        option for option in sorted(shares, key=lambda option: -shares[option]) if shares[option] > OFTEN_DECIDING_SHARE
-    )
+_DECIDES: dict[str, Callable[[Scenario], bool]] = {
+    "cluster.profile": lambda scenario: not scenario.cluster.version,
+    # slots say which tasks share a TaskManager
+    "cluster.slots": lambda scenario: (
+        scenario.cluster.placement == "spread" and any(vertex.parallelism > 1 for vertex in scenario.job.vertices)
+    ),
+    "restart.attempts": lambda scenario: scenario.restart.strategy == "fixed-delay",
+}
+"""Option -> whether it can decide in a scenario."""
 
 
 def deciding_defaults(scenarios: Sequence[Scenario]) -> list[str]:
-    """``cluster.slots``: options at their defaults in all of these scenarios, of those that decide in many jobs."""
+    """``cluster.slots``: options that all of these scenarios leave out, of those that decide in many jobs.
+
+    An option whose default is not Flink's is named with both: ``job.state.changelog.storage (filesystem; Flink: memory)``.
+    """
     options = {key.dotted: key for key in document_options()}
     parts = [part for scenario in scenarios for part in records_of(scenario)]
     found = []
-    for path in _deciding():
+    for path in deciding_options():
         record, model = options[path].record, options[path].model
         assert record is not None
         values = {str(getattr(part, record.field)) for part in parts if isinstance(part, model)}
-        decides = {"cluster.slots": _has_several_slots, "cluster.profile": _has_no_version}.get(path)
-        if values == {str(record.default)} and (decides is None or any(map(decides, scenarios))):
-            found.append(path.replace("VERTEX.", ""))
+        decides = _DECIDES.get(path)
+        is_left_out = all(path in scenario.left_out for scenario in scenarios)
+        if is_left_out and str(record.default) in values and (decides is None or any(map(decides, scenarios))):
+            flink_default = record.flink[0].default if record.flink else ""
+            found.append(
+                path.replace("VERTEX.", "")
+                + (f" ({record.usually or record.default}; Flink: {flink_default})" if flink_default else "")
+            )
     return found
-
-
-def _has_no_version(scenario: Scenario) -> bool:
-    """Whether no version of Flink tells the profile."""
-    return not scenario.cluster.version
-
-
-def _has_several_slots(scenario: Scenario) -> bool:
-    """Whether slots say which tasks share a TaskManager."""
-    return scenario.cluster.placement == "spread" and any(vertex.parallelism > 1 for vertex in scenario.job.vertices)

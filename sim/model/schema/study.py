@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
@@ -43,6 +44,7 @@ from sim.model.schema.text import (
     first_comment,
     read_text,
     remembered,
+    value_at,
 )
 from sim.model.schema.trace import file_signature
 from sim.model.schema.validation import check, validate, validate_as
@@ -161,6 +163,7 @@ def build(
     question: str,
     name: str,
     axes: tuple[tuple[str, str], ...],
+    left_out: tuple[str, ...],
 ) -> Scenario:
     """Build the scenario of one run.  The caller must check `reading.problems` before using it."""
     expect = [
@@ -179,6 +182,7 @@ def build(
         name=name,
         axes=axes,
         written_keys=tuple(sorted(reading.written_keys.items())),
+        left_out=left_out,
         expect=tuple(expect),
         job=job,
         cluster=cluster,
@@ -220,6 +224,41 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
     but = f", but for {' and '.join(differing)}" if differing else ""
     reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
     return document
+
+
+# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.flink_text`).
+
+DECIDING_FILE = FilePath(__file__).with_name("defaults.csv")
+OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5
+"""An option is named if it decides in a larger share of the files that leave it out, and so many do."""
+_UNLIKE_FLINK = ("job.VERTEX.state.changelog.storage", "restart.attempts")
+"""Options whose default is not that of Flink (docs/protocols.md, "The changelog")."""
+
+
+@cache
+def deciding_options() -> tuple[str, ...]:
+    """Return the dotted names of options that decide often, the most frequent first."""
+    with DECIDING_FILE.open(encoding="utf-8", newline="") as file:
+        shares = {
+            row["option"]: int(row["decides"]) / int(row["files"])
+            for row in csv.DictReader(file)
+            if int(row["files"]) >= MIN_DECIDED_FILES
+        }
+    often = sorted((option for option in shares if shares[option] > OFTEN_DECIDING_SHARE), key=lambda it: -shares[it])
+    return (*often, *_UNLIKE_FLINK)
+
+
+def _left_out(plain: Any) -> tuple[str, ...]:
+    """Return the deciding options that a document leaves out, at one of the vertices with such a section or altogether."""
+    sections = [plain, *({"job": {"VERTEX": vertex}} for vertex in plain["job"].values())]
+
+    def is_left_out(*section: str, key: str) -> bool:
+        holders = [holder for part in sections if (holder := value_at(part, section)) not in (None, False, "off")]
+        return not holders or any(value_at(holder, (key,)) is None for holder in holders)
+
+    return tuple(
+        option for option in deciding_options() if is_left_out(*option.split(".")[:-1], key=option.rpartition(".")[2])
+    )
 
 
 # ---- The steps from the text of a scenario file to its scenarios.
@@ -275,7 +314,10 @@ def _load_study(text: str, file: str, name: str, folder: FilePath, overrides: Se
     scenarios: list[Scenario] = []
     for concrete, chosen in variants(plain, axes):
         if (variant := validate(concrete, reading) if axes else document) is not None:
-            scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
+            left_out = _left_out(concrete)
+            scenarios.append(
+                build(variant, reading, folder, question=question, name=name, axes=chosen, left_out=left_out)
+            )
     reading.stop_if_wrong()
     if backtest is not None:
         stamp = file_signature(folder / plain["history"]) if "history" in plain else None

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.defaults import Measured, changes, left_out, other_value
 from sim.model.schema.flink_keys import document_options
-from sim.model.schema.flink_text import FILE, OFTEN_DECIDING_SHARE, deciding_defaults
-from sim.model.schema.study import loads
+from sim.model.schema.flink_text import deciding_defaults
+from sim.model.schema.study import DECIDING_FILE, OFTEN_DECIDING_SHARE, loads
 from sim.model.schema.text import Mapping
 
 JOB = """\
@@ -45,10 +45,43 @@ def named(*overrides):
         (["job.b.state.backend=rocksdb"], {"job.state.backend"}),
         (["cluster.profile=[1.20, 2.x]"], {"cluster.profile"}),
         (["cluster.version=2.2.0"], {"cluster.profile"}),
+        (["job.b.state.backend=hashmap"], {"job.state.backend"}),  # written, although it is the default
+        (["flink={state.backend: filesystem}"], {"job.state.backend"}),
     ],
 )
 def test_options_at_their_defaults_are_named(overrides, without):
     assert NAMED - without == named(*overrides)
+
+
+@pytest.mark.parametrize(
+    ("changelogs", "is_named"),
+    [
+        (["on"], True),
+        (["[off, on]"], True),
+        (["{materialize: 1 min}"], True),
+        (["off"], False),
+        (["{storage: filesystem}"], False),
+        (["[off, {storage: memory}]"], False),
+        (["{storage: memory}", "on"], True),
+    ],
+)
+def test_the_storage_of_a_changelog_is_named_unless_every_vertex_says_it(changelogs, is_named):
+    """It is not that of Flink."""
+    text = JOB.replace(
+        "state: {size: 1 MB}, parallelism: 2}", "state: {size: 1 MB}}\n  c: {input: {a: hash}, state: {size: 1 MB}}"
+    )
+    overrides = [f"job.{name}.state.changelog={log}" for name, log in zip("bc", changelogs, strict=False)]
+    found = deciding_defaults(loads(text, overrides=overrides).scenarios)
+
+    assert is_named == ("job.state.changelog.storage (filesystem; Flink: memory)" in found)
+
+
+@pytest.mark.parametrize(
+    ("restart", "is_named"),
+    [("{strategy: fixed-delay}", True), ("{strategy: fixed-delay, attempts: 3}", False), ("{}", False)],
+)
+def test_attempts_without_end_are_named_where_flink_makes_one(restart, is_named):
+    assert is_named == ("restart.attempts (without end; Flink: 1)" in named(f"restart={restart}"))
 
 
 def test_a_job_without_state_has_no_backend():
@@ -59,7 +92,7 @@ def test_a_job_without_state_has_no_backend():
 
 def test_the_list_is_of_options_that_there_are_and_that_decided():
     paths = {key.dotted for key in document_options()}
-    with FILE.open(encoding="utf-8", newline="") as file:
+    with DECIDING_FILE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
     assert [row["option"] for row in rows if row["option"] not in paths] == []

@@ -158,6 +158,11 @@ def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
         f"deployment.yaml: FlinkDeployment orders: 7 values taken: {', '.join(TAKEN)}",
         f"deployment.yaml: FlinkDeployment orders: not modelled, no effect here: 5 keys of Flink: {LEFT}",
     ] == lines
+    assert {
+        "spec.flinkVersion": "sets cluster.version",
+        "spec.taskManager.resource.cpu": "sets cluster.cores",
+        "kind": "sets restart.provider",
+    }.items() <= about_file(read_flink_file(Path("deployment.yaml"))).items()
 
 
 def test_a_patch_of_a_manifest_is_read_as_the_manifest_is(tmp_path):
