@@ -242,9 +242,13 @@ class StrategyRow:
 
     @property
     def busiest(self) -> tuple[str, float]:
-        """Return (bottleneck, busy share).  It is a vertex, or a single subtask if that is much busier than the vertex."""
+        """Return (bottleneck, busy share): a vertex with the mean of its subtasks, or the busiest of them if it is much busier.
+
+        Much busier is 10 percentage points, or an idle share of less than half.
+        """
         row = self.summary
-        if row.busiest_subtask_share > row.busy_share + 0.1:
+        idle_share, mean_idle_share = 1 - row.busiest_subtask_share, 1 - row.busy_share
+        if idle_share < max(mean_idle_share - 0.1, mean_idle_share / 2 - 0.01):
             return f"{row.bottleneck}[{row.busiest_subtask}]", row.busiest_subtask_share
         return row.bottleneck, row.busy_share
 

@@ -208,7 +208,8 @@ def nearly_late(told, match):
 
 def no_end(told, match):
     told.point = told.history.checkpoint(int(match["id"]))
-    return told.point.status == "IN_PROGRESS"
+    passed_ms = told.point.end_to_end_duration
+    return told.point.status == "IN_PROGRESS" and (match["ms"] is None or same_ms(match["ms"], passed_ms))
 
 
 def part_of_it(told, match):
@@ -547,7 +548,7 @@ P = r"(?: \((?:clear|likely|a hint, may be chance): p = [\d.e-]+, [\d.e-]+\))?"
 TEMPLATES = (
     template(
         "known",
-        r".+?: (?P<n>\d+)(?: of (?P<of>\d+))? checkpoints are known(?:, (?P<detailed>\d+) with statistics of their "
+        r".+?: (?P<n>\d+)(?: of (?P<of>\d+))? checkpoints? (?:is|are) known(?:, (?P<detailed>\d+) with statistics of their "
         r"subtasks)?, "
         r"[\d :-]+ to [\d :-]+ UTC",
         known,
@@ -567,13 +568,13 @@ TEMPLATES = (
     ),
     template(
         "not among them",
-        r"Not among them: (?:the first \((?P<first>MS)\))?(?: and )?(?:(?P<n>\d+) savepoints? \(up to "
+        r"Not counted: (?:the first \((?P<first>MS)\))?(?: and )?(?:(?P<n>\d+) savepoints? \(up to "
         r"(?P<most>MS)\))?",
         left_out,
     ),
     template(
         "slowest outside",
-        r"The slowest of all took (?P<ms>MS) \(Flink's summary\); it is not in the history that is known",
+        r"The job's slowest checkpoint took (?P<ms>MS) according to Flink's summary; it is no longer in the history",
         slowest_outside,
     ),
     template(
@@ -614,7 +615,7 @@ TEMPLATES = (
     ),
     template("rhythm of every", r"Slow ones keep a rhythm of \d+ checkpoints: .*? rhythms\)"),
     template("what comes as often", r"Look for what comes as often: merges of RocksDB, .* on the same storage"),
-    template("under way", r"(?P<n>\d+) under way", under_way),
+    template("under way", r"(?P<n>\d+) in progress", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(
         "subject",
@@ -625,7 +626,8 @@ TEMPLATES = (
     ),
     template(
         "no end",
-        r"Checkpoint (?P<id>\d+) \((?P<barriers>[^)]*)\) has no end in what was read(?P<ms>)(?P<size>)",
+        r"Checkpoint (?P<id>\d+) \((?P<barriers>[^)]*)\) was still in progress at the end of what was "
+        r"read(?:, (?P<ms>MS) after its trigger)?(?P<size>)",
         no_end,
     ),
     template(
@@ -776,20 +778,23 @@ TEMPLATES = (
     ),
     template(
         "first barrier",
-        r"Of these had their first barrier: (?P<names>SUB(?:, SUB)*)(?: and \d+ more)?",
+        r"Of these, (?P<names>SUB(?:, SUB)*)(?: and \d+ more)? had received their first barrier",
         had_first_barrier,
     ),
-    template("nothing more", r"Flink tells nothing more of them: how far they were follows from those before them"),
-    template("all had", r"All subtasks of the statistics had acknowledged", lambda told, _: not late(told)),
+    template(
+        "nothing more",
+        r"Flink reports nothing else about them; their progress is inferred from their upstream subtasks",
+    ),
+    template("all had", r"All subtasks with statistics had acknowledged", lambda told, _: not late(told)),
     template(
         "some acknowledged",
-        r"(?P<count>\d+) of (?P<of>\d+) subtasks had acknowledged(?:, the last (?P<ms>MS) after the trigger)?; which had not, "
-        r"/jobs/JOB/checkpoints/details/(?P<n>\d+)/subtasks/VERTEX tells",
+        r"(?P<count>\d+) of (?P<of>\d+) subtasks had acknowledged(?:, the last (?P<ms>MS) after the trigger)?\. "
+        r"GET /jobs/JOB/checkpoints/details/(?P<n>\d+)/subtasks/VERTEX lists the others",
         some_acknowledged,
     ),
     template(
         "untold",
-        r"Nothing tells of its subtasks(?:, so not where it spent its time)?",
+        r"Statistics of its subtasks are missing(?:, so it is unknown where it spent its time)?",
         lambda told, _: not told.point.tasks,
     ),
     template(
@@ -827,22 +832,20 @@ TEMPLATES = (
     ),
     template(
         "too few",
-        r"What the slow ones have in common: (?P<slow>\d+) slow and (?P<others>\d+) other checkpoints are too few to "
-        r"tell it from "
-        r"chance \(even a feature of all slow ones and no other: p = [\d.]+\)",
+        r"Associated with slow checkpoints: (?P<slow>\d+) slow and (?P<others>\d+) other checkpoints are too few to "
+        r"rule out chance \(a feature of all slow checkpoints and no others would have p = [\d.]+\)",
         sample,
     ),
     template(
         "nothing in common",
-        r"What the slow ones have in common: nothing that chance would not explain \((?P<slow>\d+) slow ones?, "
-        r"(?P<others>\d+) others, \d+ features tried\)",
+        r"Associated with slow checkpoints: nothing that chance would not explain \((?P<slow>\d+) slow ones?, "
+        r"(?P<others>\d+) others, \d+ features tested\)",
         sample,
     ),
     template(
         "in common",
-        r"What goes with slow ones \((?P<slow>\d+) slow ones?, (?P<others>\d+) others, \d+ features tried; p as if it "
-        r"were the only "
-        r"one, then corrected for all\)",
+        r"Associated with slow checkpoints \((?P<slow>\d+) slow ones?, (?P<others>\d+) others, \d+ features tested; "
+        r"p-value, then p-value corrected for all tests\)",
         sample,
     ),
     template(
@@ -862,7 +865,7 @@ TEMPLATES = (
     template("cold", r"code may not be compiled yet, and files and connections are new" + P, is_cold),
     template(
         "longer ones",
-        r"What goes with longer ones \((?P<n>\d+) checkpoints; p as if it were the only one, then corrected for all\)",
+        r"Associated with longer checkpoints \((?P<n>\d+) checkpoints; p-value, then p-value corrected for all tests\)",
         lambda told, match: int(match["n"]) == len(told.usual),
     ),
     template("the longer", r"- the longer a checkpoint, the (?:more|larger) .*? \([^()]*checkpoints\)" + P),
@@ -890,12 +893,15 @@ TEMPLATES = (
     template("standing", r"Threads stand still meanwhile; Flink's answers do not say when that was"),
     template(
         "not told",
-        r"Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an "
-        r"asynchronous part "
-        r"waited for, and how long _metadata took",
+        r"Flink's statistics do not record the channel of the last barrier, the data queued before it, what the "
+        r"asynchronous phase waited for, and the time to write _metadata",
     ),
     template("no threads", r"This source has no times of the task threads", silent_times),
-    template("no places", r"Nor where subtasks run", lambda told, _: not told.history.task_managers),
+    template(
+        "no places",
+        r"This source does not say on which TaskManagers subtasks run",
+        lambda told, _: not told.history.task_managers,
+    ),
     template(
         "silent",
         r"No checkpoint has completed since (?P<begun>the job began to run at )?(?P<at>[\d :-]+): (?P<lasts>[\d.]+ "
@@ -980,9 +986,8 @@ TEMPLATES = (
     ),
     template(
         "no statistics",
-        r"Without statistics of subtasks no path can be told\. A log has none, and the JobManager keeps those of "
-        r"the last "
-        r"checkpoints only",
+        r"Without subtask statistics, critical paths are unknown\. Logs contain none; the JobManager keeps only "
+        r"those of the latest checkpoints",
         without_statistics,
     ),
 )

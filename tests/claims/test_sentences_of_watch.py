@@ -112,7 +112,7 @@ def test_shorter_checkpoints_have_a_part_that_shrank():
     )
 
     assert why.text == (
-        "Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
+        "Threads of 'map' work 10 % of the time on average (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms)."
     )
 
 

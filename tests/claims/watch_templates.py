@@ -435,7 +435,7 @@ TEMPLATES = tuple(
         ("state", r"state of '(?P<name>\w+)' WORDS \((?P<before>SIZE) -> (?P<now>SIZE)\)", level_is(2)),
         (
             "threads",
-            r"threads of '(?P<name>\w+)' work (?P<now>\d+ %) of the time \(before: (?P<before>\d+ %)\)",
+            r"threads of '(?P<name>\w+)' work (?P<now>\d+ %) of the time on average \(before: (?P<before>\d+ %)\)",
             threads_work,
         ),
         (

@@ -169,7 +169,7 @@ def head_text(history: History) -> str:
     times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
     subtasks = "" if detailed == known else f", {detailed} with statistics of their subtasks"
     return fill(
-        f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoints are known{subtasks}, {times}.",
+        f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoint{' is' if known == 1 else 's are'} known{subtasks}, {times}.",
         WIDTH,
     )
 
@@ -207,12 +207,12 @@ def choice_text(answer: HistoryAnswer) -> str:
         parts += _left_out(answer)
     if (outside := slowest_outside(answer.history)) >= 0:
         parts.append(
-            f"The slowest of all took {ms_text(outside)} (Flink's summary); it is not in the history that is known."
+            f"The job's slowest checkpoint took {ms_text(outside)} according to Flink's summary; it is no longer in the history."
         )
     if known.failed:
         parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
     if known.under_way:
-        parts.append(f"{len(known.under_way)} under way.")
+        parts.append(f"{len(known.under_way)} in progress.")
     parts += held_triggers(answer.history)
     parts += course(answer.history, known.slow, known.others)
     if answer.history.restored:
@@ -253,7 +253,7 @@ def _left_out(answer: HistoryAnswer) -> Iterator[str]:
         number = f"{len(savepoints)} savepoint{'s' if len(savepoints) > 1 else ''}"
         texts.append(f"{number} (up to {ms_text(max(point.end_to_end_duration for point in savepoints))})")
     if texts:
-        yield f"Not among them: {' and '.join(texts)}."
+        yield f"Not counted: {' and '.join(texts)}."
 
 
 def slowest_outside(history: History) -> int:
@@ -338,21 +338,21 @@ def _common(found: InCommon) -> Iterator[str]:
         return
     if found.slow and found.is_too_few:
         yield fill(
-            f"What the slow ones have in common: {found.slow} slow and {found.others} other checkpoints are too few to tell it from chance "
-            f"(even a feature of all slow ones and no other: p = {found.least_p:.2g}).",
+            f"Associated with slow checkpoints: {found.slow} slow and {found.others} other checkpoints are too few to rule out chance "
+            f"(a feature of all slow checkpoints and no others would have p = {found.least_p:.2g}).",
             WIDTH,
         )
         return
     sample = (
-        f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tried"
+        f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tested"
         if found.slow
         else f"{found.others} checkpoints"
     )
     if not found.findings:
-        yield fill(f"What the slow ones have in common: nothing that chance would not explain ({sample}).", WIDTH)
+        yield fill(f"Associated with slow checkpoints: nothing that chance would not explain ({sample}).", WIDTH)
         return
     which = "slow" if found.slow else "longer"
-    yield fill(f"What goes with {which} ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
+    yield fill(f"Associated with {which} checkpoints ({sample}; p-value, then p-value corrected for all tests):", WIDTH)
     for finding in found.findings[:_MAX_ROWS]:
         sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
         yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
@@ -366,15 +366,17 @@ def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     late = late_in(history, point)
     if not late:
         if point.tasks:
-            yield "All subtasks of the statistics had acknowledged."
+            yield "All subtasks with statistics had acknowledged."
         return
     total = sum(vertex.parallelism for vertex in history.vertices if vertex.name in point.tasks)
     yield fill(f"Not acknowledged by {len(late)} of {total} subtasks: {_names(list(late))}.", WIDTH)
     begun = [name for name, row in late.items() if row is not None and row.start_delay >= 0]
     if begun:
-        yield fill(f"Of these had their first barrier: {_names(begun)}.", WIDTH)
+        yield fill(f"Of these, {_names(begun)} had received their first barrier.", WIDTH)
     else:
-        yield fill("Flink tells nothing more of them: how far they were follows from those before them.", WIDTH)
+        yield fill(
+            "Flink reports nothing else about them; their progress is inferred from their upstream subtasks.", WIDTH
+        )
 
 
 def _names(names: Sequence[SubtaskId]) -> str:
@@ -393,39 +395,44 @@ def without_statistics_text(explained: Account, point: RecordedCheckpoint) -> st
         why = one_line(point.failure_message.rstrip(". "), 200) or "no reason is known"
         return f"{name} was given up after {took} ({why}). {_acknowledged_of(point)}"
     if point.status == "IN_PROGRESS":
-        return f"{name} has no end in what was read. {_acknowledged_of(point)}"
-    return f"{name} took {took}{size}. Nothing tells of its subtasks, so not where it spent its time."
+        # Flink's own duration is until the latest acknowledgement.
+        is_until_now = point.end_to_end_duration > max(-1, point.latest_ack_timestamp - point.trigger_timestamp)
+        since = f", {took} after its trigger" if is_until_now else ""
+        return f"{name} was still in progress at the end of what was read{since}. {_acknowledged_of(point)}"
+    return (
+        f"{name} took {took}{size}. Statistics of its subtasks are missing, so it is unknown where it spent its time."
+    )
 
 
 def _acknowledged_of(point: RecordedCheckpoint) -> str:
     """Return a sentence with the number of acknowledgements, which Flink reports even without statistics of the subtasks."""
     count, total = point.num_acknowledged_subtasks, point.num_subtasks
     if not 0 < count < total:
-        return "Nothing tells of its subtasks."
+        return "Statistics of its subtasks are missing."
     after_ms = point.latest_ack_timestamp - point.trigger_timestamp
     last = f", the last {ms_text(after_ms)} after the trigger" if after_ms >= 0 else ""
     return (
-        f"{count} of {total} subtasks had acknowledged{last}; which had not, "
-        f"/jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX tells."
+        f"{count} of {total} subtasks had acknowledged{last}. "
+        f"GET /jobs/JOB/checkpoints/details/{point.id}/subtasks/VERTEX lists the others."
     )
 
 
 def missing_information(history: History) -> Iterator[str]:
     """Yield sentences about the information that the source of the history does not contain."""
     if not history.detailed and not history.partial:
-        yield "Without statistics of subtasks no path can be told."
-        yield "A log has none, and the JobManager keeps those of the last checkpoints only."
+        yield "Without subtask statistics, critical paths are unknown."
+        yield "Logs contain none; the JobManager keeps only those of the latest checkpoints."
         return
     if history.partial and not history.detailed:
         return
     yield (
-        "Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an asynchronous part waited for, "
-        "and how long _metadata took."
+        "Flink's statistics do not record the channel of the last barrier, the data queued before it, what the asynchronous phase waited for, "
+        "and the time to write _metadata."
     )
     if not history.threads:
         yield "This source has no times of the task threads."
     if not history.task_managers:
-        yield "Nor where subtasks run."
+        yield "This source does not say on which TaskManagers subtasks run."
 
 
 def plain(answer: HistoryAnswer) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A single saved answer of the REST API is a source as well.  Then the history als
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -85,13 +85,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     kept = job.options.get(_HISTORY_SIZE_KEY, "")
     counts, counted = checked_counts(overview, overview.history)
     now_ms = job.job.now
-    # Of a checkpoint in progress, Flink reports the time until its latest acknowledgement.  The time until now is needed.
-    points = tuple(
-        point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
-        if point.status == "IN_PROGRESS" and now_ms - point.trigger_timestamp > point.end_to_end_duration
-        else point
-        for _, point in sorted((listed | known).items())
-    )
+    points = _until([point for _, point in sorted((listed | known).items())], now_ms)
     return History(
         job.job.name or job.job.jid,
         job.flink_version,
@@ -124,6 +118,16 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+    )
+
+
+def _until(points: Iterable[RecordedCheckpoint], now_ms: int) -> tuple[RecordedCheckpoint, ...]:
+    """Return the checkpoints.  The duration of one in progress is until now; Flink's is until its latest acknowledgement."""
+    return tuple(
+        point.model_copy(update={"end_to_end_duration": now_ms - point.trigger_timestamp})
+        if point.status == "IN_PROGRESS" and now_ms - point.trigger_timestamp > point.end_to_end_duration
+        else point
+        for point in points
     )
 
 
@@ -218,7 +222,7 @@ def _history_of_log(log: JobLog) -> History:
         log.name or log.job,
         log.version,
         (),
-        log.recorded,
+        _until(log.recorded, -1 if log.clock_offset_ms is None else log.ended_ms - log.clock_offset_ms),
         restored=log.restored,
         counted=len(log.recorded),
         silence=silence_of_log(log),
@@ -318,13 +322,34 @@ def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
     if ends:
         last = max(ends, key=lambda name: ends[name])
         number = document.get("id")
-        yield f"In checkpoint {number}, vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger."
+        before = [
+            f"{one_line(name)} after {ms_text(ends[name])}{_vertex_bytes_text(tasks[name])}"
+            for name in sorted(ends, key=lambda name: -ends[name])
+            if name != last
+        ]
+        earlier = f"; before it {first_names(before, _MAX_NAMED_VERTICES)}" if before else ""
+        yield (
+            f"In checkpoint {number}, vertex {one_line(last)} acknowledged last, {ms_text(ends[last])} after the trigger"
+            f"{_vertex_bytes_text(tasks[last])}{earlier}."
+        )
     counts = {name: (task.get("num_acknowledged_subtasks"), task.get("num_subtasks")) for name, task in tasks.items()}
     late = [
         f"{one_line(name)} ({one_line(done)} of {one_line(of)})" for name, (done, of) in counts.items() if done != of
     ]
     if late:
         yield f"Not acknowledged in full by {first_names(late, 3)}."
+
+
+_MAX_NAMED_VERTICES = 4
+
+
+def _vertex_bytes_text(task: dict[str, Any]) -> str:
+    """Return the bytes that a vertex wrote, and that it read while barriers were aligned, in brackets, or ""."""
+    columns = {"checkpointed_size": "written", "processed_data": "read during alignment"}
+    texts = [
+        f"{bytes_text(task[key])} {what}" for key, what in columns.items() if is_known(task.get(key)) and task[key] > 0
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
@@ -409,13 +434,16 @@ def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     apart = f", {ms_text((times[-1] - times[0]) / (len(times) - 1))} apart on average" if len(times) > 1 else ""
     more = "At least " if history.get("truncated") else ""
     yield f"{more}{len(entries)} failure{'' if len(entries) == 1 else 's'} of the job{apart}."
-    for latest in entries[-1:]:
-        trace = latest.get("stacktrace") or latest.get("exception") or latest.get("exceptionName") or "unknown"
+    kinds: dict[str, list[str]] = {}  # beginning of the message -> failures as text, the latest first
+    for entry in reversed(entries):
+        trace = entry.get("stacktrace") or entry.get("exception") or entry.get("exceptionName") or "unknown"
         first, *rest = str(trace).strip().splitlines() or ["unknown"]
-        lines = [
-            first,
-            *[line for line in rest if line.startswith("Caused by: ")][-1:],
-        ]  # the exception, and its root cause
-        task = latest.get("taskName") or latest.get("task")
-        where = f" of {one_line(task)}" if task else ""
-        yield f"The last{where}: {'; '.join(one_line(masked_text(line), 160).rstrip('. ') for line in lines)}."
+        causes = [line for line in rest if line.startswith("Caused by: ")]
+        task = entry.get("taskName") or entry.get("task")
+        text = "; ".join(one_line(masked_text(line), 300).rstrip(". ") for line in [first, *causes[-1:]])
+        kinds.setdefault(" ".join(first.split()[:4]), []).append(f"{f' of {one_line(task)}' if task else ''}: {text}")
+    for number, failures in enumerate([*kinds.values()][:_MAX_KINDS_OF_FAILURES]):
+        yield f"{f'The last of another kind ({len(failures)})' if number else 'The last'}{failures[0]}."
+
+
+_MAX_KINDS_OF_FAILURES = 3

@@ -105,7 +105,8 @@ class LogCheckpoint:
     is_savepoint: bool = False
     status: str = "IN_PROGRESS"
     size_bytes: int = -1
-    duration_ms: int = -1  # from the trigger until the metadata was written, or until the failure
+    duration_ms: int = -1  # from the trigger until the last acknowledgement (in older versions the end), or the failure
+    finalization_ms: int = 0  # from the last acknowledgement to the end; 0 in older versions
     reason: str = ""  # failure reason
     where: str = ""  # TaskManager of the task that declined it
     cause: str = ""  # root cause of the exception
@@ -215,6 +216,12 @@ class JobLog:
     def running_ms(self) -> int:
         """The time at which the job first switched to RUNNING, or -1 if it is unknown."""
         return self.runs_ms[0] if self.runs_ms else -1
+
+    @property
+    def clock_offset_ms(self) -> int | None:
+        """Time by the clock of the log - epoch time, from the lines of triggers, which have both; None without any."""
+        points = [point for point in self.checkpoints.values() if min(point.line_ms, point.triggered_ms) >= 0]
+        return round(median(point.line_ms - point.triggered_ms for point in points)) if points else None
 
     @property
     def intolerable(self) -> int:
@@ -414,7 +421,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
     number = int(fields["id"] or 0)
-    if max(int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "at")) > LARGEST:
+    if max(int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")) > LARGEST:
         return None  # invalid: the coordinator does not write such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
@@ -428,10 +435,11 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         case "completed":
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
+            point.finalization_ms = max(int(fields["final"] or 0), 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
             if point.triggered_ms < 0 <= line_ms:  # the log begins after the trigger
-                point.triggered_ms = max(line_ms - point.duration_ms, 0)
+                point.triggered_ms = max(line_ms - point.duration_ms - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
             point.status, point.reason, point.where = "FAILED", kind, masked_text(fields.get("where") or "")[:100]
             if log.failed is not None and not point.is_savepoint:
@@ -595,6 +603,8 @@ def silence_of_log(log: JobLog) -> Silence | None:
 def log_remarks(log: JobLog) -> Iterator[str]:
     """Yield sentences about the end of the job, lost TaskManagers, declined triggers, and failures."""
     ended_ms, _, state = log.last_switch
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    yield from _time_zone(log.clock_offset_ms)
     if state == "FAILED":
         restarts = sum(own[2] == "RESTARTING" for own in log.switches)
         at = f" at {_clock(ended_ms)}" if ended_ms >= 0 else ""
@@ -615,13 +625,44 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     if over := [refusal for refusal in log.refusals if id(refusal) not in told]:
         look = where_to_look([refusal.reason for refusal in over]) if len(over) >= SILENT_GAPS else ()
         yield " ".join([*_refused(over), *look])
-    points = [point for _, point in sorted(log.checkpoints.items())]
+    yield from _long_finalizations(points)
     yield from failures_apart(points)
     if silence is None:
         yield from _exceeded(log.intolerable)
     yield from _late_acknowledgements(log, points)
     yield from _task_failures(log, points)
     yield from _fresh_restarts(log)
+
+
+def _time_zone(offset_ms: int | None) -> Iterator[str]:
+    """Yield a sentence if the clock of a log is not in UTC, in which the triggers of checkpoints are listed."""
+    days = round((offset_ms or 0) / DAY_MS)  # of a log without dates, or of one that is more than 12 h ahead
+    zone_ms = (offset_ms or 0) - days * DAY_MS * (abs(days) > 1)
+    if hours := round(zone_ms / _ZONE_STEP_MS) * _ZONE_STEP_MS / 3_600_000:
+        yield (
+            f"The clock of the log is {abs(hours):g} h {'ahead of' if hours > 0 else 'behind'} UTC: triggers of checkpoints are listed "
+            "in UTC, other times are those of its lines."
+        )
+
+
+_ZONE_STEP_MS = 900_000
+"""Time zones differ by quarters of an hour."""
+
+
+def _long_finalizations(points: Sequence[LogCheckpoint]) -> Iterator[str]:
+    """Yield a sentence about checkpoints whose finalization takes longer than all that precedes it."""
+    long = [point for point in points if point.finalization_ms > max(point.duration_ms, _MIN_LONG_FINALIZATION_MS)]
+    if long:
+        times = [point.finalization_ms for point in long]
+        yield (
+            f"The JobManager needs longer to finalize {len(long)} of the completed checkpoints than their subtasks to acknowledge them: "
+            f"{_about(round(median(times)))} (median; {_about(max(times))} at most) after the last acknowledgement. Only then are they complete, "
+            "do sinks commit, and may the next one be triggered. Look at what writes _metadata and stores the checkpoint for a recovery of "
+            "the JobManager (high-availability)."
+        )
+
+
+_MIN_LONG_FINALIZATION_MS = 1000
 
 
 def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
@@ -655,7 +696,9 @@ def _task_failures(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str
     last = log.task_failures[-1]
     why = "; ".join(one_line(text, 160) for text in dict.fromkeys((last.reason, last.cause)) if text)
     yield f"A task failed the job: {first_names(named, 3)}. The last exception: {why or 'not in the log'}."
-    ends = sorted(point.line_ms + point.duration_ms for point in points if point.status == "COMPLETED")
+    ends = [
+        point.line_ms + point.duration_ms + point.finalization_ms for point in points if point.status == "COMPLETED"
+    ]
     triggers = sorted(point.line_ms for point in points)
     gaps = [after - before for before, after in pairwise(triggers)]
     after_ms = [

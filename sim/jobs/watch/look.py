@@ -384,7 +384,10 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
     busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
     found += [
         Cause(
-            f"threads of '{name}' work {share_text(is_)} of the time (before: {share_text(was)})", 1.0, name, "thread"
+            f"threads of '{name}' work {share_text(is_)} of the time on average (before: {share_text(was)})",
+            1.0,
+            name,
+            "thread",
         )
         for name, was, is_ in busier
     ]

@@ -80,7 +80,7 @@ def test_statistics_of_some_subtasks_are_missing(ckptsim, fake_flink):
     done = ckptsim("explain", fake.url)
 
     assert done.exit_code == 0
-    assert "Nothing tells of its subtasks" in " ".join(done.stdout.split())
+    assert "Statistics of its subtasks are missing" in " ".join(done.stdout.split())
 
 
 def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):

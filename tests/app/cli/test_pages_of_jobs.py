@@ -45,7 +45,7 @@ def test_a_log_has_no_subtasks(ckptsim, tmp_path):
     log = REST / "jobmanager.log"
 
     assert ckptsim("report", log, "-o", tmp_path / "page.html").exit_code == 0
-    assert "Nothing tells of its subtasks" in (tmp_path / "page.html").read_text()
+    assert "Statistics of its subtasks are missing" in (tmp_path / "page.html").read_text()
 
 
 def test_python_writes_the_same(ckptsim, tmp_path):

@@ -25,9 +25,9 @@ def test_one_under_way():
 @pytest.mark.parametrize(
     ("count", "latest_ms", "said"),
     [
-        (95, 30_000, "95 of 96 subtasks had acknowledged, the last 10 s after the trigger; which had not,"),
-        (95, -1, "95 of 96 subtasks had acknowledged; which had not,"),
-        (0, -1, "Nothing tells of its subtasks."),
+        (95, 30_000, "95 of 96 subtasks had acknowledged, the last 10 s after the trigger. GET "),
+        (95, -1, "95 of 96 subtasks had acknowledged. GET "),
+        (0, -1, "Statistics of its subtasks are missing."),
     ],
 )
 def test_without_statistics_the_count_of_acknowledgements_is_told(count, latest_ms, said):

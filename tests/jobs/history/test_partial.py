@@ -68,14 +68,14 @@ def test_json_that_is_cut_off_is_read_up_to_there(tmp_path, length):
 
 def test_the_slowest_may_not_be_in_the_history(tmp_path):
     """79 checkpoints, five of which Flink still knows: the summary is over all."""
-    outside = "The slowest of all took 4.9 s (Flink's summary); it is not in the history that is known."
+    outside = "The job's slowest checkpoint took 4.9 s according to Flink's summary; it is no longer in the history."
     known = OVERVIEW | {"summary": {"end_to_end_duration": {"max": 4539}}}
     unknown = OVERVIEW | {"summary": {"end_to_end_duration": {"max": -1}}}
 
     assert outside in " ".join(answer_text(answer(history_of(SNAPSHOT))).split())
     assert outside in told(tmp_path, json.dumps(OVERVIEW))
-    assert "The slowest of all" not in told(tmp_path, json.dumps(known))
-    assert "The slowest of all" not in told(tmp_path, json.dumps(unknown))
+    assert "The job's slowest" not in told(tmp_path, json.dumps(known))
+    assert "The job's slowest" not in told(tmp_path, json.dumps(unknown))
 
 
 def test_a_history_that_is_empty_or_of_failures_only(tmp_path):
@@ -122,7 +122,7 @@ def test_no_checkpoint_has_ever_completed(tmp_path):
         "No checkpoint has completed since the first one that is known, at 2023-11-14 22:31:20, nor before (0 of 20): 2.01 min to the "
         "last moment in the answer. 3 checkpoints failed: Asynchronous task checkpoint failed. A task could not write its state"
     )
-    assert "The slowest of all" not in text
+    assert "The job's slowest" not in text
     assert "nor before" not in told(tmp_path, listed(*failed, completed=3))
 
 
@@ -289,8 +289,8 @@ def test_one_under_way_is_told_without_statistics(tmp_path):
     )
 
     assert (
-        "Checkpoint 8 (barriers not known) has no end in what was read. 20 of 24 subtasks had acknowledged, the last 9 min after"
-        in text
+        "Checkpoint 8 (barriers not known) was still in progress at the end of what was read. 20 of 24 subtasks had acknowledged, "
+        "the last 9 min after" in text
     )
 
 
@@ -345,6 +345,33 @@ def test_messages_of_exceptions_their_causes_and_how_often(tmp_path):
     assert "1 failure of the job. The last: org.x.FlinkRuntimeException: Exceeded" in told(tmp_path, json.dumps(old))
     none = {"root-exception": None, "all-exceptions": []}
     assert "0 failures of the job. It has no checkpoints" in told(tmp_path, json.dumps(none))
+
+
+def test_the_latest_failure_of_each_kind(tmp_path):
+    threshold = "x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."
+    heartbeat = "j.TimeoutException: Heartbeat of TaskManager with id {} timed out."
+    traces = [heartbeat.format("10.0.3.7:1-f3"), threshold, heartbeat.format("10.0.3.8:2-a1"), threshold]
+    entries = [{"stacktrace": trace, "timestamp": 9 - n, "taskName": f"map ({n}/4)"} for n, trace in enumerate(traces)]
+
+    assert (
+        "The last of map (0/4): j.TimeoutException: Heartbeat of TaskManager with id 10.0.3.7:1-f3 timed out. The last of another kind (2) "
+        "of map (1/4): x.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold. It has no checkpoints"
+    ) in told(tmp_path, json.dumps({"exceptionHistory": {"entries": entries}}))
+
+
+def test_each_vertex_of_a_checkpoint_has_its_acknowledgement(tmp_path):
+    tasks = {
+        "cb": {"end_to_end_duration": 90, "checkpointed_size": 1200, "processed_data": 0},
+        "7d": {"end_to_end_duration": 93_000, "checkpointed_size": 400_000_000, "processed_data": 64_000_000},
+        "90": {"end_to_end_duration": 95_000, "checkpointed_size": 0},
+        "ff": {"end_to_end_duration": -1},
+    }
+    document = {"id": 78, "status": "COMPLETED", "trigger_timestamp": 1_717_000_000_000, "tasks": tasks}
+
+    assert (
+        "In checkpoint 78, vertex 90 acknowledged last, 95 s after the trigger; before it 7d after 93 s (400 MB written, 64 MB read during "
+        "alignment), cb after 90 ms (1.2 kB written). It has sums"
+    ) in told(tmp_path, json.dumps(document))
 
 
 def test_text_of_the_web_ui_is_refused_with_what_to_save(tmp_path):

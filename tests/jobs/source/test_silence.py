@@ -1,5 +1,7 @@
 """Logs in which no checkpoint completes any more: what is said first, in the words of Flink 1.9 to 2.3."""
 
+import re
+
 import pytest
 
 from sim.jobs.history.explanation import answer, answer_text
@@ -23,7 +25,7 @@ def told(folder, *lines):
     return " ".join(answer_text(answer(history_of(read_source([path])))).split())
 
 
-def checkpoint(number, at, ms=100):
+def checkpoint(number, at, ms=100, final_ms=1):
     second = int(at[:2]) * 3600 + int(at[3:5]) * 60 + int(at[6:])
     trigger = 1_766_966_400_000 + second * 1000
     return (
@@ -31,7 +33,7 @@ def checkpoint(number, at, ms=100):
         f"Triggering checkpoint {number} (type=CheckpointType{{name='Checkpoint'}}) @ {trigger} for job {JOB}.",
     ), (
         at,
-        f"Completed checkpoint {number} for job {JOB} (9038 bytes, checkpointDuration={ms} ms, finalizationTime=1 ms).",
+        f"Completed checkpoint {number} for job {JOB} (9038 bytes, checkpointDuration={ms} ms, finalizationTime={final_ms} ms).",
     )
 
 
@@ -159,7 +161,7 @@ def test_a_restart_ends_checkpoints_that_flink_does_not_count(tmp_path, lines, r
         switched("06:12:21", "FAILING", "FAILED"),
     )
 
-    assert "under way" not in text
+    assert "in progress" not in text
     assert "The job failed for good at 2025-12-29 06:12:21, after 1 restart. Look at the exceptions of the job." in text
     assert "1 TaskManager did not answer heartbeats: tm-1 (2025-12-29 06:11:04)." in text
     assert (
@@ -203,7 +205,7 @@ def test_durations_that_grow_with_the_size(tmp_path):
     text = told(tmp_path, *grows)
 
     assert "The last took 58 s of the 60 s that usually pass between triggers: a longer one delays the next." in text
-    assert "What goes with longer ones (28 checkpoints; p as if" in text
+    assert "Associated with longer checkpoints (28 checkpoints; p-value" in text
     assert "the longer a checkpoint, the larger the state: 2 GB to 29 GB (rank correlation 1, 28 checkpoints)" in text
 
 
@@ -414,7 +416,7 @@ def test_a_job_that_fails_behind_each_checkpoint_is_said_to(tmp_path):
     assert (
         "A task failed the job: 'lake: committer (1/1)' (4). The last exception: RuntimeException: Error while confirming checkpoint; "
         "CommitFailedException: Glue detected concurrent update. The job fails behind checkpoints: each of these 4 failures came within "
-        "0.9 s after one completed."
+        "0.899 s after one completed."
     ) in text
 
 
@@ -447,6 +449,47 @@ def test_a_late_acknowledgement_tells_which_task_was_late_and_how_long_would_hav
         "1 expired checkpoint was acknowledged late, by join (8/8) on tm-1-3 (1), subtask 3 of vertex dd44 on tm-1-3 (1): 2.78 min after "
         "the trigger at most. A longer execution.checkpointing.timeout would have been enough for these"
     ) in text
+
+
+@pytest.mark.parametrize(("final_ms", "is_told"), [(20_000, True), (2_001, True), (2_000, False), (900, False)])
+def test_a_finalization_that_takes_longer_than_the_checkpoint_is_told(tmp_path, final_ms, is_told):
+    lines = [line for minute in range(1, 5) for line in checkpoint(minute, f"10:0{minute}:00", 2000, final_ms)]
+
+    text = told(tmp_path, ("10:00:00", STATE), *lines)
+
+    long = f"needs longer to finalize 4 of the completed checkpoints than their subtasks to acknowledge them: {final_ms / 1000:.3g} s (median;"
+    assert (long in text) == is_told
+
+
+@pytest.mark.parametrize(
+    ("hours", "clock"), [(8, "8 h ahead of"), (-3.5, "3.5 h behind"), (13, "13 h ahead of"), (0, "")]
+)
+def test_the_zone_of_a_log_is_told(tmp_path, hours, clock):
+    """Triggers have both times; the log itself says nothing of its zone."""
+    triggered, completed = checkpoint(1, "12:00:00")
+    moved = re.sub(r"@ (\d+)", lambda at: f"@ {int(at[1]) - round(hours * 3_600_000)}", triggered[1])
+
+    text = told(tmp_path, (triggered[0], moved), completed)
+
+    assert (f"The clock of the log is {clock} UTC" in text) == bool(clock)
+    assert bool(clock) or "clock of the log" not in text
+
+
+def test_a_log_without_dates_has_a_zone_too(tmp_path):
+    (tmp_path / "jobmanager.log").write_text(
+        f"16:46:57,546 INFO x - Triggering checkpoint 15 (type=CHECKPOINT) @ 1627289217546 for job {JOB}.\n17:00:00,000 INFO x"
+    )
+
+    history = history_of(read_source([tmp_path / "jobmanager.log"]))
+
+    assert history.remarks[0].startswith("The clock of the log is 8 h ahead of UTC")
+    assert history.checkpoints[0].end_to_end_duration == 782_454  # until the end of the log
+
+
+def test_a_checkpoint_without_an_end_is_held_against_the_end_of_the_log(tmp_path):
+    text = told(tmp_path, *checkpoint(1, "10:05:00"), checkpoint(2, "10:15:00")[0], ("10:24:10", "other"))
+
+    assert "was still in progress at the end of what was read, 9.2 min after its trigger." in text
 
 
 def test_an_expired_token_is_not_an_expired_checkpoint():

@@ -81,9 +81,14 @@ def test_work_before_the_barrier_has_a_column_where_there_is_any(summary, before
     )
 
 
-@pytest.mark.parametrize(("share", "busiest"), [(0.61, ("sink[0]", 0.61)), (0.59, ("sink", 0.5))])
-def test_a_subtask_is_named_that_is_busier_than_its_vertex_by_a_tenth(summary, share, busiest):
-    assert busiest == row_of(replace(summary, busy_share=0.5, busiest_subtask_share=share)).busiest
+@pytest.mark.parametrize(
+    ("mean", "share", "is_named"),
+    [(0.5, 0.61, True), (0.5, 0.59, False), (0.9, 0.984, True), (0.9, 0.958, False), (0.99, 1.0, False)],
+)
+def test_a_subtask_is_named_that_is_busier_than_its_vertex_by_a_tenth_or_half_as_idle(summary, mean, share, is_named):
+    row = row_of(replace(summary, busy_share=mean, busiest_subtask_share=share))
+
+    assert row.busiest == (("sink[0]", share) if is_named else ("sink", mean))
 
 
 def test_who_falls_short_and_who_is_over(summary):
