@@ -25,7 +25,10 @@ _ZERO = re.compile(r"0+(?:\.0+)?(?![.\d])")
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An input that the scenario marks UNKNOWN.  `path`: its path in the scenario document.  `assumed`: its value there."""
+    """An input that the scenario marks UNKNOWN.  `path`: its path in the scenario document.
+
+    `assumed`: its value there, or None if it is the question of a section or of the whole scenario.
+    """
 
     path: DocumentPath
     assumed: Any
@@ -78,7 +81,12 @@ def unknowns(text: str) -> list[Unknown]:
                 at += 1
         if (place := places.get(at)) is not None:
             question, _, known = " ".join(remark).partition("Assumed:")
-            found.append(Unknown(place, value_at(plain, place), question.strip(), known.strip()))
+            value = value_at(plain, place)
+            if isinstance(value, dict) or place == (
+                "version",
+            ):  # a question about a section, or at the head of the file
+                value, known = None, ""
+            found.append(Unknown(place, value, question.strip(), known.strip()))
     return found
 
 
@@ -90,7 +98,8 @@ def marked_unknowns(bench: Bench) -> list[Unknown]:
 def assumed_text(marked: Sequence[Unknown]) -> str:
     """Return e.g. ``UNKNOWN, assumed: sink: state size 0 B, ...``, with zeros first, or "" if nothing is marked."""
     resting = sorted(
-        (unknown for unknown in marked if not unknown.is_setting), key=lambda own: not _ZERO.match(str(own.assumed))
+        (unknown for unknown in marked if not unknown.is_setting and unknown.assumed is not None),
+        key=lambda own: not _ZERO.match(str(own.assumed)),
     )
     return f"UNKNOWN, assumed: {', '.join(f'{own.name} {own.assumed}' for own in resting)}" if resting else ""
 
@@ -110,6 +119,9 @@ def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float |
         )
     for unknown in marked:
         known = f" Assumed: {unknown.known}" if unknown.known else ""
+        if unknown.assumed is None:
+            yield f"UNKNOWN: {unknown.question}"
+            continue
         rests = "Only what is said of today" if unknown.is_setting else "The answer"
         yield (
             f"UNKNOWN: {unknown.question}{known} {rests} rests on {unknown.key} = {unknown.assumed}. "

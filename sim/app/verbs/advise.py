@@ -112,8 +112,8 @@ def job_of(source: Path, listener: Listener = SILENT) -> AdvisedJob:
     read = read_source([source])
     draft = draft_of(read)
     findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
-    if draft.inferred or draft.unknown:
-        findings.append(Remark(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
+    if draft.counts_text:
+        findings.append(Remark(draft.counts_text))
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]

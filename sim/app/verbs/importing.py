@@ -326,10 +326,8 @@ def _tell(draft: ImportedScenario, listener: Listener) -> None:
         listener.message(f"a flow does not balance: {flow}")
     for contention in draft.scarce:
         listener.message(f"cores are scarce: {contention}")
-    if draft.inferred or draft.unknown:
-        listener.message(
-            f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN{':' if draft.unknown else ''}"
-        )
+    if draft.counts_text:
+        listener.message(f"{draft.counts_text}{':' if draft.unknown else ''}")
         for question in draft.unknown:
             listener.message(f"  {question}")
 

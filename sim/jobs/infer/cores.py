@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import fmean, median, stdev
 from typing import Any, Protocol
 
-from sim.jobs.infer.draft import Draft, Section, duration_text
+from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -238,7 +238,7 @@ def _put_async_io(
         and stdev(requests) <= _EQUAL_COUNT_SPREAD * usual
     )
     if usual > 0:
-        latency = duration_text(usual / per_second * 1e9)
+        latency = duration_3_digits(usual / per_second * 1e9)
         why = f"{usual:,.1f} requests in the operator state of a subtask (median) / {per_second:,.1f} records/s of each"
         if is_named:
             section.put("async-io.latency", latency, why)
@@ -290,6 +290,7 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     places = task_managers_of(job)
     used = {manager for subtasks in places.values() for manager in subtasks.values()}
     if not used or not used <= managers.keys():
+        draft.remark_question("How many cores does each host have?", "so many that no thread waits for one.")
         return
     address = {manager: managers[manager].address for manager in used}
     hosts = sorted(set(address.values()))
@@ -323,12 +324,15 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         draft.put("cluster.services", "side-by-side", f"busy time / records{wait}")
         return
     origin = "busy time / records, divided by what threads waited for cores"
-    question = "; do tasks block or sleep? Flink counts that as busy, too: then they waited for no core, and services are too short"
-    proof = question if used_cores is None else f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time)"
-    draft.put("cluster.services", "idle-core", f"{origin}{proof if contend else ''}")
+    if contend and used_cores is not None:
+        origin += f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time)"
+    draft.put("cluster.services", "idle-core", origin)
     if contend:
+        if used_cores is None:
+            why = "no. Flink counts that as busy, too: then they waited for no core, and services are too short."
+            draft.add_question("cluster.services", "Do tasks block or sleep?", why)
         unless = " (unless tasks block or sleep: no sample of their processor time tells)" if used_cores is None else ""
-        draft.scarce.append(
+        draft.core_shortages.append(
             f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones{unless}"
         )
         _divide_services(draft, slower, f"{threads_busy} on {cores} cores")
@@ -363,8 +367,8 @@ def _divide_services(draft: Draft, slower: float, why: str) -> None:
     """Divide all service times of the draft by `slower`."""
     for vertex, given in draft.document["job"].items():
         for path, place, key in list(_iterate_services(given)):
-            place[key] = duration_text(parse_duration(place[key]) / slower)
-            draft.vertex(vertex).add_to(path, f"divided by {slower:.3g}: {why}")
+            place[key] = duration_3_digits(parse_duration(place[key]) / slower)
+            draft.vertex(vertex).append_comment(path, f"divided by {slower:.3g}: {why}")
 
 
 def _iterate_services(section: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:

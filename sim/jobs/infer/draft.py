@@ -12,11 +12,11 @@ file should answer.
 #       records in")
 #   sink.ask("service", "1 ms", "How long ...?",    job: sink: service: 1 ms      UNKNOWN: How long ...?
 #       "1 ms.")                                                                  Assumed: 1 ms.
-#   sink.doubt("service", "How long ...?",          unchanged                     <origin>; UNKNOWN: How long ...?
+#   sink.add_question("service", "How ...?",        unchanged                     <origin>; UNKNOWN: How ...?
 #       "never.")                                                                 Assumed: never.
 #   sink.drop("service")                            removed                       removed, also its questions
 #
-# `imported` hands document and comments to the writer, which puts each comment at its key:
+# `finish` hands document and comments to the writer, which puts each comment at its key:
 #
 #   job:
 #     sink:
@@ -45,7 +45,7 @@ _COMMENT_WIDTH = 110  # characters per line
 
 
 class Section:
-    """A section of a scenario under construction: that of a vertex, or the whole document.
+    """The section of a vertex in a scenario under construction, or the whole document.
 
     Paths are dotted, and relative to the section.
     """
@@ -60,25 +60,35 @@ class Section:
         return self._mapping(())
 
     def put(self, path: str, value: Any, source: str = "") -> None:
-        """Set a value with its `source`, which becomes the comment."""
+        """Set a value with its `source`, which becomes the comment.  "assumed: ..." does not count as a source."""
         *steps, key = path.split(".")
         self._mapping(steps)[key] = value
-        if source:
+        if source.startswith("assumed"):
+            self.draft.assumed += 1
+        elif source:
             self.draft.inferred += 1
+        if source:
             self._comment(path, source)
 
     def ask(self, path: str, value: Any, question: str, assumed: str) -> None:
         """Set an assumed value, with the question that would replace it and the reason for the assumption."""
         self.put(path, value)
         self.draft.comments.pop(self._dotted(path), None)
-        self.doubt(path, question, assumed)
+        self.add_question(path, question, assumed)
 
-    def doubt(self, path: str, question: str, assumed: str) -> None:
+    def add_question(self, path: str, question: str, assumed: str) -> None:
         """Add a question to the origin of a value that is already set."""
-        self.draft.unknown.append(f"{self.name}: {question}" if self.name else question)
-        self.add_to(path, f"{MARK}: {question} Assumed: {assumed}")
+        self.append_comment(path, self._question_text(question, assumed))
 
-    def add_to(self, path: str, text: str) -> None:
+    def remark_question(self, question: str, assumed: str) -> None:
+        """Add a question about something that is not in the scenario."""
+        self.remark(self._question_text(question, assumed))
+
+    def _question_text(self, question: str, assumed: str) -> str:
+        self.draft.unknown.append(f"{self.name}: {question}" if self.name else question)
+        return f"{MARK}: {question} Assumed: {assumed}"
+
+    def append_comment(self, path: str, text: str) -> None:
         """Append `text` to the origin of a value."""
         before = self.draft.comments.get(self._dotted(path))
         self._comment(path, f"{before}; {text}" if before else text)
@@ -86,13 +96,13 @@ class Section:
     def drop(self, path: str) -> None:
         """Remove a value that another value replaces, with its comments and questions.  No effect if it is not set."""
         *steps, key = path.split(".")
-        place = self.values
+        mapping = self.values
         for step in steps:
-            place = place.get(step, {})
-        if place.pop(key, None) is not None:
+            mapping = mapping.get(step, {})
+        if mapping.pop(key, None) is not None:
             comments, full_path, start = self.draft.comments, self._dotted(path), f"{self.name}: "
-            removed = [key for key in comments if key == full_path or key.startswith(f"{full_path}.")]
-            text = " ".join(" ".join(comments.pop(key).split()) for key in removed)
+            removed = [name for name in comments if name == full_path or name.startswith(f"{full_path}.")]
+            text = " ".join(" ".join(comments.pop(name).split()) for name in removed)
             self.draft.unknown = [
                 question
                 for question in self.draft.unknown
@@ -107,10 +117,10 @@ class Section:
 
     def _mapping(self, steps: Iterable[str]) -> dict[str, Any]:
         """Return the mapping at a path, which is created if it does not exist."""
-        place = self.draft.document
+        mapping = self.draft.document
         for step in (*self.steps, *steps):
-            place = place.setdefault(step, {})
-        return place
+            mapping = mapping.setdefault(step, {})
+        return mapping
 
     def _dotted(self, path: str) -> str:
         return ".".join([*self.steps, path])
@@ -126,53 +136,65 @@ class Draft(Section):
         super().__init__(self)
         self.document: dict[str, Any] = {}
         self.comments: dict[str, str] = {}
-        self.head: list[str] = []  # lines of the comment at the head of the file
+        self.header_lines: list[str] = []  # lines of the comment at the head of the file
         self.inferred = 0  # number of values with an origin
+        self.assumed = 0  # number of values that are usual in other jobs
         self.unknown: list[str] = []  # open questions
         self.not_modelled: list[str] = []  # features of the job that a scenario cannot express
-        self.unbalanced: list[str] = []  # contradictions between record counters
-        self.scarce: list[str] = []  # contention for cores, as phrases
+        self.unbalanced_flows: list[str] = []  # contradictions between record counters
+        self.core_shortages: list[str] = []  # contention for cores, as phrases
         self.core_load = 0.0  # runnable task threads / cores, of the busiest host
 
     def vertex(self, name: str) -> Section:
         """Return the section of a vertex."""
         return Section(self, name)
 
+    def remark(self, text: str) -> None:
+        """Append a line to the comment at the head of the file."""
+        self.header_lines.append(text)
+
     def ask_for_missing(self, missing: Mapping[str, str]) -> None:
         """Add a question for each failed request (path -> error message), whose part of the scenario is missing."""
-        for path, why in list(missing.items())[:MAX_LISTED_REQUESTS]:
-            question = f"What does {one_line(path, 120)} answer?"
-            self.unknown.append(question)
-            self.head.append(f"{MARK}: {question} The request failed: {one_line(why, 160)}. Assumed: the default.")
+        for path, error in list(missing.items())[:MAX_LISTED_REQUESTS]:
+            question = f"What is the response to GET {one_line(path, 120)}?"
+            self.remark_question(question, f"the defaults. The request failed: {one_line(error, 160)}.")
         if len(missing) > MAX_LISTED_REQUESTS:
-            self.head.append(f"{len(missing) - MAX_LISTED_REQUESTS} more requests failed.")
+            self.remark(f"{len(missing) - MAX_LISTED_REQUESTS} more requests failed.")
 
-    def imported(self, question: str) -> ImportedScenario:
-        """Return the finished scenario.  `question` is the first line of its file."""
-        head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
-        head += [f"A flow does not balance: {what}." for what in self.unbalanced]
-        head += [f"Cores are scarce: {what}." for what in self.scarce]
-        comments = {"": "\n".join(line for text in head for line in _wrap_comment(text)), **self.comments}
-        texts = (tuple(self.unknown), tuple(self.unbalanced), tuple(self.scarce))
-        return ImportedScenario(self.document, question, comments, tuple(self.not_modelled), self.inferred, *texts)
+    def finish(self, title: str) -> ImportedScenario:
+        """Return the finished scenario.  `title` is the first line of its file."""
+        lines = [*self.header_lines, *(f"Not modelled: {feature}." for feature in self.not_modelled)]
+        lines += [f"A flow does not balance: {flow}." for flow in self.unbalanced_flows]
+        lines += [f"Cores are scarce: {shortage}." for shortage in self.core_shortages]
+        return ImportedScenario(
+            self.document,
+            title,
+            {"": "\n".join(line for text in lines for line in _wrap_comment(text)), **self.comments},
+            not_modelled=tuple(self.not_modelled),
+            inferred=self.inferred,
+            assumed=self.assumed,
+            unknown=tuple(self.unknown),
+            unbalanced=tuple(self.unbalanced_flows),
+            scarce=tuple(self.core_shortages),
+        )
 
 
-def duration_text(ns: float) -> str:
+def duration_3_digits(ns: float) -> str:
     """Format a duration with three digits, the precision of counters; at least 1 ns."""
     return format_duration(max(1, round(float(f"{ns:.3g}"))))
 
 
-def ms_text(ms: float) -> str:
+def format_whole_ms(ms: float) -> str:
     """Format a duration in whole milliseconds, the precision of Flink's statistics."""
     return format_duration(round(ms) * MS)
 
 
-def rate_text(bytes_per_second: float) -> str:
+def rate_3_digits(bytes_per_second: float) -> str:
     """Format a rate with three digits; at least 1 B/s."""
     return format_byte_rate(max(1, int(float(f"{bytes_per_second:.3g}"))))
 
 
-def size_text(size_bytes: float) -> str:
+def size_3_digits(size_bytes: float) -> str:
     """Format a size with three digits."""
     return format_size(round(float(f"{size_bytes:.3g}")))
 

@@ -446,7 +446,7 @@ def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
         if i in shares:
             section.put(f"{path}.weights.counted", list(shares[i].per_mille), shares[i].source)
             if shares[i].doubt:
-                section.doubt(f"{path}.weights.counted", *shares[i].doubt)
+                section.add_question(f"{path}.weights.counted", *shares[i].doubt)
         _infer_amounts(section, (vertex.name, i), path, flowed)
         has_only_ship = section.values["input"][name].keys() == {"ship"}  # `upstream: hash`
         section.put(path if has_only_ship else f"{path}.ship", ship, origin)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.jobs.infer.draft import Section, ms_text
+from sim.jobs.infer.draft import Section, format_whole_ms
 from sim.jobs.infer.file_history import Files, acknowledged
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordingError
 from sim.jobs.source.rest_answers import SubtaskPlace
@@ -281,7 +281,7 @@ def infer_flushes(
     flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
     origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
-        freeze = ms_text(sync_ms - flush_ms)
+        freeze = format_whole_ms(sync_ms - flush_ms)
         section.put("state.lsm.freeze", freeze, f"{origin}, less the flush of {flushed:,.0f} bytes")
     else:
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))

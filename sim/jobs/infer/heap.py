@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from sim.jobs.infer.draft import Draft, ms_text, rate_text
+from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.state import entry_bytes
@@ -63,10 +63,10 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
             )
             draft.vertex(name).put(
                 "state.serialize",
-                rate_text(heap_rate(entry)),
+                rate_3_digits(heap_rate(entry)),
                 (
-                    f"used only with the hashmap backend: speed of a core with entries of {format_size(round(entry))} in recordings of "
-                    f"other jobs, {HEAP_SERIALIZE.least / 1e6:.0f} to {HEAP_SERIALIZE.most / 1e6:.0f} MB/s"
+                    f"assumed, and used only with the hashmap backend: {HEAP_SERIALIZE.least / 1e6:.0f} to {HEAP_SERIALIZE.most / 1e6:.0f} MB/s in "
+                    f"recordings of other jobs, by the size of entries: {format_size(round(entry))}"
                 ),
             )
         elif "changelog" not in state:
@@ -112,7 +112,7 @@ def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
             f"{median(size for size, _ in found):,.0f} bytes in {median(took for _, took in found):,.0f} ms INITIALIZING, less that of "
             f"tasks without such state; median of {len(found)} subtasks restored from checkpoint {job.restored.id}"
         )
-        draft.put("checkpoint.restore-rate", rate_text(median(rates)), origin)
+        draft.put("checkpoint.restore-rate", rate_3_digits(median(rates)), origin)
         return
     shares = {name: size / job.vertex(name).parallelism for name, size in sizes.items()}
     if not shares:
@@ -125,12 +125,12 @@ def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
     if shares[largest] / rate * SECOND >= _MIN_READ_NS:
         draft.ask(
             "checkpoint.restore-rate",
-            rate_text(rate),
+            rate_3_digits(rate),
             "How fast does a subtask read its state into the heap?",
             f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {ENTRY_NS / 1000:g} us each and "
-            f"{rate_text(READ_BYTES_PER_SECOND)}. Entries of {small} B are read at {rate_text(heap_read_rate(small))}, "
-            f"those of {format_size(large)} at {rate_text(heap_read_rate(large))}; observed "
-            f"between {rate_text(rate / _MAX_SLOWDOWN)} and {rate_text(rate)}; busy cores and little state slow it down.",
+            f"{rate_3_digits(READ_BYTES_PER_SECOND)}. Entries of {small} B are read at {rate_3_digits(heap_read_rate(small))}, "
+            f"those of {format_size(large)} at {rate_3_digits(heap_read_rate(large))}; observed "
+            f"between {rate_3_digits(rate / _MAX_SLOWDOWN)} and {rate_3_digits(rate)}; busy cores and little state slow it down.",
         )
 
 
@@ -202,20 +202,20 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
         return
     draft.put(
         "run.cold-start",
-        ms_text(min(start_ms, BACKLOG_MS)),
+        format_whole_ms(min(start_ms, BACKLOG_MS)),
         (
             f"assumed: a history of less than {MAX_COLD_HISTORY_MS // 60_000} min contains queues from the start of the job; a log may have "
-            f"{ms_text(start_ms)} of records waiting, from the start of the job to its first checkpoint"
+            f"{format_whole_ms(start_ms)} of records waiting, from the start of the job to its first checkpoint"
         ),
     )
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
-    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 2 to 5")
+    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "assumed: 2 to 5 in recordings of other jobs")
     if on_core := draft.document["cluster"].get("on-core"):
         slower = float(1 + (WARM_UP_FACTOR - 1) * parse_share(on_core))
         draft.put(
             "restart.warm-up-factor",
             slower,
-            f"{WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core",
+            f"assumed: {WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core",
         )
 
 
@@ -246,4 +246,4 @@ def infer_fresh_start(draft: Draft, job: RestJob) -> None:
         f"{found_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
         f"median over {len(started_ms)} task managers of their slowest task"
     )
-    draft.put("restart.fresh-start", ms_text(max(found_ms - deploy_ms, 0)), origin)
+    draft.put("restart.fresh-start", format_whole_ms(max(found_ms - deploy_ms, 0)), origin)

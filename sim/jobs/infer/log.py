@@ -13,9 +13,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.jobs.infer.draft import Draft, duration_text, ms_text, rate_text
-from sim.jobs.infer.options import MIN_INTERVAL_MS, configured_ms, infer_options, put_restart_strategy, put_version
-from sim.jobs.infer.state import ask_for_update, infer_growth
+from sim.jobs.infer.draft import Draft, duration_3_digits, format_whole_ms, rate_3_digits
+from sim.jobs.infer.options import (
+    MIN_INTERVAL_MS,
+    MIN_PAUSE,
+    TIMEOUT,
+    TOLERABLE,
+    ask_for_barriers,
+    ask_for_timeout,
+    configured_ms,
+    infer_options,
+    put_restart_strategy,
+    put_version,
+    with_current_names,
+)
+from sim.jobs.infer.state import TTL, ask_for_update, infer_growth, put_backend
 from sim.jobs.infer.storage import MAX_PHASES_FOR_LINE, AsyncPhase, FittedLine, fit_async_phases
 from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_of_log
 from sim.jobs.source.recorded_job import ImportedScenario
@@ -29,7 +41,8 @@ IN_FLIGHT_BYTES = 20 * 32768
 RECORD_BYTES = 1000  # assumed
 MIN_UPLOAD_BYTES_PER_MS = 10_000  # checkpoints that write at least so much may be slow because of their bytes
 NEVER_MS = 10**11  # three years; longer durations are "never"
-ASSUMED_TIMEOUT_MS = 600_000  # execution.checkpointing.timeout
+MEASURED_SETTINGS = {"timeout": TIMEOUT, "min-pause": MIN_PAUSE, "tolerable-failed": TOLERABLE}
+"""Keys of `checkpoint` -> options.  A value from the checkpoints of the log replaces the configured one."""
 MAX_RUN_MS = 3_600_000
 CHECKPOINTS_PER_RUN = 12
 RECORDS_PER_SECOND = 1000  # assumed
@@ -98,27 +111,28 @@ def infer_log(log: JobLog) -> ImportedScenario:
         done and done[-1].size_bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
     )
     saturated = rhythm.is_saturated and not by_bytes
-    draft.head.append(
-        f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates."
-    )
+    draft.remark(f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates.")
     counts = f"{len(done)} completed, {len(failed)} failed, {len(log.refusals)} refused, {log.restored} restores"
     durations = (
         f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
     )
-    draft.head.append(f"Checkpoints: {counts}{durations}.")
+    draft.remark(f"Checkpoints: {counts}{durations}.")
     if (silence := silence_of_log(log)) is not None:
-        draft.head += silence.sentences()
-    draft.head += log_remarks(log)
+        draft.header_lines += silence.sentences()
+    draft.header_lines += log_remarks(log)
     grows = _job(draft, log, rhythm, done, took_ms, line, saturated=saturated)
     interval_ms = _checkpoint(draft, log, rhythm, points)
     put_version(draft, log.version, f"version {log.version} in the log")
-    infer_options(draft, log.options, log.version)
+    measured = {option for key, option in MEASURED_SETTINGS.items() if key in draft.document["checkpoint"]}
+    infer_options(
+        draft, log.options, log.version, {INTERVAL, TTL, "state.backend.type", "parallelism.default"} | measured
+    )
     put_restart_strategy(draft, log.strategy, "from the log")
     _storage(draft, done, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
-    draft.put("run.duration", ms_text(min(max(count * each_ms, 60_000), MAX_RUN_MS)))
-    return draft.imported("How would the job of this log checkpoint with other settings?")
+    draft.put("run.duration", format_whole_ms(min(max(count * each_ms, 60_000), MAX_RUN_MS)))
+    return draft.finish("How would the job of this log checkpoint with other settings?")
 
 
 def _job(
@@ -135,13 +149,17 @@ def _job(
 
     Returns whether the state grows.
     """
-    vertices = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
+    is_scheduled, vertices, options = len(log.vertices) > 1, log.vertices, with_current_names(log.options)
+    if not is_scheduled:
+        default = options.get("parallelism.default", "")
+        parallelism = next(iter(vertices.values()), int(default) if default.isdecimal() else 1)
+        vertices = dict.fromkeys(("Source: source", "operator"), parallelism)
     names = short_names(list(vertices))
     unread: list[str] = []
     per_second = 0.0
     for (vertex, parallelism), name in zip(vertices.items(), names, strict=True):
         section = draft.vertex(name)
-        section.remark(f"chain: {' -> '.join(operators(vertex))}" if log.vertices else "assumed")
+        section.remark(f"chain: {' -> '.join(operators(vertex))}" if is_scheduled else "assumed")
         reads = [] if vertex.startswith("Source") or not unread else unread
         for upstream in reads:
             question = "What does it read, and how are records sent?"
@@ -154,15 +172,15 @@ def _job(
             )
             section.ask("source.rate", rate, "How many records per second arrive?", f"{rate}: {why}.")
             section.ask("source.record", format_size(RECORD_BYTES), "How large are its records on the wire?", "1 kB.")
-        if log.vertices:
+        if is_scheduled:
             section.put("parallelism", parallelism, "subtasks scheduled in the log")
         else:
-            section.ask("parallelism", parallelism, "What is its parallelism?", "1.")
+            section.ask("parallelism", parallelism, "What is its parallelism?", f"{parallelism}.")
     last = draft.vertex(names[-1])
     if saturated:
         hops = max(len(names) - 1, 1)
         service_ns = max(min(took_ms, NEVER_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops), 1)
-        service, per_second = duration_text(service_ns), vertices[[*vertices][-1]] * 1e9 / service_ns
+        service, per_second = duration_3_digits(service_ns), vertices[[*vertices][-1]] * 1e9 / service_ns
         why = (
             f"so long that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} edges."
         )
@@ -176,21 +194,23 @@ def _job(
         own = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
         sizes = [(point, point.state_size) for point in own[:: len(own) // MAX_PHASES_FOR_LINE + 1]]
         infer_growth(last, log.options, sizes, per_second)
-    if "state" in last.values:
-        last.doubt("state.size", question, "this vertex has all of it.")
-        ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
-        return True
-    if done and done[-1].size_bytes > 0:
+    if grows := "state" in last.values:
+        last.add_question("state.size", question, "this vertex has all of it.")
+    elif done and done[-1].size_bytes > 0:
         size = format_size(done[-1].size_bytes)
         last.ask("state.size", size, question, f"this vertex has all of the {size} of checkpoint {done[-1].id}.")
-    return False
+    if "state" in last.values:
+        put_backend(last, options.get("state.backend.type"), "hashmap, Flink's default.")
+        if grows and last.values["state"]["backend"] == "hashmap":
+            ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
+    return grows
 
 
 def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[LogCheckpoint]) -> int:
     """Set `checkpoint:`.  Returns the interval or an assumption [ms], or 0 if it is unknown or only known to be short."""
     delays = [_round_nearby(delay) for delay in _first_delays(log, points)]
     found = f"{len(rhythm.gaps)} gaps between triggers"
-    configured = configured_ms(log.options, INTERVAL)
+    options, configured = with_current_names(log.options), configured_ms(log.options, INTERVAL)
     origin = ""  # empty: the interval is assumed
     if rhythm.interval:
         interval_ms, gaps = rhythm.interval, f"{rhythm.on_time} gap{'s' * (rhythm.on_time != 1)} between triggers"
@@ -232,11 +252,8 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         timeout = _duration_text(max(_round_nearby(median(expired)), MIN_INTERVAL_MS))
         draft.put("checkpoint.timeout", timeout, f"trigger to expiry of {len(expired)} checkpoints")
     else:
-        longest = max((point.duration_ms for point in points), default=0)
-        timeout = _duration_text(max(ASSUMED_TIMEOUT_MS, longest))
-        why = f"{timeout}: none expired{f', the longest took {longest:,} ms' if longest > 0 else ''}."
-        draft.ask("checkpoint.timeout", timeout, "Which execution.checkpointing.timeout is configured?", why)
-    draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
+        ask_for_timeout(draft, options, max((point.duration_ms for point in points), default=0))
+    ask_for_barriers(draft, options, "aligned, Flink's default.")
     return rhythm.interval or configured or (0 if rhythm.gaps else max(delays, default=rhythm.at_most))
 
 
@@ -263,16 +280,16 @@ def _storage(
         why = f"median of {written}"
     elif line.is_significant:
         per_ms, why = line.bytes_per_ms, f"line (Theil-Sen) through {written}"
-        draft.put("storage.file-latency", ms_text(line.latency_ms), "intercept of that line")
+        draft.put("storage.file-latency", format_whole_ms(line.latency_ms), "intercept of that line")
     else:
         per_ms = size / took_ms
         why = f"{size:,} bytes in the {took_ms:,.0f} ms of a checkpoint; durations do not follow the sizes"
-    rate = rate_text(per_ms * 1000)
+    rate = rate_3_digits(per_ms * 1000)
     draft.ask("storage.bandwidth", rate, question, f"{rate}: {why}, if one task writes all of them.")
 
 
 def _duration_text(ms: int) -> str:
-    return ms_text(min(ms, NEVER_MS))
+    return format_whole_ms(min(ms, NEVER_MS))
 
 
 def _spread(values: list[int]) -> float:

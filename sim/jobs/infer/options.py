@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from statistics import median
 
-from sim.jobs.infer.cores import Rest, rests, task_managers_of, works_before_barrier
-from sim.jobs.infer.draft import Draft, Section, ms_text
+from sim.jobs.infer.cores import Rest, rests, task_managers_of, usual_checkpoints, works_before_barrier
+from sim.jobs.infer.draft import Draft, Section, format_whole_ms
+from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.infer.flows import Flows
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import CheckpointConfig
@@ -18,27 +19,37 @@ from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.checkpoint import barriers_of
 from sim.model.cluster import profile_of
 from sim.model.quantities import NEGLIGIBLE_MS
-from sim.model.schema.flink_keys import UNLIMITED, current_names, has_key, modelled_keys
-from sim.model.units import LARGEST, MS, UnitError, format_duration, format_share, parse_flink_duration
+from sim.model.schema.flink_keys import INTERVAL, UNLIMITED, current_names, has_key, modelled_keys
+from sim.model.text import one_line
+from sim.model.units import MS, UnitError, format_share, parse_flink_duration
 
 # ---- Options of the job's checkpoints and of its cluster.
 #
 # A REST answer contains the effective checkpoint configuration of a job.  All other options come from the configuration
 # of the cluster.  No answer contains other options that the program sets.
 
+TIMEOUT, MIN_PAUSE = "execution.checkpointing.timeout", "execution.checkpointing.min-pause"
+TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
+BARRIER_OPTIONS = (
+    "execution.checkpointing.mode",
+    "execution.checkpointing.unaligned.enabled",
+    "execution.checkpointing.aligned-checkpoint-timeout",
+)
+DEFAULT_TIMEOUT_MS = 600_000
 MIN_INTERVAL_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
-OPTIONS_IN_OTHER_ANSWERS = frozenset(
+CHECKPOINT_FIELDS = {
+    INTERVAL: "interval",
+    TIMEOUT: "timeout",
+    MIN_PAUSE: "min_pause",
+    "execution.checkpointing.max-concurrent-checkpoints": "max_concurrent",
+    TOLERABLE: "tolerable_failed_checkpoints",
+    **dict.fromkeys(BARRIER_OPTIONS, "mode"),
+    "execution.checkpointing.checkpoints-after-tasks-finish": "checkpoints_after_tasks_finish",
+}
+"""Option -> field of /jobs/:id/checkpoints/config that contains its effective value, in versions that have it."""
+INFERRED_OPTIONS = frozenset(
     {
-        "execution.checkpointing.interval",
-        "execution.checkpointing.timeout",
-        "execution.checkpointing.min-pause",
-        "execution.checkpointing.max-concurrent-checkpoints",
-        "execution.checkpointing.tolerable-failed-checkpoints",
-        "execution.checkpointing.mode",
-        "execution.checkpointing.unaligned.enabled",
-        "execution.checkpointing.aligned-checkpoint-timeout",
-        "execution.checkpointing.checkpoints-after-tasks-finish",
         "state.backend.type",
         "parallelism.default",
         "pipeline.max-parallelism",
@@ -50,7 +61,7 @@ OPTIONS_IN_OTHER_ANSWERS = frozenset(
         "taskmanager.numberOfTaskSlots",
     }
 )
-"""Options whose effective value is in an answer other than the configuration of the cluster."""
+"""Options whose effective value is inferred from other answers."""
 REQUIRED_SWITCHES = {
     "taskmanager.network.memory.buffer-debloat.": "taskmanager.network.memory.buffer-debloat.enabled",
     "execution.checkpointing.file-merging.": "execution.checkpointing.file-merging.enabled",
@@ -62,8 +73,19 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     """Set `checkpoint:`."""
     config = job.checkpoint_config
     if config is None:
-        why = "every minute: /jobs/:id/checkpoints/config is missing."
-        draft.ask("checkpoint.interval", "1 min", "How often is a checkpoint taken?", why)
+        points, configured = usual_checkpoints(job), with_current_names(job.options)
+        every = format_whole_ms(max(1000 * seconds_between(points), MIN_INTERVAL_MS)) if points[1:] else "1 min"
+        why = "the time between two checkpoints of the history" if points[1:] else "every minute"
+        if INTERVAL not in configured:
+            question = "How often is a checkpoint taken?"
+            draft.ask("checkpoint.interval", every, question, f"{why}: /jobs/:id/checkpoints/config is missing.")
+        ask_for_timeout(draft, configured, max((point.end_to_end_duration for point in points), default=0))
+        overtakes = any(
+            own.unaligned_checkpoint for point in points for task in point.tasks.values() for own in task.subtasks
+        )
+        ask_for_barriers(
+            draft, configured, "unaligned, as in the history." if overtakes else "aligned, Flink's default."
+        )
         return
     for name, value_ms in (("interval", config.interval), ("timeout", config.timeout)):
         if value_ms is not None and 0 < value_ms < MIN_INTERVAL_MS:
@@ -71,12 +93,11 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
             raise RecordingError(f"{place}: {name} is {value_ms} ms; Flink takes {MIN_INTERVAL_MS} ms or more")
     draft.inferred += 1
     draft.comments["checkpoint"] = "from /jobs/:id/checkpoints/config"
-    draft.put("checkpoint.interval", ms_text(config.interval) if 0 < config.interval < NEVER_MS else "off")
+    draft.put("checkpoint.interval", format_whole_ms(config.interval) if 0 < config.interval < NEVER_MS else "off")
     draft.put("checkpoint.barriers", _barriers_section(config))
-    if config.timeout is not None and 0 < config.timeout < NEVER_MS:
-        draft.put("checkpoint.timeout", ms_text(config.timeout))
-    if config.min_pause is not None and config.min_pause > 0:
-        draft.put("checkpoint.min-pause", format_duration(min(config.min_pause * 10**6, LARGEST)))
+    for key, value_ms in (("timeout", config.timeout), ("min-pause", config.min_pause)):
+        if value_ms is not None and value_ms > 0:
+            draft.put(f"checkpoint.{key}", format_whole_ms(min(value_ms, NEVER_MS)))
     if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
         draft.put("checkpoint.max-concurrent", min(config.max_concurrent, 10**6))
     if config.tolerable_failed_checkpoints is not None:
@@ -85,13 +106,27 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
         draft.put("checkpoint.finish", "off")
 
 
+def ask_for_timeout(draft: Draft, configured: Mapping[str, str], longest_ms: int) -> None:
+    """Ask for the timeout of checkpoints, unless it is configured.  `longest_ms` is the longest known duration."""
+    if TIMEOUT not in configured:
+        timeout = format_whole_ms(min(max(DEFAULT_TIMEOUT_MS, longest_ms), NEVER_MS))
+        why = f"{timeout}{f', the longest took {longest_ms:,} ms' if longest_ms > 0 else ''}."
+        draft.ask("checkpoint.timeout", timeout, f"Which {TIMEOUT} is configured?", why)
+
+
+def ask_for_barriers(draft: Draft, configured: Mapping[str, str], assumed: str) -> None:
+    """Ask for the kind of barriers, unless it is configured.  The first word of `assumed` is the assumption."""
+    if not configured.keys() & set(BARRIER_OPTIONS):
+        draft.ask("checkpoint.barriers", assumed.partition(",")[0], "Are checkpoints aligned or unaligned?", assumed)
+
+
 def _barriers_section(config: CheckpointConfig) -> str | dict[str, str]:
     timeout = config.aligned_checkpoint_timeout or 0
     exactly_once = config.mode.lower() != "at_least_once"
     kind = barriers_of(
         unaligned=bool(config.unaligned_checkpoints), has_deadline=timeout > 0, exactly_once=exactly_once
     )
-    return {kind.name: ms_text(timeout)} if kind.has_deadline else kind.name
+    return {kind.name: format_whole_ms(timeout)} if kind.has_deadline else kind.name
 
 
 def put_version(draft: Draft, version: str, origin: str) -> None:
@@ -108,7 +143,9 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     version = job.flink_version
     put_version(draft, version, f"Flink {version[:20]} in /config")
     _infer_placement(draft, job)
-    infer_options(draft, job.options, version)
+    config = job.checkpoint_config
+    answered = {key for key, name in CHECKPOINT_FIELDS.items() if getattr(config, name, None) is not None}
+    infer_options(draft, job.options, version, INFERRED_OPTIONS | answered)
     for provider, keys in _PROVIDER_KEYS.items():
         if named := sorted(keys & job.options.keys()):
             draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
@@ -119,6 +156,9 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
 def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
     """Replace the configured restart strategy by the one that Flink describes in `text`, if that can be parsed."""
     if not (restart := _parse_restart_strategy(text)):
+        if text and not text.startswith("Cluster level default"):
+            question = f"What are the parameters of its restart strategy, '{one_line(text, 200)}'?"
+            draft.remark_question(question, "those in the configuration of the cluster, or Flink's defaults.")
         return
     flink = draft.document.setdefault("flink", {})
     current, kind = current_names(), "restart-strategy.type"
@@ -133,12 +173,15 @@ def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
 
 def configured_ms(options: Mapping[str, str], key: str) -> int:
     """Return a duration of Flink's configuration, under its current or an older key.  0 if it is missing or invalid."""
-    names = current_names()
-    for name, value in options.items():
-        if names.get(name, name) == key:
-            with suppress(UnitError):
-                return parse_flink_duration(value) // MS
+    with suppress(UnitError, KeyError):
+        return parse_flink_duration(with_current_names(options)[key]) // MS
     return 0
+
+
+def with_current_names(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options with the current names of their keys."""
+    names = current_names()
+    return {names.get(key, key): value for key, value in options.items()}
 
 
 def _ask_for_replacement(draft: Draft, job: RestJob) -> None:
@@ -166,23 +209,20 @@ _PROVIDER_KEYS = {
 """Resource provider that starts TaskManagers -> keys that only its JobManagers have."""
 
 
-def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:
-    """Set `flink:` from the configuration of a cluster."""
-    known = dict(_modelled_options(options, version))
-    if known:
-        draft.document.setdefault("flink", {}).update(known)
-        draft.inferred += len(known)
+def infer_options(draft: Draft, options: Mapping[str, str], version: str, answered: Collection[str]) -> None:
+    """Set `flink:` from the configuration of a cluster, except options that are `answered` otherwise."""
+    modelled = {key: value for key, value in _modelled_options(options, version) if key not in answered}
+    if modelled:
+        draft.document.setdefault("flink", {}).update(modelled)
+        draft.inferred += len(modelled)
         draft.comments["flink"] = "from the configuration of the cluster; options set by the program are not reported"
 
 
 def _modelled_options(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
-    """Yield the options that a scenario models, and whose effective value is not in another answer."""
-    names, modelled = current_names(), modelled_keys()
-    current = {names.get(key, key): value for key, value in options.items()}
+    """Yield the options that a scenario models."""
+    modelled, current = modelled_keys(), with_current_names(options)
     for key, value in sorted(current.items()):
-        if key in OPTIONS_IN_OTHER_ANSWERS or key not in modelled:
-            continue
-        if not version.startswith("1.") and modelled[key].flink.last == "1.20":
+        if key not in modelled or (not version.startswith("1.") and modelled[key].flink.last == "1.20"):
             continue
         switch = next((switch for start, switch in REQUIRED_SWITCHES.items() if key.startswith(start)), key)
         if str(current.get(switch, "")).lower() != "false" and switch in current:
@@ -302,14 +342,14 @@ def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_syn
         origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
         if job.readers(vertex.name):
             origin += ", at most until its readers have the barrier"
-        section.put("snapshot.pre-barrier", ms_text(median(long)), origin)
+        section.put("snapshot.pre-barrier", format_whole_ms(median(long)), origin)
         if len(long) * 20 < len(pauses) * 19:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
             section.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}")
     syncs = [rest.subtask.checkpoint.sync for rest in found if rest.subtask.checkpoint.sync >= 0]
     if with_sync and not long and syncs and median(syncs) > NEGLIGIBLE_MS:
         origin = f"median sync duration of {len(syncs)} snapshots"
-        section.put("snapshot.sync", ms_text(median(syncs)), origin)
+        section.put("snapshot.sync", format_whole_ms(median(syncs)), origin)
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:

@@ -178,7 +178,7 @@ def infer_job(job: RestJob) -> ImportedScenario:
     carried = edge_flows(job, flowed)
     for vertex in job.vertices:
         infer_work(draft, vertex, carried)
-    draft.unbalanced += [found.phrase for found in carried.unbalanced]
+    draft.unbalanced_flows += [found.phrase for found in carried.unbalanced]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_heap_restore(draft, job, flowed)
@@ -197,7 +197,9 @@ def infer_job(job: RestJob) -> ImportedScenario:
     _run(draft, job)
     infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
-    return draft.imported(
+    if not any(path.endswith("/jobmanager/config") for path in (*job.snapshot.answers, *job.snapshot.missing)):
+        draft.remark_question("Which options are configured (/jobmanager/config)?", "Flink's defaults.")
+    return draft.finish(
         f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it with other settings?"
     )
 
@@ -207,8 +209,8 @@ def _head(draft: Draft, job: RestJob) -> None:
     counts = ", ".join(
         f"{job.counts[key]} {key}" for key in ("completed", "failed", "in_progress") if key in job.counts
     )
-    draft.head.append(f"{origin}, Flink {one_line(job.flink_version) or 'of unknown version'}.")
-    draft.head.append(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
+    draft.remark(f"{origin}, Flink {one_line(job.flink_version) or 'of unknown version'}.")
+    draft.remark(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 
 
 def _run(draft: Draft, job: RestJob) -> None:

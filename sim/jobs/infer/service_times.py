@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sim.jobs.infer.draft import Draft, Section, duration_text
+from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, outputs_of, size_counted
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.options import busy_in_snapshots_ms
@@ -72,12 +72,12 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
     if mean_ms > 0 and abs(full_ms / mean_ms - 1) > MAX_MEAN_DEVIATION:
         are_full = "is fully loaded and limits" if len(full) == 1 else "are fully loaded and limit"
         origin = (
-            f"{_busy_per_record_text(full, direction)}, which {are_full} the throughput; mean {duration_text(1e6 * mean_ms)}. "
+            f"{_busy_per_record_text(full, direction)}, which {are_full} the throughput; mean {duration_3_digits(1e6 * mean_ms)}. "
             "Subtasks that wait at times need longer per record and are not used"
         )
     else:
         full_ms = mean_ms
-    section.put("service", duration_text(1e6 * full_ms), origin)
+    section.put("service", duration_3_digits(1e6 * full_ms), origin)
     if full and len(workers) > 1 and full_ms > 0:
         _put_service_factors(section, job, vertex, flow, workers, full_ms)
 
@@ -116,7 +116,7 @@ def _put_service_factors(
         ):
             continue
         bound = "" if worker.is_full else f"; an upper bound, because it is busy only {worker.load:.0%} of its time"
-        origin = f"{_busy_per_record_text([worker], direction)}: {duration_text(1e6 * (worker.busy_ms / worker.records))} ± {error:.1%}{bound}"
+        origin = f"{_busy_per_record_text([worker], direction)}: {duration_3_digits(1e6 * (worker.busy_ms / worker.records))} ± {error:.1%}{bound}"
         section.put(f"service-factor.{worker.subtask}", format_number(Fraction(f"{factor:.3g}")), origin)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from statistics import correlation, fmean, linear_regression, median
 
 from sim.jobs.infer.cores import usual_checkpoints
-from sim.jobs.infer.draft import MARK, Draft, Section, ms_text, size_text
+from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
     acknowledged,
     acknowledged_by,
@@ -24,7 +26,7 @@ from sim.jobs.infer.file_history import (
     written_bytes,
 )
 from sim.jobs.infer.flows import Flows, infer_flushes
-from sim.jobs.infer.options import infer_pauses
+from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
@@ -165,14 +167,17 @@ _MIN_CHANGES = 1000
 """Minimum changes in a snapshot.  Fewer are copied within few milliseconds, the resolution of Flink's durations."""
 
 
-def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool:
-    """Return whether a vertex keeps its changelog in memory: most of its checkpoints wrote the whole log again."""
+def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool | None:
+    """Return whether a vertex keeps its changelog in memory: most of its checkpoints wrote the whole log again.
+
+    None if its state never grew.
+    """
     rewritten = [
         is_whole
         for pairs in acknowledged(points, vertex).values()
         for is_whole in _rewrites_log([subtask for _, subtask in pairs])
     ]
-    return sum(rewritten) * 2 > len(rewritten)
+    return sum(rewritten) * 2 > len(rewritten) if rewritten else None
 
 
 def _rewrites_log(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
@@ -280,8 +285,8 @@ def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
 
 def _checkpoint_sizes_text(size: int, value: int, records: float) -> str:
     """Return a sentence on the checkpoint sizes with RocksDB and with a changelog, for some shares of updates."""
-    tables = [size_text(increment_bytes(size, value, share * records)) for share in _EXAMPLE_SHARES]
-    logs = [size_text(value * share * records) for share in _EXAMPLE_SHARES]
+    tables = [size_3_digits(increment_bytes(size, value, share * records)) for share in _EXAMPLE_SHARES]
+    logs = [size_3_digits(value * share * records) for share in _EXAMPLE_SHARES]
     return (
         f"An incremental checkpoint with RocksDB would write about {tables[0]} at 100 %, {tables[1]} at 10 %, new keys only at 0 %; "
         f"with a changelog {logs[0]}, {logs[1]}, or new keys only."
@@ -316,10 +321,7 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         all_sizes = [(point, list(map(own_bytes, acknowledged_by(point, vertex.name)))) for point in points]
         sizes = [(point, own) for point, own in all_sizes if own]
         if not sizes:
-            draft.unknown.append(f"{vertex.name}: How much state does it keep?")
-            section.remark(
-                f"{MARK}: How much state does it keep? Assumed: none, because it has no completed checkpoint."
-            )
+            section.remark_question("How much state does it keep?", "none: no completed checkpoint with it is known.")
         elif any(sizes[-1][1]):
             if not _is_keyed(vertex):
                 _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
@@ -332,12 +334,12 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
                 _put_size(section, "state.size", sizes, *sizes[-1], "the last")
                 totals = [(point, sum(own)) for point, own in sizes]
                 infer_growth(section, job.options, totals, flow.per_second("records_in"))
-    if _is_incremental(job) and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
-        draft.put(
-            "checkpoint.incremental",
-            True,
-            "from the configuration of the cluster, or because checkpoints write less than they refer to",
-        )
+                if not _configured_backend(job):
+                    section.add_question("state.size", BACKEND_QUESTION, "on the heap, Flink's default.")
+    if (origin := _why_incremental(job)) and any(
+        "backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()
+    ):
+        draft.put("checkpoint.incremental", True, origin)
 
 
 _Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
@@ -358,30 +360,33 @@ def _put_size(
     section.put(path, format_size(total if path == "state.size" else round(median(own))), origin)
 
 
-def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool) -> None:
+def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool | None) -> None:
     """Set size, backend and changelog of a vertex with RocksDB or a changelog."""
-    backend, config = backend_of(job), job.checkpoint_config
+    backend = backend_of(job)
     if backend == "hashmap":
         _put_size(section, "state.size", sizes, *sizes[-1], "the last")
     else:  # files also contain overwritten values, so the smallest size is closest to that of the state
         _put_size(section, "state.size", sizes, *min(sizes, key=lambda pair: sum(pair[1])), "the smallest")
-        named = (config.state_backend if config else None) or "state.backend.type"
-        section.put("state.backend", "rocksdb" if backend == "other" else backend, f"{named} in the configuration")
-    if backend == "other":
-        section.draft.not_modelled.append(f"the state backend of '{section.name}': simulated as rocksdb")
+        put_backend(section, _configured_backend(job), f"{backend}: {_why_incremental(job)}.")
     if not _has_changelog(job):
         return
-    every_ms = config.changelog_periodic_materialization_interval if config else None
-    every = {"materialize": ms_text(every_ms)} if every_ms and every_ms > 0 else "on"
-    section.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config")
+    every_ms = _materialization_ms(job)
+    section.put("state.changelog", {}, "state.changelog.enabled in the configuration")
+    if every_ms > 0:
+        section.put("state.changelog.materialize", format_whole_ms(every_ms))
     if backend != "hashmap":
         rate = format_byte_rate(Lsm().flush_bytes_per_second)
         assumed = f"{rate}. With a changelog checkpoints do not flush; without it each of them waits for the flush."
         section.ask("state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed)
-    if in_memory:
-        if every == "on":
-            section.put("state.changelog", {})
+    if in_memory is None:
+        storage = job.options.get("state.changelog.storage", "memory")
+        section.ask(
+            "state.changelog.storage", storage, "Where is the changelog (state.changelog.storage)?", f"{storage}."
+        )
+    elif in_memory:
         section.put("state.changelog.storage", "memory", "each checkpoint writes the whole log again")
+    else:
+        section.put("state.changelog.storage", "filesystem", "checkpoints do not write the whole log again")
 
 
 def infer_growth(
@@ -424,7 +429,7 @@ def infer_growth(
             origin = f"{limit}: fewer and fewer keys are new"
             section.put("state.limit", format_size(round(curve.limit_bytes)), origin)
             assumed = "as for equally likely keys. It is larger if some keys are rare."
-            section.doubt("state.limit", "How large is it when all of its keys exist?", assumed)
+            section.add_question("state.limit", "How large is it when all of its keys exist?", assumed)
     elif correlation(seconds, size_bytes) >= _MIN_CORRELATION:
         slope = linear_regression(seconds, size_bytes).slope
         if round(slope / per_second) >= 1:
@@ -495,7 +500,7 @@ def _put_or_ask_for_ttl(section: Section, options: Mapping[str, str], known_s: f
         section.put("state.ttl", format_duration(ttl_ns), f"{TTL} in the configuration of the cluster")
     elif ttl_ns is None:
         assumed = f"never. It has grown for {known_s:,.0f} s, the whole history."
-        section.doubt("state.growth", "When do its keys expire (StateTtlConfig: ttl)?", assumed)
+        section.add_question("state.growth", "When do its keys expire (StateTtlConfig: ttl)?", assumed)
 
 
 def _configured_ttl_ns(options: Mapping[str, str]) -> int | None:
@@ -518,7 +523,7 @@ def _infer_state_in_files(
     known = {index: files for index, files in by_subtask.items() if files is not None}
     found, per_second, between = list(known.values()), flow.per_second("records_in"), seconds_between(points)
     if len(found) < vertex.parallelism:
-        section.add_to("state.size", "no compaction was observed: it may include overwritten values")
+        section.append_comment("state.size", "no compaction was observed: it may include overwritten values")
         tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
         written = median(sum(map(written_bytes, task.subtasks)) for task in tasks)
         infer_rewritten(section, points, flow, written, f"median of {written:,.0f} bytes written per checkpoint")
@@ -532,9 +537,8 @@ def _infer_state_in_files(
     every = median(files.checkpoints_per_fall for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
-        config, slope = job.checkpoint_config, 0.0
-        every_ms = config.changelog_periodic_materialization_interval if config is not None else None
-        cycles = max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
+        slope = 0.0
+        cycles = max(_materialization_ms(job) / 1000 / between, 1.0) if between else 1.0
         if "backend" in state:
             size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in found)
             origin += ", and without values that RocksDB had not compacted"
@@ -561,22 +565,50 @@ def _is_keyed(vertex: RestVertex) -> bool:
 
 
 def _has_changelog(job: RestJob) -> bool:
-    return job.checkpoint_config is not None and bool(job.checkpoint_config.state_changelog_enabled)
+    enabled = job.checkpoint_config.state_changelog_enabled if job.checkpoint_config else None
+    return job.options.get("state.changelog.enabled") == "true" if enabled is None else enabled
+
+
+def _materialization_ms(job: RestJob) -> int:
+    """Return the time between two materializations of a changelog, or 0 if it is unknown or unlimited."""
+    every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
+    key = "state.changelog.periodic-materialize.interval"
+    return max(configured_ms(job.options, key) if every_ms is None else every_ms, 0)
+
+
+BACKEND_QUESTION = "Which state backend keeps it?"
+
+
+def put_backend(section: Section, configured: str | None, assumed: str) -> None:
+    """Set the backend of a state.  If it is not configured, ask for it: the first word of `assumed` is the assumption."""
+    if not configured:
+        section.ask("state.backend", re.split(r"\W", assumed)[0], BACKEND_QUESTION, assumed)
+        return
+    name = backend_named(configured)
+    section.put("state.backend", name or "rocksdb", f"{configured} in the configuration")
+    if name is None:
+        section.draft.not_modelled.append(f"the state backend of '{section.name}': simulated as rocksdb")
+
+
+def _configured_backend(job: RestJob) -> str | None:
+    named = job.checkpoint_config.state_backend if job.checkpoint_config else None
+    return named or with_current_names(job.options).get("state.backend.type")
 
 
 def backend_of(job: RestJob) -> str:
     """Return the name of the job's state backend in a scenario, or "other" if scenarios do not have that backend."""
-    named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-    name = named or job.options.get("state.backend.type") or job.options.get("state.backend") or "hashmap"
-    return backend_named(name) or "other"
+    if configured := _configured_backend(job):
+        return backend_named(configured) or "other"
+    return "rocksdb" if _why_incremental(job) and not _has_changelog(job) else "hashmap"
 
 
-def _is_incremental(job: RestJob) -> bool:
-    """Return whether checkpoints are incremental: as configured, or because they write less than 90 % of their full size."""
-    if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
-        return True
+@lru_cache(maxsize=1)
+def _why_incremental(job: RestJob) -> str:
+    """Return why checkpoints are taken to be incremental, or "" if they are not: they write 90 % of their size or more."""
+    if with_current_names(job.options).get("execution.checkpointing.incremental") == "true":
+        return "from the configuration of the cluster"
     subtasks = [
         subtask for point in usual_checkpoints(job) for task in point.tasks.values() for subtask in task.subtasks
     ]
-    own, written = math.fsum(map(own_bytes, subtasks)), math.fsum(map(written_bytes, subtasks))
-    return written < 0.9 * own
+    full, written = math.fsum(map(own_bytes, subtasks)), math.fsum(map(written_bytes, subtasks))
+    return "checkpoints write less than they refer to" if written < 0.9 * full else ""

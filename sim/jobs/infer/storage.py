@@ -22,7 +22,7 @@ from sim.jobs.infer.cores import (
     usual_checkpoints,
     works_before_barrier,
 )
-from sim.jobs.infer.draft import Draft, ms_text, rate_text
+from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import acknowledged_by, written_bytes
 from sim.jobs.infer.flows import Flows
 from sim.jobs.infer.heap import LOCAL_FILE_MS, MAX_LOCAL_FILE_MS, HeapSerialization, heap_serialization, is_local
@@ -130,6 +130,8 @@ _QUESTION = "How fast does checkpoint storage write one file, in bytes per secon
 
 def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = MappingProxyType({})) -> None:
     """Set the `storage:` section, and `state.serialize`, because serialization is part of the same asynchronous phases."""
+    if job.checkpoint_config is not None and job.checkpoint_config.checkpoint_storage == "JobManagerCheckpointStorage":
+        draft.not_modelled.append("checkpoints on the heap of the JobManager: simulated as files")
     work = heap_serialization(draft, job, flowed)
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
@@ -146,13 +148,13 @@ def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = Mapp
         many = f"{len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream"
         origin = f"line (Theil-Sen) through {many}; {low} to {high} with 95 % confidence"
         draft.put("storage.bandwidth", _rate(line.bytes_per_ms), origin)
-        draft.put("storage.file-latency", ms_text(line.latency_ms), "intercept of that line")
+        draft.put("storage.file-latency", format_whole_ms(line.latency_ms), "intercept of that line")
         latency_ms = line.latency_ms
     else:
         latency_ms = _put_median(draft, job, phases, metadata_ms, work)
     if metadata_ms is None:
         metadata_ms, gaps = round(latency_ms), "as for any file: only late checkpoints show it"
-    draft.put("storage.metadata-latency", ms_text(metadata_ms), gaps)
+    draft.put("storage.metadata-latency", format_whole_ms(metadata_ms), gaps)
 
 
 def _put_median(
@@ -178,7 +180,7 @@ def _put_median(
     if metadata_ms is not None and took_ms > TRANSFER_LATENCIES * metadata_ms and not works:
         rate = _rate(size / (took_ms - metadata_ms))
         draft.put("storage.bandwidth", rate, f"{origin}; less the latency of the metadata")
-        draft.put("storage.file-latency", ms_text(metadata_ms), "as for the metadata")
+        draft.put("storage.file-latency", format_whole_ms(metadata_ms), "as for the metadata")
         return metadata_ms
     fastest = max(phases, key=lambda phase: phase.stream_bytes / max(phase.took_ms, 1))
     at_least = fastest.stream_bytes / max(fastest.took_ms, 1)
@@ -192,22 +194,24 @@ def _put_median(
     draft.ask("storage.bandwidth", _rate(per_ms), _QUESTION, f"{_rate(per_ms)}; {why}.")
     latency_ms = max(took_ms - size / per_ms, 0.0)
     if work is None or not (works or (is_local(job) and latency_ms > MAX_LOCAL_FILE_MS)):
-        draft.put("storage.file-latency", ms_text(latency_ms), f"{origin}, less the bytes at that rate")
+        draft.put("storage.file-latency", format_whole_ms(latency_ms), f"{origin}, less the bytes at that rate")
         return latency_ms
     shared = f" x {work.slower:.2g}, by contention for cores" if work.slower > 1 else ""
-    rate = rate_text(size / took_ms * 1000 * work.slower)
+    rate = rate_3_digits(size / took_ms * 1000 * work.slower)
     why = f"{origin}{shared}: CPU time, one thread for each subtask"
     draft.vertex(work.vertex).put("state.serialize", rate, why)
     if metadata_ms is None:
         metadata_ms = round(min(latency_ms or LOCAL_FILE_MS, LOCAL_FILE_MS, took_ms / 2))
     assumed = f"{metadata_ms} ms, at most {took_ms:.0f} ms: {origin}, most of which is serialization."
-    draft.ask("storage.file-latency", ms_text(metadata_ms), "How long does it take to write a small file?", assumed)
+    draft.ask(
+        "storage.file-latency", format_whole_ms(metadata_ms), "How long does it take to write a small file?", assumed
+    )
     return metadata_ms
 
 
 def _rate(bytes_per_ms: float) -> str:
     """Return a rate as text, limited to MAX_BYTES_PER_SECOND."""
-    return rate_text(min(bytes_per_ms * 1000, MAX_BYTES_PER_SECOND))
+    return rate_3_digits(min(bytes_per_ms * 1000, MAX_BYTES_PER_SECOND))
 
 
 def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
@@ -355,7 +359,7 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
         origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
         if is_unaligned(job):
             origin += "; longer than the wait for barriers, and than other vertices take for as much in-flight data"
-        draft.vertex(vertex).put("snapshot.async", ms_text(median(took_ms)), origin)
+        draft.vertex(vertex).put("snapshot.async", format_whole_ms(median(took_ms)), origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,11 +469,11 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
         return
     late_ms = list(_wake_up_delays_ms(job, flowed))
     wake_up_ms: float = ASSUMED_WAKE_UP_MS
-    origin = f"assumed, because no task is idle; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
+    origin = f"assumed, because the history does not show it; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
     if len(late_ms) >= MIN_BARRIERS:
         wake_up_ms, barriers = max(median(late_ms), 0), f"{len(late_ms)} barriers from the last upstream task"
         origin = f"median of {barriers} to an idle task, less the buffer timeout"
-    draft.put("cluster.barrier-wake-up", ms_text(wake_up_ms), origin)
+    draft.put("cluster.barrier-wake-up", format_whole_ms(wake_up_ms), origin)
     draft.put(
         "storage.in-flight-bandwidth",
         ASSUMED_IN_FLIGHT_BANDWIDTH,

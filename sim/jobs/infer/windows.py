@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
-from sim.jobs.infer.draft import Draft, Section, duration_text, ms_text
+from sim.jobs.infer.draft import Draft, Section, duration_3_digits, format_whole_ms
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.state import backend_of
@@ -455,7 +455,10 @@ def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_t
     if window.kind == "sliding":
         section.put("window.every", format_duration(window.every_ns))
     if window.time or window.phrase:
-        section.put("window.time", window.time or ("event" if event_time else "processing"))
+        watermarks = f"{'an' if event_time else 'no'} operator of the plan generates watermarks"
+        section.put(
+            "window.time", window.time or ("event" if event_time else "processing"), "" if window.time else watermarks
+        )
     else:
         question = "Are its timers event-time or processing-time timers?"
         section.ask("window.time", "processing", question, "processing time.")
@@ -472,7 +475,7 @@ def _put_phase(section: Section, job: RestJob, found: _VertexWindow) -> None:
         grid_ms is not None
     ):  # without a saw tooth, windows are assumed to end at multiples of the period since the epoch
         phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + _first_trigger_ms(job)
-    phase = ms_text(round(phase_ms % (found.window.every_ns / MS)) % round(found.window.every_ns / MS))
+    phase = format_whole_ms(round(phase_ms % (found.window.every_ns / MS)) % round(found.window.every_ns / MS))
     if tooth is not None and grid_ms is not None:
         origin = f"its state size drops then: a saw tooth explains {tooth.r2:.0%} of the variance"
         section.put("window.phase", phase, origin)
@@ -534,10 +537,10 @@ def _put_service_times(section: Section, sampled: Series, flow: Flows) -> None:
     split = split_busy_time(sampled)
     if split is not None:
         origin = "least squares: busy time over records in and records out"
-        section.put("service", duration_text(max(split.per_record * MS, MIN_SERVICE_NS)), origin)
-        section.put("window.fire", duration_text(split.per_output * MS), origin)
+        section.put("service", duration_3_digits(max(split.per_record * MS, MIN_SERVICE_NS)), origin)
+        section.put("window.fire", duration_3_digits(split.per_output * MS), origin)
     elif flow.share("busy_ms") > MIN_BUSY_SHARE and flow.total("records_out") > 0:
-        at_most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
+        at_most = duration_3_digits(flow.total("busy_ms") / flow.total("records_out") * MS)
         question = "How long does its thread work per record that it emits when a window fires?"
         why = f"0, so that `service` has all of the busy time. It is between 0 and {at_most}: the counters do not tell."
         section.ask("window.fire", "0 s", question, why)

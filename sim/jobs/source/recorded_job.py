@@ -407,9 +407,17 @@ class ImportedScenario:
     comments: dict[str, str]  # dotted path -> comment; the empty path is the head of the file
     not_modelled: tuple[str, ...] = ()  # features of the job that a scenario cannot express
     inferred: int = 0  # number of values with an origin
+    assumed: int = 0  # number of values that are usual in other jobs
     unknown: tuple[str, ...] = ()  # open questions
     unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
     scarce: tuple[str, ...] = ()  # contention for cores, as sentences
+
+    @property
+    def counts_text(self) -> str:
+        """The number of values by origin, or "" if it is not from measurements."""
+        assumed = f", {self.assumed} assumed as in other jobs" if self.assumed else ""
+        total = self.inferred + self.assumed + len(self.unknown)
+        return f"{self.inferred} values with a source{assumed}, {len(self.unknown)} UNKNOWN" if total else ""
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ MESSAGES = {
     "cycles": "has a cycle",
     "a web page": "answers with a web page",
     "status 503": "HTTP 503",
-    "to another host, later": "What does /jobs/:id/plan answer?",
+    "to another host, later": "What is the response to GET /jobs/:id/plan?",
     "reset at once": "cannot be reached",
     "headers without end": "got more than 100 headers",
 }
@@ -134,10 +134,12 @@ def test_a_server_that_falls_silent(ckptsim, fake_flink, tmp_path, harmless):
     harmless(done, kept, out)
     assert done.exit_code == 0
     questions = [
-        line for line in out.read_text().splitlines() if line.startswith("# UNKNOWN: What does /jobs/:id/vertices/")
+        line
+        for line in out.read_text().splitlines()
+        if line.startswith("# UNKNOWN: What is the response to GET /jobs/:id/vertices/")
     ]
     assert len(questions) == 1
-    assert "  What does /jobs/:id/vertices/" in done.stderr
+    assert "  What is the response to GET /jobs/:id/vertices/" in done.stderr
     again = ckptsim("import", kept)
 
     assert out.read_text() == again.stdout

@@ -47,4 +47,6 @@ def test_threads_that_are_busy_without_processor_time_block():
 def test_processor_time_that_a_platform_does_not_tell_proves_nothing(value, monkeypatch):
     monkeypatch.setitem(globals(), "processor_time", lambda *_: [{"id": "Status.JVM.CPU.Time", "value": value}])
 
-    assert "do tasks block or sleep?" in with_processor_time("R7-cores-aligned", 0.3).comments["cluster.services"]
+    assert (
+        "UNKNOWN: Do tasks block or sleep?" in with_processor_time("R7-cores-aligned", 0.3).comments["cluster.services"]
+    )

@@ -154,7 +154,7 @@ def configured(**config):
     [
         ({"interval": 30_000}, {"interval": "30 s"}),
         ({"interval": 30_000, "timeout": 90_000}, {"interval": "30 s", "timeout": "90 s"}),
-        ({"interval": 30_000, "timeout": 2**63 - 1}, {"interval": "30 s"}),
+        ({"interval": 30_000, "timeout": 2**63 - 1}, {"interval": "30 s", "timeout": "1000000000 s"}),
         ({"interval": 30_000, "timeout": 0}, {"interval": "30 s"}),
         ({"interval": 2**63 - 1}, {"interval": "off"}),
         ({"interval": 30_000, "min_pause": 1500}, {"interval": "30 s", "min-pause": "1.5 s"}),

@@ -90,7 +90,7 @@ def test_a_flink_that_knows_less(fake_flink, ask):
     snapshot = ask(fake)
 
     assert snapshot.missing == {"/taskmanagers": "HTTP 403: does not let us in"}
-    assert "What does /taskmanagers answer?" in infer_scenario(snapshot).unknown
+    assert "What is the response to GET /taskmanagers?" in infer_scenario(snapshot).unknown
 
 
 def test_garbage_collections_of_its_task_managers(fake_flink, ask):
