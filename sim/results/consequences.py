@@ -86,6 +86,8 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 _LATE_FACTOR = 1.05
 """Triggers are late if the median time between them is above this multiple of the interval."""
+_LATE_ONCE_FACTOR = 1.25
+"""A single trigger that waits for an older checkpoint is late above this multiple of the interval."""
 _SHORTEST_MS = 1000.0
 """Intervals, savepoints, lags and downtimes below this duration are not reported.
 
@@ -104,9 +106,10 @@ _MIN_FOLLOWING = 2
 class LateTriggers(NamedTuple):
     """Checkpoints of a strategy that are triggered less often than the interval demands."""
 
-    apart_ms: float  # median time between triggers
+    apart_ms: float  # time between triggers: the median, or the longest
     interval_ms: float
     why: str  # reason, "" if unknown
+    is_longest: bool = False  # most triggers are on time
 
 
 class LongSavepoint(NamedTuple):
@@ -130,28 +133,33 @@ def late_triggers(
 ) -> LateTriggers | None:
     """Return how late checkpoints are triggered, and why.
 
-    Returns None if they are on time, if there are too few, or if the interval is shorter than a second.  `runs`:
-    replications of one strategy.
+    The time between triggers is the median.  If that is on time, or if there are too few, it is the longest one before a
+    trigger that waits for an older checkpoint.  Returns None if all are on time, or if the interval is shorter than a second.
+    `runs`: replications of one strategy.
     """
     rows = pd.concat(
         [
             rows[is_periodic(rows)].assign(x_job=job_of(rows), run=number)
             for number, rows in enumerate(run["checkpoints"] for run in runs)
         ]
-    ).sort_values("trigger_timestamp")
-    gaps = rows.groupby(["run", "x_job"])["trigger_timestamp"].diff().dropna()
-    if (
-        interval_ms < _SHORTEST_MS
-        or len(gaps) < _MIN_GAPS_FOR_MEDIAN
-        or (median := float(gaps.median())) <= _LATE_FACTOR * interval_ms
-    ):
+    ).sort_values("trigger_timestamp", ignore_index=True)
+    if interval_ms < _SHORTEST_MS or len(rows) < 2:
         return None
-    taken_ms = float(rows["end_to_end_duration"].median())
+    jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
+    gaps_ms, factor = jobs["trigger_timestamp"].diff(), _LATE_FACTOR
+    is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gaps_ms.median() <= _LATE_FACTOR * interval_ms
+    if is_longest:
+        waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
+        gaps_ms = gaps_ms[waits_ms <= _MAX_WAIT_SHARE * interval_ms].sort_values().tail(1)
+        rows, factor = jobs.shift(max_concurrent).loc[gaps_ms.index], _LATE_ONCE_FACTOR
+    taken_ms, apart_ms = float(rows["end_to_end_duration"].median()), float(gaps_ms.median())
+    if not apart_ms > factor * interval_ms:
+        return None
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
-    elif taken_ms > max_concurrent * max(interval_ms, median - interval_ms):  # otherwise restarts delay the triggers
+    elif taken_ms > max_concurrent * max(interval_ms, apart_ms - interval_ms):  # otherwise restarts delay the triggers
         expired = rows["failure_message"] == EXPIRED
-        why = "each waits " + (
+        why = f"{'a checkpoint' if is_longest else 'each'} waits " + (
             "until the one before expires"
             if 2 * expired.sum() > len(expired)
             else "for the one before, as max-concurrent is 1"
@@ -160,7 +168,7 @@ def late_triggers(
         )
     else:
         why = ""
-    return LateTriggers(median, interval_ms, why)
+    return LateTriggers(apart_ms, interval_ms, why, is_longest)
 
 
 def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
@@ -172,7 +180,8 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
     for name, late in found:
         why = f" ({late.why})" if late.why else ""
         where = f" with {name}" if several else ""
-        parts.append(f"every {ms_text(late.apart_ms)}{where} instead of every {ms_text(late.interval_ms)}{why}")
+        apart = f"up to {ms_text(late.apart_ms)} apart" if late.is_longest else f"every {ms_text(late.apart_ms)}"
+        parts.append(f"{apart}{where} instead of every {ms_text(late.interval_ms)}{why}")
     return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
 
 
@@ -539,10 +548,11 @@ def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(up=running.where(running >= 0).bfill().fillna(-1.0), outage=ran_before.cumsum())
 
 
-def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
+def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Collection[str] = ()) -> str:
     """Return a sentence with the phases of the longest downtime that ended within the run, or "" if it was below a second.
 
-    `runs`: label of a strategy -> its replications.
+    `runs`: label of a strategy -> its replications.  `during`: strategies whose tasks run before they have processed
+    recovered in-flight data.
     """
     found: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
@@ -561,9 +571,8 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]]) -> str:
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)
     read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
     if recovered_bytes:
-        read.append(
-            f"{bytes_text(recovered_bytes)} of in-flight data are recovered, whose records are processed before"
-        )
+        before = "" if name in during else ", whose records are processed before"
+        read.append(f"{bytes_text(recovered_bytes)} of in-flight data are recovered{before}")
     read_text = f" ({', and '.join(read)})" if read else ""
     is_open = any((rows["up"] < 0).any() for _, rows in failures)
     which = "longest downtime that ended" if is_open else "longest downtime"

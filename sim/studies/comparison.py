@@ -15,16 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from sim.model.faults import TaskManagerLost, kind_of_fault
+from sim.model.faults import StorageOutage, TaskManagerLost, kind_of_fault
 from sim.model.job import Distribution, Job, Vertex, key_groups
 from sim.model.quantities import PLANNED_RESTARTS, S3_STANDARD, Prices
 from sim.model.randomness import slowdown
 from sim.model.scenario import Instances, Scenario
 from sim.model.sinks import DOES_NOT_START, SinkKind
 from sim.model.state import MAX_ROCKSDB_ACCESS_NS, MIN_ROCKSDB_ACCESS_NS, ROCKSDB_ACCESS_NS
+from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.recovery import outages
@@ -439,7 +440,7 @@ class Comparison:
                 f"{what}."
                 for what in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
             ),
-            *filter(None, [longest_downtime_sentence(self._tables)]),
+            *filter(None, [longest_downtime_sentence(self._tables, during=self._runs_during_recovery)]),
             *_with_names({name: _interruptions(results[0]) for name, results in self.results.items()}),
             *dict.fromkeys(self._lost_windows()),
             *self._drained(),
@@ -460,7 +461,7 @@ class Comparison:
 
     def _during_faults(self) -> Iterator[str]:
         """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
-        found = defaultdict[str, list[str]](list)
+        found, backoffs_ms = defaultdict[str, list[str]](list), set[float]()
         for name, results in self.results.items():
             rows = results[0].checkpoints
             ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
@@ -472,8 +473,15 @@ class Comparison:
                     if ids:
                         text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
                         found[text].append(f"{_ids_text(ids)} ({name})")
+                    if isinstance(fault.what, StorageOutage):
+                        backoffs_ms |= set(_backoffs_ms(results[0].scenario.storage.retry, lasts_ns))
         for during, checkpoints in found.items():
             yield f"During {during}: {'; '.join(checkpoints)}."
+        if (longest_ms := max(backoffs_ms, default=0.0)) >= _MIN_BACKOFF_MS:
+            yield (
+                f"Clients of storage wait up to {ms_text(longest_ms)} before they try again (storage.retry), so an outage may last "
+                "that much longer for them."
+            )
 
     def _left_out(self) -> Iterator[str]:
         """Yield sentences on detected warm-ups (`run.warmup: auto`), and on cold starts."""
@@ -598,6 +606,11 @@ class Comparison:
     def _known_sinks(self) -> dict[str, tuple[Vertex, SinkKind]]:
         """Return (vertex, kind of sink) by name, of all jobs."""
         return dict(pair for job in self._jobs for pair in known_sinks(job).items())
+
+    @property
+    def _runs_during_recovery(self) -> list[str]:
+        """Return the strategies whose tasks run before they have processed recovered in-flight data."""
+        return [name for name, own in self.replications.items() if own.scenario.checkpoint.during_recovery]
 
     @property
     def _tables(self) -> dict[str, list[Tables]]:
@@ -726,6 +739,14 @@ def _long_transactions(scenario: Scenario) -> Iterator[str]:
             )
 
 
+def _backoffs_ms(retry: Retry, outage_ns: int) -> Iterator[float]:
+    """Yield the waits between attempts that a client begins during a storage outage of this duration [ms]."""
+    waits_ns = [min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1)]
+    for begin_ns, wait_ns in zip(accumulate(waits_ns, initial=0), waits_ns, strict=False):
+        if begin_ns < outage_ns:
+            yield wait_ns / 1e6
+
+
 def _continues_drained(result: Result) -> bool:
     """Return True if a job of this run starts from the savepoint of a job that was stopped with --drain."""
     drained_ms = [action.at_ns / 1e6 for action in result.scenario.actions if action.stop == "drain"]
@@ -741,6 +762,8 @@ def _harmed_sink(scenario: Scenario) -> str:
     return next((f"'{name}' ({kind.title}) {kind.verdict}" for name, (_, kind) in sinks if kind.verdict), "")
 
 
+_MIN_BACKOFF_MS = 5_000
+"""Minimum wait of a storage client between two attempts that is reported."""
 _MIN_STOP_MS = 1_000
 """Minimum duration of a stop-with-savepoint that is reported."""
 
@@ -795,7 +818,9 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
         yield from _replayed_sentences(result, own)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
-        yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files"
+        is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
+        before = ", as writers flush them; those of the compactor are not counted" * is_compacted
+        yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
     written = result.files[result.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
     if not result.scenario.storage.merging and (each := written.median()) >= _MANY_FILES:
         an_hour = count_text(written.sum() / hours)
@@ -926,6 +951,42 @@ def _failure_sentences(result: Result) -> Iterator[str]:
     if restart.strategy == "fixed-delay" and restart.attempts and used:
         who = "The job" if scenario.run.replications == 1 else "The first run"
         yield f"{who} uses {used} of {restart.attempts} attempts (restart.attempts), and fails at failure {restart.attempts + 1}, whenever it comes"
+    failures = rows.loc[~rows["kind"].isin(PLANNED_RESTARTS), ["detected", "deployments"]]
+    if restart.strategy == "failure-rate" and len(failures):
+        times = zip(failures["detected"], failures["deployments"], strict=True)
+        yield _failure_rate_sentence(result, [ms for ms, deployments in times for _ in range(max(1, deployments))])
+    yield from _restore_sentences(result)
+
+
+def _failure_rate_sentence(result: Result, failed_ms: Sequence[float]) -> str:
+    """Return a sentence on the most failures within the interval of the restart strategy `failure-rate`, and on its limit."""
+    restart, within_ms = result.scenario.restart, result.scenario.restart.rate_interval_ns / 1e6
+    limit = f"failures come within {ms_text(within_ms)}, of {restart.rate} that restart.rate tolerates"
+    last = sum(ms >= result.ended_ns / 1e6 - within_ms for ms in failed_ms)
+    if result.job_status.startswith("FAILED") and last >= restart.rate:
+        return f"{last + 1} {limit}: the job fails"
+    most = max(sum(begin_ms <= ms <= begin_ms + within_ms for ms in failed_ms) for begin_ms in failed_ms)
+    return f"At most {most} {limit}"
+
+
+def _restore_sentences(result: Result) -> Iterator[str]:
+    """Yield sentences on restores from local disks, and on in-flight data that is recovered while tasks run."""
+    scenario, rows = result.scenario, result.recoveries
+    options, tasks = scenario.checkpoint, sum(vertex.parallelism for vertex in scenario.job.vertices)
+    # not of a single region, which may have no state
+    restored = (rows["running"] >= 0) & (rows["restored_checkpoint"] > 0) & (rows["tasks"] == tasks)
+    read = rows.loc[restored, "restored_bytes"]
+    if options.state.local_recovery and any(vertex.state for vertex in scenario.job.vertices) and (read == 0).any():
+        yield (
+            f"{(read == 0).sum()} of {len(read)} restarts read no state from storage, as tasks have copies on their disks (local-recovery)"
+            f"{f', others up to {bytes_text(read.max())}' * bool(read.max())}"
+        )
+    recovered_bytes = rows["recovered_bytes"].max()
+    if options.during_recovery and recovered_bytes > 0:
+        yield (
+            f"Restarted tasks run before they have processed the in-flight data that they read back, up to {bytes_text(recovered_bytes)} "
+            "(during-recovery): downtime ends before"
+        )
 
 
 def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:

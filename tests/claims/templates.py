@@ -649,6 +649,44 @@ def goes_back(told, match):
     return True
 
 
+def come_within(told, match):
+    """So many failures in the journal lie within the interval of the strategy, one more than tolerated if the job fails."""
+    for run in (runs[0] for runs in told.about(match)):
+        restart, failed_ms = run.scenario.restart, moments_ms(run, Happening.JOB_RESTARTING, Happening.GIVEN_UP)
+        within_ms = restart.rate_interval_ns / 1e6
+        most = max(sum(0 <= ms - first <= within_ms for ms in failed_ms) for first in failed_ms)
+        is_limit = same_ms(match["within"], within_ms) and int(match["rate"]) == restart.rate
+        fails = run.job_status.startswith("FAILED") and most > restart.rate
+        if not is_limit or int(match["count"]) != most or fails != (match["fails"] is not None):
+            return False
+    return True
+
+
+def reads_no_state(told, match):
+    """So many restarts of the whole job read no bytes from storage, and the most that others read is named."""
+    for run in (runs[0] for runs in told.about(match)):
+        tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
+        rows = [row for row in run.recoveries.to_dict("records") if row["running"] >= 0 and row["tasks"] == tasks]
+        read = [row["restored_bytes"] for row in rows if row["restored_checkpoint"] > 0]
+        if not run.scenario.checkpoint.state.local_recovery or (read.count(0), len(read)) != (
+            int(match["local"]),
+            int(match["all"]),
+        ):
+            return False
+        if match["most"] != (bytes_text(max(read)) if max(read) else None):
+            return False
+    return True
+
+
+def runs_before(told, match):
+    """So much is read back at most, and some restarted tasks run before the next checkpoint has stored it again."""
+    return all(
+        runs[0].scenario.checkpoint.during_recovery
+        and match["most"] == bytes_text(runs[0].recoveries["recovered_bytes"].max())
+        for runs in told.about(match)
+    )
+
+
 def uses_attempts(told, match):
     """The strategy allows so many, and the journal has as many failures that restarted the job."""
     for runs in told.about(match):
@@ -980,13 +1018,15 @@ def none_due(told, match):
 
 
 def triggered_late(told, match):
-    """Triggers are so far apart in the median, and interval and pause are those of the scenario."""
+    """Triggers are so far apart in the median, or once where one waits for an older one; interval and pause are those of the scenario."""
     runs = told.runs(match["of"])
     options = runs[0].scenario.checkpoint
     apart = [b - a for run in runs for a, b in pairwise(triggers_ms(run))]
     if match["concurrent"] is not None and int(match["concurrent"]) != options.max_concurrent:
         return False
     is_pause = match["pause"] is None or same_ms(match["pause"], options.min_pause_ns / 1e6)
+    if match["longest"]:
+        return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
     expire = [row["failure_message"] == "CHECKPOINT_EXPIRED" for row in told.periodic(runs, uploads=True)]
     return (
         same_ms(match["apart"], median(apart))
@@ -994,6 +1034,26 @@ def triggered_late(told, match):
         and is_pause
         and (match["expires"] is None or sum(expire) > len(expire) / 3)  # others lie before the end of the warm-up
     )
+
+
+def waits_once(match, runs):
+    """Two triggers are so far apart, an older checkpoint ends shortly before the second, and half of the triggers are nearer to each other."""
+    options, found, apart = runs[0].scenario.checkpoint, [], []
+    for run in runs:
+        rows = sorted(
+            (row for row in run.checkpoints.to_dict("records") if not row["savepointFormat"]),
+            key=lambda row: row["trigger_timestamp"],
+        )
+        for i, (one, other) in enumerate(pairwise(rows), 1):
+            apart.append(other["trigger_timestamp"] - one["trigger_timestamp"])
+            older = rows[max(0, i - options.max_concurrent)]
+            waits_ms = other["trigger_timestamp"] - older["trigger_timestamp"] - older["end_to_end_duration"]
+            is_expired = older["failure_message"] == "CHECKPOINT_EXPIRED"
+            if waits_ms <= (options.min_pause_ns + 0.11 * options.interval_ns) / 1e6 and is_expired >= bool(
+                match["expires"]
+            ):
+                found.append(apart[-1])
+    return same_ms(match["longest"], *found) and (len(apart) < 3 or median(apart) < 1.1 * number(match["interval"]))
 
 
 def long_savepoint(told, match):
@@ -1152,10 +1212,10 @@ TEMPLATES = (
     template("same for all", r"checkpoints take (?P<all>MS) with all strategies", medians_are_the_same),
     template(
         "triggered late",
-        r"(?:Checkpoints are triggered )?every (?P<apart>MS)(?: with (?P<of>NAME))? instead of every "
+        r"(?:Checkpoints are triggered )?(?:every (?P<apart>MS)|up to (?P<longest>MS) apart)(?: with (?P<of>NAME))? instead of every "
         r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|"
-        r"each waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
-        r"each waits until the one before (?P<expires>expires))\))?",
+        r"(?:each|a checkpoint) waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
+        r"(?:each|a checkpoint) waits until the one before (?P<expires>expires))\))?",
         triggered_late,
     ),
     template(
@@ -1402,7 +1462,8 @@ TEMPLATES = (
     ),
     template(
         "commits per hour",
-        rf"{ABOUT}Commits per hour: (?P<commits>COUNT) with (?P<files>COUNT) data files",
+        rf"{ABOUT}Commits per hour: (?P<commits>COUNT) with (?P<files>COUNT) data files"
+        r"(?:, as writers flush them; those of the compactor are not counted)?",
         commits_files,
     ),
     template(
@@ -1438,6 +1499,24 @@ TEMPLATES = (
         rf"{ABOUT}The (?:job|first run) uses (?P<used>\d+) of (?P<most>\d+) attempts \(restart\.attempts\), and fails at failure "
         r"(?P<next>\d+), whenever it comes",
         uses_attempts,
+    ),
+    template(
+        "failure rate",
+        rf"{ABOUT}(?:At most )?(?P<count>\d+) failures come within (?P<within>MS), of (?P<rate>\d+) that restart\.rate "
+        r"tolerates(?P<fails>: the job fails)?",
+        come_within,
+    ),
+    template(
+        "local copies",
+        rf"{ABOUT}(?P<local>\d+) of (?P<all>\d+) restarts read no state from storage, as tasks have copies on their disks "
+        r"\(local-recovery\)(?:, others up to (?P<most>SIZE))?",
+        reads_no_state,
+    ),
+    template(
+        "during recovery",
+        rf"{ABOUT}Restarted tasks run before they have processed the in-flight data that they read back, up to (?P<most>SIZE) "
+        r"\(during-recovery\): downtime ends before",
+        runs_before,
     ),
     template(
         "requests at their limit",

@@ -108,6 +108,32 @@ run: {duration: 30 s}
         interval="4 s",
         rest="overheads: {first-trigger: 3 s}",
     ),
+    "failures as fast as they are tolerated": job(
+        duration="30 s",
+        rest="restart: {strategy: failure-rate, rate: [2, 4], within: 20 s, delay: 1 s}\n"
+        "faults: [{kill: b, at: 4 s}, {kill: b, at: 8 s}, {kill: b, at: 12 s}]",
+    ),
+    "copies on disks": job(
+        b=", state: {size: 20 MB}, parallelism: 2",
+        checkpoint=", local-recovery: true",
+        duration="30 s",
+        rest="cluster: {slots: 1}\nrestart: {replacement: 2 s, heartbeat-timeout: 4 s, heartbeat-interval: 1 s}\n"
+        "faults: [{kill: b, at: 5 s}, {task-manager: 1, at: 10 s, orderly: true}]\n"
+        "storage: {bandwidth: 100 MB/s, disk: {bandwidth: 300 MB/s}}",
+    ),
+    "tasks that run before they have recovered": job(
+        rate="unlimited",
+        service="20 ms",
+        checkpoint=", barriers: unaligned, during-recovery: true, recover-output-on-downstream: true",
+        duration="12 s",
+        rest="faults: [{kill: b, at: 6 s}]",
+    ),
+    "one checkpoint outlasts the interval": job(
+        b=", state: {size: 20 MB}",
+        interval="2 s",
+        duration="20 s",
+        rest="storage: {bandwidth: 40 MB/s}\nfaults: [{storage: outage, at: 8 s, lasts: 3 s}]",
+    ),
     "savepoints only": job(interval="off", rest="actions: [{savepoint: native, at: 2 s}]"),
     "a restart after the end": job(
         interval="5 s",
@@ -342,6 +368,9 @@ NAMED = {
     "visible p50",
     "restarts go back",
     "attempts",
+    "failure rate",
+    "local copies",
+    "during recovery",
     "requests at their limit",
     "within its timeout",
     "full size",
@@ -349,6 +378,9 @@ NAMED = {
 }
 """Templates that these scenarios are there for."""
 WORDS = {
+    "one checkpoint outlasts the interval": "apart instead of every",
+    "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
+    "copies on disks": ", others up to",
     "a changelog that begins with state": "of initial state per subtask (a changelog, not in its size)",
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
