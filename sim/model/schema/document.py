@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
@@ -13,17 +13,13 @@ from sim.model.catalog import At
 from sim.model.checkpoint import MIN_INTERVAL_NS
 from sim.model.fields import Condition, Duration, Natural, Positive, choice
 from sim.model.job import SHIPPING
-from sim.model.schema.faults import Fault, RescaleField, Restart
+from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
 from sim.model.schema.history import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
 from sim.model.schema.sections import READ_ONCE, Axis, OneOf, OnlyWith, Options, Section, Texts, built
 from sim.model.schema.storage import Storage
-from sim.model.schema.text import DocumentPath, Reading, remembered
+from sim.model.schema.text import Reading, remembered
 from sim.model.state import BACKENDS, Lsm
-
-if TYPE_CHECKING:
-    from sim.model.schema.faults import Rescale
-
 
 # ---- `instances:` and `directories:`: jobs that begin from each other's snapshots, and where those lie; as written, and the model of it.
 
@@ -149,18 +145,10 @@ def _tables(vertex: Vertex) -> int:
 def _parallelisms(document: Document) -> dict[str, int]:
     """The largest of each vertex: it may change while the job runs."""
     counts = {name: vertex.parallelism or 1 for name, vertex in document.job.items()}
-    for _, rescale in rescales(document):
+    for _, rescale in rescale_sections(document.rescale):
         for name, parallelism in rescale.parallelism.items():
             counts[name] = max(counts.get(name, 1), parallelism)
     return counts
-
-
-def rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:
-    """Return the changes of parallelism with their places."""
-    given = document.rescale
-    if isinstance(given, list):
-        return [(("rescale", i), rescale) for i, rescale in enumerate(given)]
-    return [] if given is None else [(("rescale",), given)]
 
 
 def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:

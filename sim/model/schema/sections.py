@@ -327,7 +327,7 @@ class SizeSpread(Section):
 
 
 class Law(Section):
-    """Exactly one distribution, by its name."""
+    """Exactly one distribution, by its name: see `law_section`."""
 
     HINTS: ClassVar[Texts] = {
         "constant": "write the value alone, without a mapping",
@@ -345,27 +345,37 @@ def _mean(value: object) -> object:
     return value
 
 
-def _section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
-    """Return a section class with a key for each kind of distribution."""
+def law_section(name: str, sentence: str, types: AbcMapping[str, tuple[Any, str]]) -> Any:
+    """Return a section class of which exactly one key is written; `types`: distribution -> (type, description)."""
+    keys: dict[str, Any] = {
+        key.replace("-", "_"): (kind | None, Field(None, description=text)) for key, (kind, text) in types.items()
+    }
+    section = create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
+    section.ONE_OF = (OneOf(dict.fromkeys(types, "")),)
+    return section
+
+
+def written_law(section: Law) -> tuple[str, Any]:
+    """Return the name and the value of the only distribution that is written."""
+    fields = type(section).model_fields.items()
+    return next((field.alias or name, value) for name, field in fields if (value := getattr(section, name)) is not None)
+
+
+def _law_section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
     one_or_axis: Any = Axis
     axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
-    types: dict[str, Any] = {
-        kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds
-    }
-    keys: dict[str, Any] = {
-        kind.name.replace("-", "_"): (types[kind.name] | None, Field(None, description=kind.sentence)) for kind in kinds
-    }
-    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
+    types = {kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds}
+    return law_section(name, sentence, {kind.name: (types[kind.name], kind.sentence) for kind in kinds})
 
 
-DurationLaw = _section(
+DurationLaw = _law_section(
     "DurationLaw",
     "Exactly one of these distributions, by its name.",
     Duration,
     DurationSpread,
     list(DISTRIBUTIONS.values()),
 )
-SizeLaw = _section(
+SizeLaw = _law_section(
     "SizeLaw",
     "Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one.",
     Size,
@@ -382,13 +392,7 @@ def law(given: int | Law | None, default: Distribution, at: At) -> Distribution:
         return default
     if isinstance(given, int):
         return Distribution(given)
-    keys = {field.alias or name: name for name, field in type(given).model_fields.items()}
-    named = {kind: value for kind, name in keys.items() if (value := getattr(given, name)) is not None}
-    if len(named) != 1:
-        *known, last = keys
-        at.wrong(f"write exactly one distribution: {', '.join(known)} or {last}")
-        return default
-    ((kind, value),) = named.items()
+    kind, value = written_law(given)
     if isinstance(value, int):
         return Distribution(value, kind)
     most = DISTRIBUTIONS[kind].most_cv

@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from sim.model.fields import Number
 from sim.model.quantities import S3_STANDARD, Prices
-from sim.model.schema.document import Document, check_sizes, rescales
+from sim.model.schema.document import Document, check_sizes
+from sim.model.schema.faults import rescale_sections
 from sim.model.schema.sections import Section, Texts
 from sim.model.schema.text import DocumentPath, Mapping, Reading, compose, example_of, read_text
 from sim.model.state import BACKENDS
@@ -75,7 +76,7 @@ def _check_times(document: Document, reading: Reading) -> None:
         (("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())
     ]
     times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
-    times += [((*here, "at"), rescale.at) for here, rescale in rescales(document)]
+    times += [((*here, "at"), rescale.at) for here, rescale in rescale_sections(document.rescale)]
     for place, at in times:
         if at is not None and at >= document.run.duration:
             reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
@@ -83,7 +84,7 @@ def _check_times(document: Document, reading: Reading) -> None:
 
 def _check_rescale(document: Document, reading: Reading) -> None:
     stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
-    for here, rescale in rescales(document):
+    for here, rescale in rescale_sections(document.rescale):
         if stop_ns is not None and rescale.at >= stop_ns:
             reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
         elif rescale.at == 0:

@@ -165,7 +165,7 @@ def test_a_source_keeps_no_windows_of_keys():
 
 def test_windows_of_processing_time_keep_their_parallelism():
     text = TEXT.format(what="window: {tumbling: 7 s, time: processing}") + "rescale: {at: 5 s, parallelism: {op: 2}}\n"
-    with pytest.raises(ScenarioError, match="timers of processing time are not dealt out anew"):
+    with pytest.raises(ScenarioError, match="rescaling of processing-time timers is not modelled"):
         loads(text, name="x")
 
 
