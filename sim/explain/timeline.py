@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +16,20 @@ from sim.explain.close_up import ObservedInstance
 from sim.model.scenario import Scenario
 from sim.model.text import PrintableError, one_line
 from sim.model.units import MS, format_duration
+from sim.plane.interface import channels_out
 from sim.results.journal import Happening
 from sim.runtime.context import Context
 from sim.runtime.job_instance import JobInstance
 from sim.storage.media.dfs import DistributedFileSystem
 
-# ---- Events of the Trace Event Format: tracks with slices that do not overlap, arrows between slices, and counters.
+# ---- A timeline: processes with tracks of slices, arrows between slices, and counters, in a time window.
 #
 # Times are in ns here, and in µs with three decimals in the file. Source: "Trace Event Format" of the Chromium project,
 # which Perfetto reads.
 
 Event = dict[str, Any]
+Channel = tuple[int, int, int]
+"""(job instance, checkpoint, channel) of a barrier.  Its arrow leads from the slice of the writer to that of the reader."""
 
 
 class TimelineSlice(NamedTuple):
@@ -35,6 +39,8 @@ class TimelineSlice(NamedTuple):
     begin_ns: int
     end_ns: int
     values: dict[str, Any]  # details that a viewer shows when the slice is selected
+    starts: Iterable[Channel] = ()  # barriers whose arrows start at this slice
+    ends: Iterable[Channel] = ()  # barriers whose arrows end at it
 
 
 def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
@@ -48,115 +54,76 @@ def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
     return found
 
 
-def slice_event(process: int, track: int, row: TimelineSlice) -> Event:
-    """Return the event of a slice."""
-    times = {"ts": row.begin_ns / 1e3, "dur": (row.end_ns - row.begin_ns) / 1e3}
-    return {"ph": "X", "pid": process, "tid": track, "name": row.name, **times, "args": row.values}
-
-
-def flow(number: int, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> list[Event]:
-    """Return the two events of an arrow between two slices, each given as (process, track, time [ns])."""
-    common = {"cat": "barrier", "name": name, "id": number}
-    return [
-        {"ph": "s", **common, "pid": start[0], "tid": start[1], "ts": start[2] / 1e3},
-        {"ph": "f", "bp": "e", **common, "pid": end[0], "tid": end[1], "ts": end[2] / 1e3},
-    ]
-
-
-def counter(process: int, name: str, time_ns: int, values: Mapping[str, float]) -> Event:
-    """Return the event that sets the values of a counter."""
-    return {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time_ns / 1e3, "args": dict(values)}
-
-
-def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
-    """Return the events that name a process and its tracks."""
-    events: list[Event] = [
-        {"ph": "M", "pid": process, "name": "process_name", "args": {"name": one_line(name)}},
-        {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}},
-    ]
-    for track, text in tracks.items():
-        events.append(
-            {"ph": "M", "pid": process, "tid": track, "name": "thread_name", "args": {"name": one_line(text)}}
-        )
-        events.append(
-            {"ph": "M", "pid": process, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}
-        )
-    return events
-
-
-# ---- The drawing: processes with tracks, arrows between them, and a time window that keeps the file small.
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """A finished timeline."""
-
-    events: list[Event]
-    begin_ns: int
-    end_ns: int
-    left_out: int  # number of events after `end_ns`, which the limit cut off
-
-
 @dataclass(slots=True)
-class Drawing:
-    """A timeline under construction."""
+class Timeline:
+    """A timeline."""
 
     begin_ns: int
     end_ns: int
+    left_out: int = 0  # number of events after `end_ns`, which the limit cut off
     events: list[Event] = field(default_factory=list)
-    names: list[Event] = field(default_factory=list)
+    names: list[Event] = field(default_factory=list)  # events that name processes and tracks
     processes: int = 0
-    flows: int = 0
+    arrows: dict[Channel, int] = field(default_factory=dict)  # ids
 
-    def process(
-        self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]
-    ) -> tuple[int, dict[tuple[str, int], int]]:
-        """Add a process with its tracks.  Overlapping slices get additional tracks with the same title.
+    def add_process(self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]] = ()) -> int:
+        """Add a process with its tracks (title, slices), and return its number.
 
-        `tracks`: (title, slices).  Returns (number of the process, {(name of a slice, begin [ns]): number of its track}).
+        Overlapping slices get additional tracks with the same title.
         """
         self.processes += 1
-        titles: dict[int, str] = {}
-        where: dict[tuple[str, int], int] = {}
+        self._add_name("process", name, {"sort_index": self.processes})
+        number = 0
         for title, slices in tracks:
             for lane in lanes(filter(None, map(self._clipped, slices))) or [[]]:
-                titles[len(titles) + 1] = title
-                self.events += [slice_event(self.processes, len(titles), row) for row in lane]
-                where |= {(row.name, row.begin_ns): len(titles) for row in lane}
-        self.names += named(self.processes, name, titles)
-        return self.processes, where
+                number += 1
+                self._add_name("thread", title, {"sort_index": number}, tid=number)
+                for row in lane:
+                    self._add_slice(row, {"pid": self.processes, "tid": number, "ts": row.begin_ns / 1e3})
+        return self.processes
 
-    def arrow(self, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
-        """Add an arrow between two slices, each given as (process, track, time [ns])."""
-        self.flows += 1
-        self.events += flow(self.flows, name, start, end)
+    def _add_name(self, kind: str, name: str, sort: dict[str, int], **track: int) -> None:
+        where = {"ph": "M", "pid": self.processes, **track}
+        self.names.append({**where, "name": f"{kind}_name", "args": {"name": one_line(name)}})
+        self.names.append({**where, "name": f"{kind}_sort_index", "args": sort})
 
-    def inside(self, time_ns: int) -> bool:
-        """Return whether a time is in the window."""
-        return self.begin_ns <= time_ns <= self.end_ns
+    def _add_slice(self, row: TimelineSlice, where: dict[str, Any]) -> None:
+        took = {"dur": (row.end_ns - row.begin_ns) / 1e3}
+        self.events.append({"ph": "X", **where, **took, "name": row.name, "args": row.values})
+        for phase, barriers in (("s", row.starts), ("f", row.ends)):
+            for barrier in barriers:
+                number = self.arrows.setdefault(barrier, len(self.arrows) + 1)
+                arrow = {"cat": "barrier", "name": f"barrier {barrier[1]}", "id": number, "bp": "e"}
+                self.events.append({"ph": phase, **where, **arrow})
+
+    def add_counter(self, process: int, name: str, time_ns: int, values: dict[str, int]) -> None:
+        """Set the values of a counter, if the time is in the window."""
+        if self.begin_ns <= time_ns <= self.end_ns:
+            event = {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time_ns / 1e3, "args": values}
+            self.events.append(event)
 
     def _clipped(self, row: TimelineSlice) -> TimelineSlice | None:
         """Return the part of a slice that is in the window, or None if there is none."""
         begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
-    def cut(self, limit: int) -> Timeline:
-        """Return the timeline with at most `limit` events, not counting names.
+    def cut(self, limit: int) -> None:
+        """Leave out the later events if there are more than `limit`, not counting names.
 
-        If there are more, the later ones are left out, and the window ends before the first of them.
+        Then the window ends before the first of them.
         """
-        events = sorted(self.events, key=lambda event: event["ts"])
-        if len(events) <= limit:
-            return Timeline([*self.names, *events], self.begin_ns, self.end_ns, 0)
-        end_ns = int(events[limit]["ts"] * 1e3)
-        kept = bisect_right(events, end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
-        return Timeline([*self.names, *_whole_arrows(events[:kept])], self.begin_ns, end_ns, len(events) - kept)
+        events = sorted(_with_whole_arrows(self.events), key=lambda event: event["ts"])
+        if len(events) > limit:
+            self.end_ns = int(events[limit]["ts"] * 1e3)
+            kept = bisect_right(events, self.end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
+            self.left_out, events = len(events) - kept, _with_whole_arrows(events[:kept])
+        self.events = [*self.names, *events]
 
 
-def _whole_arrows(events: list[Event]) -> list[Event]:
-    """Return the events, except arrows whose end is missing."""
-    ended = {event["id"] for event in events if event["ph"] == "f"}
-    return [event for event in events if event["ph"] != "s" or event["id"] in ended]
+def _with_whole_arrows(events: list[Event]) -> list[Event]:
+    """Return the events, except arrows of which an end is missing."""
+    starts, ends = ({event["id"] for event in events if event["ph"] == phase} for phase in "sf")
+    return [event for event in events if event["ph"] not in "sf" or event["id"] in starts & ends]
 
 
 # ---- Samples of threads and queues at fixed steps. The data plane counts totals, so a step is the difference of two totals.
@@ -166,8 +133,7 @@ STATES = ("processing", "idle", "back-pressured")
 _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineSample:
+class TimelineSample(NamedTuple):
     """Thread states and queue contents in one step."""
 
     time_ns: int  # end of the step
@@ -187,115 +153,64 @@ class Samples:
     by_instance: list[list[TimelineSample]] = field(default_factory=list)
 
     def attach(self, instance: JobInstance) -> None:
-        _Looking(self, instance)
+        """Take samples of a job instance: at the beginning of the window, and after each step."""
+        samples: list[TimelineSample] = []
+        self.by_instance.append(samples)
+        layout, vertices = instance.layout, np.array(instance.layout.vertex)
+        reader, writer = vertices[np.array(layout.reader)], vertices[np.array(layout.writer)]
+        spent_before = _time_by_state(instance)
+
+        def take_sample(_: object) -> None:
+            nonlocal spent_before
+            now, spent, count = instance.env.now, _time_by_state(instance), len(instance.spec.vertices)
+            if now > self.end_ns:
+                return
+            channels = instance.plane.channels()
+            received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
+            unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
+            in_flight = int((channels["written"] - channels["taken"]).sum())
+            samples.append(TimelineSample(now, spent - spent_before, received, unsent, in_flight))
+            spent_before = spent
+            schedule(self.step_ns)
+
+        def schedule(delay_ns: int) -> None:
+            instance.env.timeout(delay_ns).callbacks.append(take_sample)
+
+        schedule(max(0, self.begin_ns - instance.env.now) or self.step_ns)
 
 
-class _Looking:
-    """The sampler of one job instance."""
-
-    def __init__(self, samples: Samples, instance: JobInstance) -> None:
-        self.samples = samples
-        self.instance = instance
-        self._rows: list[TimelineSample] = []
-        samples.by_instance.append(self._rows)
-        self._vertex = np.array(instance.layout.vertex)
-        self._before = self._spent()
-        now = instance.env.now
-        self._arm(max(0, samples.begin_ns - now) or samples.step_ns)
-
-    def _arm(self, delay_ns: int) -> None:
-        self.instance.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
-
-    def _look(self) -> None:
-        """Take a sample, and schedule the next one."""
-        now, spent = self.instance.env.now, self._spent()
-        if now > self.samples.end_ns:
-            return
-        channels = self.instance.plane.channels()
-        count = len(self.instance.spec.vertices)
-        reader, writer = (
-            self._vertex[np.array(self.instance.layout.reader)],
-            self._vertex[np.array(self.instance.layout.writer)],
-        )
-        received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
-        unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
-        in_flight = int((channels["written"] - channels["taken"]).sum())
-        self._rows.append(TimelineSample(now, spent - self._before, received, unsent, in_flight))
-        self._before = spent
-        self._arm(self.samples.step_ns)
-
-    def _spent(self) -> np.ndarray:
-        """Return the total time of each task in each state [ns]."""
-        rows = self.instance.plane.tasks()
-        return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
+def _time_by_state(instance: JobInstance) -> np.ndarray:
+    """Return the total time of each task in each state [ns]."""
+    rows = instance.plane.tasks()
+    return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)
 
 
 # ---- Slices from the journal and the files of a job instance: snapshots, asynchronous work, checkpoints, files, barriers.
 
-_Times = dict[Happening, int]
-Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
-"""(checkpoint, task) -> (first time of each event [ns], arrivals of barriers as (time [ns], channel))."""
 _SHORTEST_NS = 1
 """Length of the slice of an instant, so that it is visible and arrows can end at it."""
 
 
 def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
     """Yield slices with the state in which a task thread spends most of each step.  Consecutive equal states are one slice."""
-    begin_ns = end_ns = 0
-    current = ""
-    for sample in samples:
+
+    def state(sample: TimelineSample) -> str:
         spent = sample.spent[task]
-        state = STATES[int(spent.argmax())] if spent.sum() else ""
-        if state != current or sample.time_ns - step_ns > end_ns:
-            if current:
-                yield TimelineSlice(current, begin_ns, end_ns, {})
-            current, begin_ns = state, max(end_ns, sample.time_ns - step_ns)
-        end_ns = sample.time_ns
-    if current:
-        yield TimelineSlice(current, begin_ns, end_ns, {})
+        return STATES[int(spent.argmax())] if spent.sum() else ""
+
+    for name, group in groupby(samples, key=state):
+        times_ns = [sample.time_ns for sample in group]
+        if name:
+            yield TimelineSlice(name, max(0, times_ns[0] - step_ns), times_ns[-1], {})
 
 
-def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """Return the slices on each task thread, by task: alignment, work before the barrier, synchronous phase."""
-    found: dict[int, list[TimelineSlice]] = defaultdict(list)
-    for (checkpoint, task), (times, arrivals) in found_stories.items():
-        begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
-        if arrivals:
-            last_ns = arrivals[-1][0] if begun_ns is None else begun_ns
-            found[task] += _slice(f"waits for alignment {checkpoint}", arrivals[0][0], last_ns)
-        found[task] += _slice(f"before barrier {checkpoint}", begun_ns, forwarded_ns)
-        found[task] += _slice(f"sync {checkpoint}", forwarded_ns, times.get(Happening.SYNC_FINISHED))
-    return found
-
-
-def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[TimelineSlice]]:
-    """Return the slices of asynchronous phases, by task: waiting for the thread, its work, waiting for channel state."""
-    found: dict[int, list[TimelineSlice]] = defaultdict(list)
-    for (checkpoint, task), (times, _) in found_stories.items():
-        row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
-        begun_ns, finished_ns = times.get(Happening.SYNC_FINISHED), times.get(Happening.ASYNC_FINISHED)
-        if begun_ns is None or row is None:
-            continue
-        free_ns = begun_ns + row.async_queue_ns
-        written_ns = times.get(Happening.STATE_WRITTEN)
-        found[task] += _slice(f"waits for the async thread {checkpoint}", begun_ns, free_ns)
-        found[task] += _slice(f"async {checkpoint}", free_ns, written_ns, bytes=row.written_bytes)
-        found[task] += _slice(
-            f"waits for channel state {checkpoint}", written_ns, finished_ns, bytes=row.persisted_bytes
-        )
-    return found
-
-
-def checkpoints(context: Context) -> list[TimelineSlice]:
-    """Return a slice per checkpoint, from the trigger to its end."""
-    slices: list[TimelineSlice] = []
+def checkpoints(context: Context) -> Iterator[TimelineSlice]:
+    """Yield a slice per checkpoint, from the trigger to its end."""
     for row in context.stats.values():
         end_ns = row.failed_ns if row.status == "FAILED" else row.completed_ns
         name = f"{row.savepoint_format} savepoint {row.number}" if row.savepoint_format else f"checkpoint {row.number}"
-        slices += _slice(
-            name, row.trigger_ns, context.env.now if end_ns < 0 else end_ns, status=row.status, failure=row.failure
-        )
-    return slices
+        end_ns = context.env.now if end_ns < 0 else end_ns
+        yield from _slice(name, row.trigger_ns, end_ns, status=row.status, failure=row.failure)
 
 
 def files(context: Context) -> dict[str, list[TimelineSlice]]:
@@ -304,65 +219,58 @@ def files(context: Context) -> dict[str, list[TimelineSlice]]:
     medium = context.storage.medium
     for file in context.storage.files:
         end_ns = file.durable_ns if file.given_up_ns is None else file.given_up_ns
-        rows = _slice(
-            "/".join(map(str, file.name)),
-            file.created_ns,
-            context.env.now if end_ns is None else end_ns,
-            bytes=file.size_bytes,
-        )
         if file.disk:
             places = [f"local disk of task manager {file.host}"]
         elif isinstance(medium, DistributedFileSystem) and file.inside is None:
             places = [f"storage node {node}" for node in medium.replicas(file.name, file.host, 0)]
         else:
-            places = [
-                "storage, written by the JobManager"
-                if file.host < 0
-                else f"storage, written by task manager {file.host}"
-            ]
+            places = [f"storage, written by {'the JobManager' if file.host < 0 else f'task manager {file.host}'}"]
+        end_ns = context.env.now if end_ns is None else end_ns
         for place in places:
-            found[place] += rows
+            found[place] += _slice("/".join(map(str, file.name)), file.created_ns, end_ns, bytes=file.size_bytes)
     return found
 
 
-def barriers(
-    context: Context, found_stories: Stories
-) -> tuple[dict[int, list[TimelineSlice]], list[tuple[int, int, int, int, int]]]:
-    """Return (slices of sent and received barriers by task, transits of barriers).
+def task_slices(context: Context, job: int) -> dict[str, dict[int, list[TimelineSlice]]]:
+    """Return the slices of each task, by kind: snapshots (on its thread), barriers, and asynchronous phases.
 
-    A transit is (checkpoint, writer, time of sending [ns], reader, time of arrival [ns]).
+    `job`: number of the job instance.
     """
-    moments: dict[int, list[TimelineSlice]] = defaultdict(list)
-    ways: list[tuple[int, int, int, int, int]] = []
-    for (checkpoint, task), (times, arrivals) in found_stories.items():
-        forwarded_ns = times.get(Happening.BARRIER_FORWARDED)
-        if forwarded_ns is not None:
-            moments[task].append(
-                TimelineSlice(f"barrier {checkpoint} leaves", forwarded_ns, forwarded_ns + _SHORTEST_NS, {})
-            )
-        writers: dict[int, list[int]] = {}
-        for time_ns, channel in dict.fromkeys(arrivals):
-            writers.setdefault(time_ns, []).append(context.layout.writer[channel])
-        for time_ns, senders in writers.items():
-            names = {"from": ", ".join("{}[{}]".format(*context.names[writer]) for writer in senders)}
-            moments[task].append(TimelineSlice(f"barrier {checkpoint} arrives", time_ns, time_ns + _SHORTEST_NS, names))
-            for writer in senders:
-                left_ns = found_stories.get((checkpoint, writer), ({}, []))[0].get(Happening.BARRIER_FORWARDED)
-                if left_ns is not None:
-                    ways.append((checkpoint, writer, left_ns, task, time_ns))
-    return moments, ways
-
-
-def stories(context: Context) -> Stories:
-    """Group the events of the journal by checkpoint and task."""
-    found: Stories = {}
+    found: dict[str, dict[int, list[TimelineSlice]]] = defaultdict(lambda: defaultdict(list))
+    times_of: dict[tuple[int, int], dict[Happening, int]] = defaultdict(dict)
+    arrivals_of: dict[tuple[int, int], dict[tuple[int, int], None]] = defaultdict(dict)  # (time [ns], channel)
     for entry in context.journal:
-        if entry.checkpoint < 0 or entry.task < 0:
-            continue
-        times, arrivals = found.setdefault((entry.checkpoint, entry.task), ({}, []))
-        times.setdefault(entry.happening, entry.time_ns)
-        if entry.happening is Happening.BARRIER_ARRIVED:
-            arrivals.append((entry.time_ns, entry.number))
+        if entry.checkpoint >= 0 and entry.task >= 0:
+            times_of[entry.checkpoint, entry.task].setdefault(entry.happening, entry.time_ns)
+            if entry.happening is Happening.BARRIER_ARRIVED:
+                arrivals_of[entry.checkpoint, entry.task][entry.time_ns, entry.number] = None
+    for (checkpoint, task), times in times_of.items():
+        arrivals = arrivals_of[checkpoint, task]
+        begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
+        synced_ns = times.get(Happening.SYNC_FINISHED)
+        snapshots, barriers, phases = (found[kind][task] for kind in ("snapshots", "barriers", "asynchronous"))
+        if arrivals:
+            last_ns = [*arrivals][-1][0] if begun_ns is None else begun_ns
+            snapshots += _slice(f"waits for alignment {checkpoint}", next(iter(arrivals))[0], last_ns)
+        snapshots += _slice(f"before barrier {checkpoint}", begun_ns, forwarded_ns)
+        snapshots += _slice(f"sync {checkpoint}", forwarded_ns, synced_ns)
+        if forwarded_ns is not None:
+            sent = [(job, checkpoint, channel) for channel in channels_out(context.layout, task)]
+            end_ns = forwarded_ns + _SHORTEST_NS
+            barriers.append(TimelineSlice(f"barrier {checkpoint} leaves", forwarded_ns, end_ns, {}, sent))
+        for time_ns, group in groupby(sorted(arrivals), key=lambda arrival: arrival[0]):
+            channels = [channel for _, channel in group]
+            writers = ["{}[{}]".format(*context.names[context.layout.writer[channel]]) for channel in channels]
+            arrived = [(job, checkpoint, channel) for channel in channels]
+            name, values = f"barrier {checkpoint} arrives", {"from": ", ".join(writers)}
+            barriers.append(TimelineSlice(name, time_ns, time_ns + _SHORTEST_NS, values, (), arrived))
+        row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
+        if synced_ns is not None and row is not None:
+            free_ns, written_ns = synced_ns + row.async_queue_ns, times.get(Happening.STATE_WRITTEN)
+            finished_ns, persisted = times.get(Happening.ASYNC_FINISHED), row.persisted_bytes
+            phases += _slice(f"waits for the async thread {checkpoint}", synced_ns, free_ns)
+            phases += _slice(f"async {checkpoint}", free_ns, written_ns, bytes=row.written_bytes)
+            phases += _slice(f"waits for channel state {checkpoint}", written_ns, finished_ns, bytes=persisted)
     return found
 
 
@@ -381,64 +289,42 @@ def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object
 def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
     """Return the timeline of observed job instances.
 
-    `samples`: their samples, which also define the time window.  `limit`: maximum number of events, see `Drawing.cut`.
+    `samples`: their samples, which also define the time window.  `limit`: maximum number of events, see `Timeline.cut`.
     """
-    page = Drawing(samples.begin_ns, samples.end_ns)
-    for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
-        _draw(page, instance.context, looked, samples.step_ns, f"job {number}: " if len(instances) > 1 else "")
-    return page.cut(limit)
+    drawn = Timeline(samples.begin_ns, samples.end_ns)
+    for job, (instance, samples_of_job) in enumerate(zip(instances, samples.by_instance, strict=True)):
+        prefix = f"job {job}: " if len(instances) > 1 else ""
+        _draw(drawn, instance.context, samples_of_job, samples.step_ns, job, prefix)
+    drawn.cut(limit)
+    return drawn
 
 
-def _draw(page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
-    """Add the tracks of one job instance."""
-    found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
-    page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
-    _draw_vertices(page, context, samples, step_ns, prefix, found)
-    work = asynchronous(context, found)
-    page.process(f"{prefix}asynchronous threads", [(names[task], work[task]) for task in sorted(work)])
-    places = files(context)
-    page.process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_in_order)])
-
-
-def _draw_vertices(
-    page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories
+def _draw(
+    drawn: Timeline, context: Context, samples: Sequence[TimelineSample], step_ns: int, job: int, prefix: str
 ) -> None:
-    """Add the tracks and queues of vertices, and the arrows of barriers between them."""
-    phases, (moments, ways) = snapshots(found), barriers(context, found)
-    where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
+    """Add the tracks and queues of one job instance."""
+    slices, names = task_slices(context, job), [f"{vertex}[{index}]" for vertex, index in context.names]
+    drawn.add_process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
     for v, vertex in enumerate(context.scenario.job.vertices):
-        tasks = [task for task, number in enumerate(context.layout.vertex) if number == v]
         tracks: list[tuple[str, Iterable[TimelineSlice]]] = []
-        for task in tasks:
-            name = f"{vertex.name}[{context.layout.subtask[task]}]"
-            tracks.append((f"{name} thread", threads(samples, task, step_ns)))
-            tracks.append((f"{name} snapshots", phases.get(task, [])))
-            tracks.append((f"{name} barriers", moments.get(task, [])))
-        process, slices = page.process(f"{prefix}{vertex.name}", tracks)
-        where |= dict.fromkeys(tasks, (process, slices))
+        for task in (task for task, number in enumerate(context.layout.vertex) if number == v):
+            tracks.append((f"{names[task]} thread", threads(samples, task, step_ns)))
+            tracks += [(f"{names[task]} {kind}", slices[kind][task]) for kind in ("snapshots", "barriers")]
+        process = drawn.add_process(f"{prefix}{vertex.name}", tracks)
         for sample in samples:
-            if page.inside(sample.time_ns):
-                queues = {"input": int(sample.input_bytes[v]), "output": int(sample.output_bytes[v])}
-                page.events.append(counter(process, f"queues of {vertex.name} [bytes]", sample.time_ns, queues))
-    page.processes += 1
-    page.names += named(page.processes, f"{prefix}all channels", {})
-    page.events += [
-        counter(page.processes, "in flight [bytes]", sample.time_ns, {"bytes": sample.in_flight_bytes})
-        for sample in samples
-        if page.inside(sample.time_ns)
-    ]
-    for checkpoint, writer, left_ns, reader, arrived_ns in ways:
-        if page.inside(left_ns) and page.inside(arrived_ns + 1):
-            (start, starts), (end, ends) = where[writer], where[reader]
-            tail, head = (
-                starts.get((f"barrier {checkpoint} leaves", left_ns)),
-                ends.get((f"barrier {checkpoint} arrives", arrived_ns)),
-            )
-            if tail is not None and head is not None:
-                page.arrow(f"barrier {checkpoint}", (start, tail, left_ns), (end, head, arrived_ns))
+            queues = {"input": int(sample.input_bytes[v]), "output": int(sample.output_bytes[v])}
+            drawn.add_counter(process, f"queues of {vertex.name} [bytes]", sample.time_ns, queues)
+    process = drawn.add_process(f"{prefix}all channels")
+    for sample in samples:
+        drawn.add_counter(process, "in flight [bytes]", sample.time_ns, {"bytes": sample.in_flight_bytes})
+    work, places = slices["asynchronous"], files(context)
+    drawn.add_process(
+        f"{prefix}asynchronous threads", [(names[task], work[task]) for task in sorted(work) if work[task]]
+    )
+    drawn.add_process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_natural_order)])
 
 
-def _in_order(place: str) -> tuple[str, int]:
+def _natural_order(place: str) -> tuple[str, int]:
     """Return a key that sorts names in natural order: node 10 after node 9."""
     stem, _, number = place.rpartition(" ")
     return (stem, int(number)) if number.isdigit() else (place, 0)
@@ -446,7 +332,7 @@ def _in_order(place: str) -> tuple[str, int]:
 
 # ---- The time window, and the text of the file.
 
-_LOOKS = 1000
+_MAX_SAMPLES = 1000
 """Number of samples in a time window."""
 
 
@@ -463,20 +349,15 @@ def samples_in(run_ns: int, begin_ns: int, end_ns: int | None) -> Samples:
     end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
     if begin_ns >= end_ns:
         raise WindowError(f"the window ends at {format_duration(end_ns)}: nothing lies in it")
-    return Samples(max(MS, (end_ns - begin_ns) // _LOOKS), begin_ns, end_ns)
+    return Samples(max(MS, (end_ns - begin_ns) // _MAX_SAMPLES), begin_ns, end_ns)
 
 
 def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timeline) -> str:
-    """Return the timeline as Trace Event JSON in one line."""
-    about = {
+    """Return the timeline as Trace Event JSON in one line, with metadata of the run."""
+    metadata = {
         "run": f"{scenario.name}, {strategy}",
         "question": scenario.question,
         "step_ns": samples.step_ns,
         "left_out": drawn.left_out,
     }
-    return trace_text(drawn, about)
-
-
-def trace_text(drawn: Timeline, about: Mapping[str, object]) -> str:
-    """Return a timeline as Trace Event JSON.  `about`: metadata of the run."""
-    return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n"
+    return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": metadata}) + "\n"

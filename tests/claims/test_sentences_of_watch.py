@@ -15,7 +15,7 @@ from tests.claims.watch_templates import TEMPLATES, play
 
 S = 1000
 BEGUN_MS = 1_795_000_000_000
-USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
+USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
 FORECAST = Forecast(BEGUN_MS, "a" * 32, 100.0, 200.0, (1.5, 2.0), 20, USUAL)
 LOOK = JobObservation(
     BEGUN_MS,
@@ -57,11 +57,11 @@ def test_the_job_did_not_begin_again_because_an_answer_was_missing():
     unanswered = replace(LOOK, restored=None, failures_ms=None)
     known = replace(LOOK, restored=3, failures_ms=(BEGUN_MS - 60 * S,))
 
-    assert changes(unanswered, known) == []
+    assert not [*changes(unanswered, known)]
     told = watcher()
-    told.course.look = known
+    told.state.look = known
     told.process_look(unanswered, BEGUN_MS)
-    assert (3, known.failures_ms) == (told.course.look.restored, told.course.look.failures_ms)
+    assert (3, known.failures_ms) == (told.state.look.restored, told.state.look.failures_ms)
 
 
 def left(told, *points):

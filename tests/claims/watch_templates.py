@@ -282,7 +282,7 @@ def is_within_again(told, match):
     since = told.at(match["since"])
     if match["unchanged"]:
         levels = {level[1:3] for level in told.between(told.left["since"])}
-        told.forecasts[-1] = told.watcher.course.forecast
+        told.forecasts[-1] = told.watcher.state.forecast
         if len(levels) > 1 or str(told.forecasts[-1]) not in match["unchanged"]:
             return False
     passed = (since - told.left["since"]) / 1e3
@@ -593,7 +593,7 @@ def play(seed, *, looks=45):
         look = replace(base, implausible=strange, checkpoints=tuple(shown), listed=(10, max(last - 10, 1)))
         told.looks.append(look)
         told.known |= {point.checkpoint for point in shown}
-        forecast = told.watcher.course.forecast
+        forecast = told.watcher.state.forecast
         before = told.looks[-2] if len(told.looks) > 1 else look
         is_other = (before.settings, before.parallelism, before.version) != (
             base.settings,

@@ -20,9 +20,9 @@ from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
-from sim.jobs.watch.memory import STATE, Memory, RowLog, row_logs
-from sim.jobs.watch.serving import Published, open_metrics_text, page_of, verdict
-from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json, to_utc
+from sim.jobs.watch.memory import STATE, Memory, RowLog, row_logs, to_utc
+from sim.jobs.watch.serving import METRICS_PATH, PAGE_PATH, Published, open_metrics_text, page_of, verdict
+from sim.jobs.watch.watcher import Watcher, WatchEvent, WatchState, parse_state, state_to_json
 from sim.model.files import locked, replace_text
 from sim.model.schema.study import load
 from sim.model.schema.text import ScenarioError
@@ -68,18 +68,19 @@ class Watched:
 
     @property
     def checkpoints(self) -> pd.DataFrame:
-        """A row per checkpoint that was seen: columns of `sim.jobs.watch.memory.CHECKPOINTS`."""
-        return self._table(row_logs(self.folder)[0])
+        """A row per checkpoint that was seen: Flink's numbers, verdict, forecast, state by vertex, parts of the critical path."""
+        return self._table(row_logs(self.folder)[0], "trigger")
 
     @property
     def looks(self) -> pd.DataFrame:
-        """A row per look: columns of `sim.jobs.watch.memory.LOOKS`."""
-        return self._table(row_logs(self.folder)[1])
+        """A row per look: outcome, requests, and the load and thread times by vertex since the look before, `seconds` ago."""
+        return self._table(row_logs(self.folder)[1], "time")
 
-    def _table(self, log: RowLog) -> pd.DataFrame:
+    def _table(self, log: RowLog, time: str) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(log.read(), columns=log.schema.names)
+        table = pd.DataFrame(log.read())
+        return table.assign(**{time: pd.to_datetime(table[time], format="ISO8601")}) if time in table else table
 
     def __repr__(self) -> str:
         return "\n".join([*(event.line for event in self.events), self.verdict])
@@ -94,82 +95,58 @@ def watch(
     RestError: the first poll of a new folder fails.  MemoryFileError: the folder is damaged.  OptionError: an invalid
     value.
     """
-    clock = clock or WatchClock()
-    request = _Request.of(url, options)
-    writable_folder(request.folder)
-    published = Published()
+    session = _Session(url, options, listener, clock or WatchClock())
+    writable_folder(session.folder)
     with ExitStack() as stack:
-        stack.enter_context(locked(request.folder, listener.warning))
-        session = _Session(request, listener, clock, published)
+        stack.enter_context(locked(session.folder, listener.warning))
         session.resume()
-        if (port := request.options["listen"]) is not None:
-            listener.message(f"serves {stack.enter_context(_listening(published, port))}/metrics")
-        with stoppable(f"the state is in {request.folder}; run the same command to resume"):
+        if (address := options["listen"]) is not None:
+            listener.message(f"serves {_serve(session.published, address, stack)}{METRICS_PATH}")
+        with stoppable(f"the state is in {session.folder}; run the same command to resume"):
             session.run()
-    return Watched(request.folder, tuple(session.events), verdict(session.watcher))
+    return Watched(session.folder, tuple(session.events), verdict(session.watcher))
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The watched JobManager, and the options with parsed quantities."""
-
-    url: str
-    options: WatchOptions  # with defaults filled in
-    folder: Path
-    every_s: float
-    duration_s: float
-    sample_s: float
-    limit_ms: float | None
-
-    @classmethod
-    def of(cls, url: str, options: WatchOptions) -> _Request:
-        """Parse the options.  OptionError: a value is not a quantity, or out of range."""
-        every_s = parsed("every", options["every"], parse_duration) / 1e9
-        if every_s < 1:
-            raise OptionError("every", "expected 1 s or more: Flink updates its REST responses every few seconds")
-        duration, limit = options["duration"], options["limit"]
-        duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
-        limit_ms = None if limit is None else 1e3 * positive_s("limit", limit)
-        sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
-        folder = path_of(options["folder"]) or Path("watched") / _name(url)
-        return cls(url, options, folder, every_s, duration_s, sample_s, limit_ms)
-
-    @property
-    def command(self) -> str:
-        """Return the command without secrets: headers, and credentials in the address, are left out."""
-        return command_line("watch", [str(Address(self.url))], WatchOptions, {**self.options, "folder": self.folder})
-
-
-def _name(url: str) -> str:
-    """Return the default folder name of an address, e.g. ``jobmanager-8081``."""
-    place = urlsplit(str(Address(url))).netloc
-    return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
-
-
-@contextmanager
-def _listening(published: Published, listen: str) -> Iterator[str]:
+def _serve(published: Published, listen: str, stack: ExitStack) -> str:
+    """Serve the texts at ``PORT`` or ``HOST:PORT`` until the stack is closed.  Return the URL."""
     from sim.jobs.watch.serving import serve  # imported here: only needed with --listen
 
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
         raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
-    with ExitStack() as stack:
-        try:
-            address = stack.enter_context(serve(published, host or "127.0.0.1", int(port)))
-        except OSError as error:
-            raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
-        yield address
+    try:
+        return stack.enter_context(serve(published, host or "127.0.0.1", int(port)))
+    except OSError as error:
+        raise OptionError("listen", f"{listen}: {error.strerror or error}") from None
+
+
+def _folder_name(url: str) -> str:
+    """Return the default folder name of an address, e.g. ``jobmanager-8081``."""
+    place = urlsplit(str(Address(url))).netloc
+    return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
 
 
 class _Session:
-    """State of one running `watch` command."""
+    """One running `watch` command: its options with parsed quantities, and its state."""
 
-    def __init__(self, request: _Request, listener: Listener, clock: WatchClock, published: Published) -> None:
-        self.request, self.listener, self.clock, self.published = request, listener, clock, published
+    def __init__(self, url: str, options: WatchOptions, listener: Listener, clock: WatchClock) -> None:
+        """Parse the options.  OptionError: a value is not a quantity, or out of range."""
+        self.url, self.options, self.listener, self.clock = url, options, listener, clock
+        self.every_s = parsed("every", options["every"], parse_duration) / 1e9
+        if self.every_s < 1:
+            raise OptionError("every", "expected 1 s or more: Flink updates its REST responses every few seconds")
+        duration, limit = options["duration"], options["limit"]
+        self.duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
+        self.sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
+        self.limit_ms = None if limit is None else 1e3 * positive_s("limit", limit)
+        self.folder = path_of(options["folder"]) or Path("watched") / _folder_name(url)
+        # The command without secrets: headers, and credentials in the address, are left out.
+        self.command = command_line("watch", [str(Address(url))], WatchOptions, {**options, "folder": self.folder})
+        self.published: Published = {METRICS_PATH: "# EOF\n"}
         self.events: deque[WatchEvent] = deque(maxlen=MAX_EVENTS)
-        self.memory = Memory(request.folder)
-        self.watcher = Watcher(WatchState(), request.limit_ms)
+        self.memory = Memory(self.folder)
+        self.watcher = Watcher(WatchState(), self.limit_ms)
         self.requests = 0
         # begin of the job's current settings [ms], and when a forecast for them failed [ms]
         self.failed_forecast: tuple[int, int] | None = None
@@ -179,25 +156,25 @@ class _Session:
 
     def resume(self) -> None:
         """Continue the watch whose state is in the folder, if there is one."""
-        state = self.memory.open()
-        if state is None:
+        stored = self.memory.open()
+        if stored is None:
             return
         self.is_new = False
-        course = parse_state(state["course"], self.request.folder / STATE)
-        points, rows = self.memory.recent("" if course.look is None else course.look.job)
-        kept = [point for point in points if point.trigger_ms >= course.held_from_ms]
-        self.watcher = Watcher(course, self.request.limit_ms, kept, rows)
-        if self.request.options["renew"]:
-            course.forecast = None
-            course.reset()
-        if course.forecast is not None:
+        state = parse_state(stored["state"], self.folder / STATE)
+        checkpoints, looks = self.memory.recent("" if state.look is None else state.look.job)
+        comparable = [checkpoint for checkpoint in checkpoints if checkpoint.trigger_ms >= state.held_from_ms]
+        self.watcher = Watcher(state, self.limit_ms, comparable, looks)
+        if self.options["renew"]:
+            state.forecast = None
+            state.reset()
+        if state.forecast is not None:
             try:
-                self.watcher.study = load(self.request.folder / SCENARIO)
+                self.watcher.study = load(self.folder / SCENARIO)
             except (ScenarioError, OSError) as error:
-                self.listener.warning(f"{self.request.folder / SCENARIO}: {error}; a new forecast is made")
-                course.forecast = None
-        seen = sum(count for name, count in course.counts.items() if name.startswith("checkpoints"))
-        self.listener.message(f"resuming: {self.request.folder} has {seen} checkpoints; {verdict(self.watcher)}")
+                self.listener.warning(f"{self.folder / SCENARIO}: {error}; a new forecast is made")
+                state.forecast = None
+        known = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
+        self.listener.message(f"resuming: {self.folder} has {known} checkpoints; {verdict(self.watcher)}")
 
     def run(self) -> None:
         """Poll until the duration is over."""
@@ -205,21 +182,20 @@ class _Session:
         while True:
             now_ms = self.clock.now_ms()
             self.look(now_ms)
-            ends_ms = begun_ms + 1e3 * self.request.duration_s
-            next_ms = now_ms + 1e3 * self.request.every_s
+            ends_ms = begun_ms + 1e3 * self.duration_s
+            next_ms = now_ms + 1e3 * self.every_s
             if next_ms > ends_ms:
                 return
             self.clock.wait(max(0.0, (next_ms - self.clock.now_ms()) / 1e3))
 
     def look(self, now_ms: int) -> None:
         """Poll the job once, compare with the forecast, and store and publish the result."""
-        client = self._client(max(self.request.every_s, LEAST_S))
+        client = self._client(max(self.every_s, LEAST_S))
         begun_s = time.monotonic()
         rows: list[dict[str, Any]] = []
-        before_ms = self.watcher.rows[-1].time_ms if self.watcher.rows else None
         try:
-            _, found = self._answered(client, now_ms)
-            events, rows = self.watcher.process_look(found, now_ms)
+            _, look = self._fetch_look(client, now_ms)
+            events, rows = self.watcher.process_look(look, now_ms)
             outcome = "answered"
         except RestError as error:
             if self.is_new:
@@ -233,18 +209,15 @@ class _Session:
                 raise
             events, outcome = self.watcher.strange(now_ms, one_line(error, 200)), "strange"
         self.is_new = False
-        self._tell(events)
+        self._report(events)
         known_events = len(self.events)
         if outcome == "answered" and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
             outcome, new = self._forecast(now_ms)
             rows += new
         self.requests += client.requests
-        measured = (
-            self.watcher.rows[-1] if len(self.watcher.rows) and self.watcher.rows[-1].time_ms != before_ms else None
-        )
-        about = self.watcher.course.look
+        about, measured = self.watcher.state.look, self.watcher.measured
         row = {
-            "time": to_utc(now_ms),
+            "time": to_utc(now_ms).isoformat(),
             "job": "" if about is None else about.job,
             "outcome": outcome,
             "took_s": time.monotonic() - begun_s,
@@ -252,19 +225,19 @@ class _Session:
             "seconds": getattr(measured, "seconds", None),
             **{name: getattr(measured, name, {}) for name in ("load", "busy", "pressed")},
         }
-        self._keep(now_ms, rows, row)
+        self._store(now_ms, rows, row)
         self._publish(now_ms, has_news=bool(events) or len(self.events) > known_events)
 
     def _client(self, total_s: float) -> Client:
         return Client(
-            self.request.url,
-            headers=self.request.options["headers"] or {},
+            self.url,
+            headers=self.options["headers"] or {},
             total_s=total_s,
             most_requests=MAX_REQUESTS,
             pause=self.clock.wait,
         )
 
-    def _answered(
+    def _fetch_look(
         self, client: Client, now_ms: int, sample_s: float | None = None
     ) -> tuple[RestSnapshot, JobObservation]:
         """Fetch and parse the state of the job.
@@ -272,13 +245,11 @@ class _Session:
         `sample_s`: time to sample metrics, to fetch all that an import needs; None: fetch only what is new.
         RestError, RecordingError: the JobManager does not answer, or not as Flink does.
         """
-        course = self.watcher.course
-        overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
-        job = _watched(overview, self.request.options["job"], course.look, client.url)
-        seen = frozenset(course.seen) if course.look is not None and course.look.job == job else frozenset()
-        snapshot = fetch(
-            self.request.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ()
-        )
+        state = self.watcher.state
+        overview = client.get(JOBS, attempts=1 if state.away_ms is not None else 2)
+        job = _choose_watched_job(overview, self.options["job"], state.look, client.url)
+        seen = frozenset(state.seen) if state.look is not None and state.look.job == job else frozenset()
+        snapshot = fetch(self.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ())
         if about_missing := snapshot.missing.get(f"/jobs/{job}"):
             raise RestError(f"{client.url}/jobs/{job}", about_missing)
         try:
@@ -289,43 +260,43 @@ class _Session:
 
     def _may_try_forecast(self, now_ms: int) -> bool:
         """Return True unless a forecast for the job's current settings failed in the last RETRY_S."""
-        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.course.held_from_ms:
+        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.state.held_from_ms:
             return True
         return now_ms - self.failed_forecast[1] >= 1e3 * RETRY_S
 
     def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
         """Import the job and make its simulation the forecast.  Return (outcome of the poll, new checkpoint rows)."""
-        client = self._client(self.request.sample_s + max(self.request.every_s, LEAST_S))
+        client = self._client(self.sample_s + max(self.every_s, LEAST_S))
         rows: list[dict[str, Any]] = []
         watcher = self.watcher
-        self.failed_forecast = (watcher.course.held_from_ms, now_ms)  # until it is made
+        self.failed_forecast = (watcher.state.held_from_ms, now_ms)  # until it is made
         try:
-            snapshot, found = self._answered(client, now_ms, self.request.sample_s)
-            events, rows = watcher.process_look(found, now_ms)
-            self._tell(events)
-            if watcher.course.look is None or not watcher.wants_forecast:
+            snapshot, look = self._fetch_look(client, now_ms, self.sample_s)
+            events, rows = watcher.process_look(look, now_ms)
+            self._report(events)
+            if watcher.state.look is None or not watcher.wants_forecast:
                 return "answered", rows  # the job has changed since the poll
             imported = import_source(
-                without_earlier_checkpoints(snapshot, watcher.course.held_from_ms), found.name, Listener()
+                without_earlier_checkpoints(snapshot, watcher.state.held_from_ms), look.name, Listener()
             )
-            study = load(imported.save(self.request.folder / SCENARIO))
-            self._tell(
+            study = load(imported.save(self.folder / SCENARIO))
+            self._report(
                 watcher.begin(
-                    forecast_of(study.backtest, found.time_ms, found.job, watcher.usual), study, self.clock.now_ms()
+                    forecast_of(study.backtest, look.time_ms, look.job, watcher.usual), study, self.clock.now_ms()
                 )
             )
             self.failed_forecast = None
         except RestError as error:
-            self._tell(watcher.away(now_ms, error.why))
+            self._report(watcher.away(now_ms, error.why))
             return "unanswered", rows
         except (RecordingError, ScenarioError, NoForecastError) as error:
             again = f"tried again in {RETRY_S / 60:g} min"
-            self._tell([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
+            self._report([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
         finally:
             self.requests += client.requests
         return "answered", rows
 
-    def _tell(self, events: list[WatchEvent]) -> None:
+    def _report(self, events: list[WatchEvent]) -> None:
         """Pass events to the listener, and store them."""
         for event in events:
             self.events.append(event)
@@ -333,8 +304,8 @@ class _Session:
         with self._writing():
             self.memory.append_events([event.facts for event in events])
 
-    def _keep(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
-        state = {"command": self.request.command, "course": state_to_json(self.watcher.course)}
+    def _store(self, now_ms: int, rows: list[dict[str, Any]], look: dict[str, Any]) -> None:
+        state = {"command": self.command, "state": state_to_json(self.watcher.state)}
         with self._writing():
             self.memory.save(now_ms, rows, look, state)
             self.is_full = False
@@ -347,23 +318,22 @@ class _Session:
         except OSError as error:
             if not self.is_full:
                 self.listener.warning(
-                    f"cannot write {error.filename or self.request.folder}: {error.strerror}; retrying at each poll"
+                    f"cannot write {error.filename or self.folder}: {error.strerror}; retrying at each poll"
                 )
             self.is_full = True
 
     def _publish(self, now_ms: int, *, has_news: bool) -> None:
-        self.published.metrics = open_metrics_text(self.watcher, self.requests)
-        metrics = path_of(self.request.options["metrics"]) or self.request.folder / METRICS
+        self.published[METRICS_PATH] = open_metrics_text(self.watcher, self.requests)
+        metrics = path_of(self.options["metrics"]) or self.folder / METRICS
         with self._writing():
-            replace_text(metrics, self.published.metrics)
+            replace_text(metrics, self.published[METRICS_PATH])
             if has_news or now_ms - self.drawn_ms >= 1e3 * PAGE_S:
                 self.drawn_ms = now_ms
-                page = page_of(self.watcher, list(self.events), now_ms, self.request.command)
-                self.published.page = html(page)
-                replace_text(self.request.folder / PAGE, self.published.page)
+                self.published[PAGE_PATH] = html(page_of(self.watcher, list(self.events), now_ms, self.command))
+                replace_text(self.folder / PAGE, self.published[PAGE_PATH])
 
 
-def _watched(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
+def _choose_watched_job(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
     """Return the id of the job to watch: the known job while it runs, then a running job of the same name.
 
     RestError: there is no such job, or there are several.

@@ -103,7 +103,6 @@ class Circumstances:
 
     load: Mapping[str, float] = field(default_factory=dict)  # records per second of each source
     busy: Mapping[str, float] = field(default_factory=dict)  # busy share of the time of task threads
-    pressed: Mapping[str, float] = field(default_factory=dict)  # back-pressured share of their time
     state: Mapping[str, float] = field(default_factory=dict)  # state size [bytes]
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # time of each part of the critical path, by part
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, TypeVar
 
 from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import Totals
+from sim.jobs.source.rest_answers import Totals, first_names
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.watch.forecast import Circumstances
 from sim.model.text import one_line
@@ -112,8 +112,8 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     ):
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
-    rejected = [point for point in ended if _implausible(point)]
-    ended = [point for point in ended if not _implausible(point)]
+    errors = {point.id: error for point in ended if (error := _implausible(point))}
+    plausible = [point for point in ended if point.id not in errors]
     rows = [row for row in (snapshot.of_job("/checkpoints") or {}).get("history") or () if isinstance(row, dict)]
     numbers = [number for row in rows if isinstance(number := row.get("id"), int) and 0 < number <= _MAX_ID]
     vertices = {vertex.id: vertex for vertex in job.vertices}
@@ -136,8 +136,8 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
         {vertices[row.id].name: row.metrics for row in about.vertices},
-        tuple(_checkpoint_of(history, point, snapshot.job) for point in ended[-MAX_NEW_CHECKPOINTS:]),
-        tuple(_implausible(point) for point in rejected[:3]),
+        tuple(_checkpoint_of(history, point, snapshot.job) for point in plausible[-MAX_NEW_CHECKPOINTS:]),
+        tuple(errors.values())[:3],
         (len(numbers), min(numbers, default=0)),
     )
 
@@ -218,12 +218,8 @@ class JobChange:
     is_other_job: bool = False  # whether earlier forecasts no longer apply
 
 
-def changes(before: JobObservation, now: JobObservation) -> list[JobChange]:
-    """Return the changes of a job between two looks."""
-    return list(_changes(before, now))
-
-
-def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
+def changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]:
+    """Yield the changes of a job between two looks."""
     if before.job != now.job:
         yield JobChange(
             f"job {before.job[:8]} is gone; '{now.name}' runs as job {now.job[:8]}, which is watched from now on",
@@ -234,16 +230,11 @@ def _changes(before: JobObservation, now: JobObservation) -> Iterator[JobChange]
         yield JobChange(f"Flink {before.version} became {now.version}", "settings", True)
     if set(before.parallelism) != set(now.parallelism):
         yield JobChange(f"the job has other vertices: {', '.join(now.parallelism)}", "job", True)
-    elif rescaled := _differing(
-        {k: str(v) for k, v in before.parallelism.items()}, {k: str(v) for k, v in now.parallelism.items()}
-    ):
+    elif rescaled := _differing(before.parallelism, now.parallelism):
         yield JobChange(f"rescaled: {', '.join(rescaled)}", "rescale", True)
-    groups = [
-        _differing(before.settings[name], group) for name, group in now.settings.items() if name in before.settings
-    ]
-    if settings := [line for lines in groups for line in lines]:
-        rest = f" and {len(settings) - MAX_NAMED_SETTINGS} more" if len(settings) > MAX_NAMED_SETTINGS else ""
-        yield JobChange(f"settings changed: {', '.join(settings[:MAX_NAMED_SETTINGS])}{rest}", "settings", True)
+    groups = now.settings.keys() & before.settings.keys()
+    if settings := [line for name in sorted(groups) for line in _differing(before.settings[name], now.settings[name])]:
+        yield JobChange(f"settings changed: {first_names(settings, MAX_NAMED_SETTINGS)}", "settings", True)
     if before.job == now.job:
         yield from _restarts(before, now)
     if before.task_managers != now.task_managers and before.task_managers and now.task_managers:
@@ -268,12 +259,11 @@ def _restarts(before: JobObservation, now: JobObservation) -> Iterator[JobChange
         yield JobChange(f"the job is {now.state} (before: {before.state})", "job")
 
 
-def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """Return a text such as ``interval 10000 -> 30000`` for each value that differs."""
-    names = dict.fromkeys([*before, *now])
     return [
         f"{name} {before.get(name, 'unset')} -> {now.get(name, 'unset')}"
-        for name in names
+        for name in {**before, **now}
         if before.get(name) != now.get(name)
     ]
 
@@ -317,9 +307,7 @@ def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or count_restarts(before, now) or before.parallelism != now.parallelism:
         return None
-    load: dict[str, float] = {}
-    busy: dict[str, float] = {}
-    pressed: dict[str, float] = {}
+    load, busy, pressed = dict[str, float](), dict[str, float](), dict[str, float]()
     for vertex, totals in now.totals.items():
         earlier = before.totals.get(vertex)
         if earlier is None:
@@ -346,7 +334,6 @@ def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenC
     return Circumstances(
         _means([(row.seconds, row.load) for row in rows]),
         _means([(row.seconds, row.busy) for row in rows]),
-        _means([(row.seconds, row.pressed) for row in rows]),
         _medians(point.state_bytes for point in done),
         _medians((point.parts_ms for point in done if point.parts_ms), fill=True),
     )
@@ -425,12 +412,8 @@ def _increase(before: float | None, now: float | None) -> float | None:
 
 def _means(rows: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
     """Return the weighted mean of each name over the rows that have it."""
-    names = dict.fromkeys(name for _, row in rows for name in row)
-    return {
-        name: sum(weight * row[name] for weight, row in rows if name in row)
-        / sum(weight for weight, row in rows if name in row)
-        for name in names
-    }
+    weighted = {name: [(row[name], weight) for weight, row in rows if name in row] for _, row in rows for name in row}
+    return {name: fmean(*zip(*values, strict=True)) for name, values in weighted.items()}
 
 
 def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict[str, float]:

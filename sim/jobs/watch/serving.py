@@ -46,45 +46,48 @@ Samples = Iterable[tuple[Mapping[str, str], float]]
 
 def open_metrics_text(watcher: Watcher, requests: int) -> str:
     """Return a watch as OpenMetrics text.  An unknown value has no sample.  `requests` is the number of requests so far."""
-    look = watcher.course.look
+    look = watcher.state.look
     job = {} if look is None else {"flink_job": look.name}
     return "".join(line for family in _families(watcher, requests) for line in _lines(*family, job=job)) + "# EOF\n"
 
 
 def _families(watcher: Watcher, requests: int) -> Iterator[tuple[str, str, str, Samples]]:
     """Yield (name, type, help text, samples) of each metric family.  The last word of a name is the unit, if there is one."""
-    course, forecast, counts = watcher.course, watcher.course.forecast, watcher.course.counts
+    state, forecast = watcher.state, watcher.state.forecast
     last = next((point for point in reversed(watcher.recent) if point.status == "COMPLETED"), None)
-    is_fine = course.away_ms is None and not course.strange
-    yield "ckptsim_answers", "gauge", "1: the JobManager answers.", [({}, is_fine)]
-    looks = _samples_by(counts, "looks", "outcome")
+    is_reachable = state.away_ms is None and not state.strange
+    yield "ckptsim_answers", "gauge", "1: the JobManager answers.", [({}, is_reachable)]
+    looks, checkpoints = (
+        _samples_by(state.counts, *names) for names in (("looks", "outcome"), ("checkpoints", "verdict"))
+    )
     yield "ckptsim_looks", "counter", "Looks at the job, by how they ended.", looks
     yield "ckptsim_requests", "counter", "Requests since this process began.", [({}, requests)]
-    restarts = counts.get("restarts", 0)
-    yield "ckptsim_restarts", "counter", "How often the job was seen to begin again.", [({}, restarts)]
-    yield "ckptsim_missed_checkpoints", "counter", "Checkpoints that ended unseen.", [({}, counts.get("missed", 0))]
-    verdicts = _samples_by(counts, "checkpoints", "verdict")
-    yield "ckptsim_checkpoints", "counter", "Checkpoints that ended, by verdict.", verdicts
+    yield "ckptsim_restarts", "counter", "How often the job was seen to begin again.", [({}, state.counts["restarts"])]
+    yield "ckptsim_missed_checkpoints", "counter", "Checkpoints that ended unseen.", [({}, state.counts["missed"])]
+    yield "ckptsim_checkpoints", "counter", "Checkpoints that ended, by verdict.", checkpoints
     if last is not None:
         yield "ckptsim_checkpoint_seconds", "gauge", "The last completed checkpoint.", [({}, last.duration_ms / 1e3)]
-        state = _by("vertex", last.state_bytes.items())
-        yield "ckptsim_state_bytes", "gauge", "Full state of each vertex in it.", state
+        yield (
+            "ckptsim_state_bytes",
+            "gauge",
+            "Full state of each vertex in it.",
+            _by("vertex", last.state_bytes.items()),
+        )
     observed = _percentiles(percentiles(watcher.recent[-RECENT_CHECKPOINTS:]), 1e3)
-    meaning = f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints."
-    yield "ckptsim_observed_seconds", "gauge", meaning, observed
+    yield "ckptsim_observed_seconds", "gauge", f"Percentiles of the last {RECENT_CHECKPOINTS} checkpoints.", observed
     if forecast is not None:
         expected = _percentiles((forecast.p50_ms, forecast.p90_ms), 1e3)
         yield "ckptsim_forecast_seconds", "gauge", "The same, as forecast.", expected
         factors = _percentiles(forecast.factors)
         yield "ckptsim_forecast_factor", "gauge", "Within which factor the forecast holds.", factors
-        holds = course.left_ms is None
+        holds = state.left_ms is None
         yield "ckptsim_forecast_holds", "gauge", "0: checkpoints have left the forecast.", [({}, holds)]
     if watcher.limit is not None:
         yield "ckptsim_limit_seconds", "gauge", "The limit of p90.", [({}, watcher.limit / 1e3)]
     if watcher.rows:
         load = _by("vertex", mean_circumstances(watcher.rows[-MIN_LOOKS_OF_LOAD:], []).load.items())
-        meaning = f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks."
-        yield "ckptsim_source_records_per_second", "gauge", meaning, load
+        help_text = f"Load of each source, over the last {MIN_LOOKS_OF_LOAD} looks."
+        yield "ckptsim_source_records_per_second", "gauge", help_text, load
 
 
 def _by(label: str, values: Iterable[tuple[str, float]], divisor: float = 1) -> Samples:
@@ -100,18 +103,18 @@ def _samples_by(counts: Mapping[str, int], prefix: str, label: str) -> Samples:
     return _by(label, [(name, count) for (first, _, name), count in found if first == prefix])
 
 
-def _lines(name: str, kind: str, meaning: str, samples: Samples, job: Mapping[str, str]) -> Iterator[str]:
-    known = [({**job, **labels}, value) for labels, value in samples if math.isfinite(value)]
-    if not known:
+def _lines(name: str, kind: str, help_text: str, samples: Samples, job: Mapping[str, str]) -> Iterator[str]:
+    finite = [({**job, **labels}, value) for labels, value in samples if math.isfinite(value)]
+    if not finite:
         return
     yield f"# TYPE {name} {kind}\n"
     if (unit := name.rpartition("_")[2]) in ("seconds", "bytes"):
         yield f"# UNIT {name} {unit}\n"
-    yield f"# HELP {name} {_escaped(meaning)}\n"
-    for labels, value in known:
-        given = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        suffix = "_total" if kind == "counter" else ""
-        yield f"{name}{suffix}{f'{{{given}}}' if given else ''} {value:.12g}\n"
+    yield f"# HELP {name} {_escaped(help_text)}\n"
+    suffix = "_total" if kind == "counter" else ""
+    for labels, value in finite:
+        pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        yield f"{name}{suffix}{f'{{{pairs}}}' if pairs else ''} {value:.12g}\n"
 
 
 def _escaped(text: str) -> str:
@@ -125,20 +128,13 @@ _MAX_ROWS = 20
 _MAX_VERTICES = 4
 
 
-class Published:
-    """The texts that the server returns.
-
-    The server thread reads them.  Another thread replaces each attribute as a whole, so no lock is needed.
-    """
-
-    def __init__(self) -> None:
-        self.metrics = "# EOF\n"
-        self.page = ""
+Published = dict[str, str]
+"""Path -> text that the server returns.  The server thread reads it, another one replaces each text as a whole, without a lock."""
 
 
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "") -> Page:
     """Return the page of a watch.  `events` are the latest events, oldest first."""
-    look = watcher.course.look
+    look = watcher.state.look
     name = "a job" if look is None else look.name
     return Page(
         f"Checkpoints of {name}, watched",
@@ -153,17 +149,21 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
 
 def verdict(watcher: Watcher) -> str:
     """Return sentences on the current state of the job: is it reachable, and are checkpoints within the forecast?"""
-    course, forecast = watcher.course, watcher.course.forecast
+    state, forecast = watcher.state, watcher.state.forecast
     latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
-    now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
-    now = f"{done} of the last {len(latest)} checkpoints completed{f', with {now}' if done else ''}."
-    away = "" if course.away_ms is None else f"The JobManager gives no answer since {time_text(course.away_ms)}. "
+    done = sum(point.status == "COMPLETED" for point in latest)
+    durations = f", with {percentiles_text(latest)}" if done else ""
+    now = f"{done} of the last {len(latest)} checkpoints completed{durations}."
+    away = "" if state.away_ms is None else f"The JobManager gives no answer since {time_text(state.away_ms)}. "
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
-    held = sum(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest)
-    keep = "Checkpoints keep their forecast" if held else "No checkpoint of these is held to the forecast"
-    state = keep if course.left_ms is None else f"Checkpoints left their forecast at {time_text(course.left_ms)}"
-    return f"{away}{state}: {forecast}. {now}"
+    if state.left_ms is not None:
+        comparison = f"Checkpoints left their forecast at {time_text(state.left_ms)}"
+    elif any(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest):
+        comparison = "Checkpoints keep their forecast"
+    else:
+        comparison = "No checkpoint of these is held to the forecast"
+    return f"{away}{comparison}: {forecast}. {now}"
 
 
 def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
@@ -206,31 +206,25 @@ def _longest_part_text(point: SeenCheckpoint) -> str:
 
 def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
     """Return a chart of the durations over time, with the bounds of the forecast."""
+    last_ms = done[-1].trigger_ms
     marks: list[dict[str, Any]] = [
         {
             "series": "checkpoints",
-            "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
+            "x": (point.trigger_ms - last_ms) / 6e4,
             "y": point.duration_ms / 1e3,
             "text": f"checkpoint {point.checkpoint}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
         }
         for point in done
     ]
-    if (forecast := watcher.course.forecast) is not None:
-        last = done[-1].trigger_ms
-        begin = (min(max(forecast.made_ms, done[0].trigger_ms), last) - last) / 6e4
-        names = ("p90, longest", "p50, longest", "p50, shortest")
-        for name, ms in zip(names, forecast.limits_ms.values(), strict=True):
-            marks.append(
-                {
-                    "series": f"forecast of {name}",
-                    "shape": "span",
-                    "x": begin,
-                    "x2": 0.0,
-                    "y": ms / 1e3,
-                    "text": ms_text(ms),
-                }
-            )
-    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
+    if (forecast := watcher.state.forecast) is not None:
+        span = {
+            "shape": "span",
+            "x": (min(max(forecast.made_ms, done[0].trigger_ms), last_ms) - last_ms) / 6e4,
+            "x2": 0.0,
+        }
+        bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)
+        marks += [{"series": f"forecast of {name}", **span, "y": ms / 1e3, "text": ms_text(ms)} for name, ms in bounds]
+    return _chart_over_time(marks, "seconds")
 
 
 def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
@@ -248,7 +242,11 @@ def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
         for point in done
         if vertex in point.state_bytes
     ]
-    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])
+    return _chart_over_time(marks, "megabytes")
+
+
+def _chart_over_time(marks: list[dict[str, Any]], unit: str) -> Chart:
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis(unit, low=0.0))])
 
 
 # ---- The HTTP server: `/metrics` for Prometheus, and the page at `/`.
@@ -258,11 +256,13 @@ def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
 # otherwise a web site could let its name resolve to this address, and read the page through the user's browser (DNS
 # rebinding).
 
+METRICS_PATH, PAGE_PATH = "/metrics", "/"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 CONNECTION_LIMIT_S = 5.0
 """Maximum time from the connection to the last byte of the response."""
 _MAX_HEADER_BYTES = 16_384
-_SECURITY_HEADERS = {
+_DEFAULT_HEADERS = {
+    "Server": "ckptsim",
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -272,27 +272,14 @@ _SECURITY_HEADERS = {
 
 
 class PublishedHandler(RequestHandler):
-    """A handler for GET and HEAD of one path, which returns one of the published texts."""
+    """A handler for GET and HEAD, which returns the published text of a path."""
 
-    def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
-        """Set up the handler.
-
-        Args:
-            published: The texts.
-            attribute: Name of the text to return.
-            content_type: Its media type.
-            host_names: Accepted values of the Host header.  If empty, all are accepted.
-        """
-        self.published, self.attribute, self.content_type, self.host_names = (
-            published,
-            attribute,
-            content_type,
-            host_names,
-        )
+    def initialize(self, published: Published, host_names: frozenset[str]) -> None:
+        """Set up the handler.  `host_names`: accepted values of the Host header; if empty, all are accepted."""
+        self.published, self.host_names = published, host_names
 
     def set_default_headers(self) -> None:
-        self.set_header("Server", "ckptsim")
-        for name, value in _SECURITY_HEADERS.items():
+        for name, value in _DEFAULT_HEADERS.items():
             self.set_header(name, value)
 
     def prepare(self) -> None:
@@ -300,23 +287,19 @@ class PublishedHandler(RequestHandler):
             raise HTTPError(421)
 
     def get(self) -> None:
-        text = getattr(self.published, self.attribute)
+        text = self.published.get(self.request.path)
         if not text:
             raise HTTPError(404)
-        self.set_header("Content-Type", self.content_type)
+        self.set_header(
+            "Content-Type", OPENMETRICS if self.request.path == METRICS_PATH else "text/html; charset=utf-8"
+        )
         self.write(text)
 
-    def head(self) -> None:
-        self.get()
+    head = get
 
     def write_error(self, status_code: int, **_: Any) -> None:
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")
-
-
-class _NotFoundHandler(PublishedHandler):
-    def get(self) -> None:
-        raise HTTPError(404)
 
 
 class _LimitedServer(HTTPServer):
@@ -331,19 +314,8 @@ class _LimitedServer(HTTPServer):
 def serve(published: Published, host: str, port: int) -> Iterator[str]:
     """Run the server in a thread, and yield its URL.  Raises `OSError` if the port is in use, or not permitted."""
     sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
-    names = _host_names(host)
-    common = {"published": published, "host_names": names}
-    paths = {"/metrics": ("metrics", OPENMETRICS), "/": ("page", "text/html; charset=utf-8")}
-    routes = [
-        (path, PublishedHandler, common | {"attribute": name, "content_type": kind})
-        for path, (name, kind) in paths.items()
-    ]
-    application = Application(
-        routes,
-        default_handler_class=_NotFoundHandler,
-        default_handler_args=common | {"attribute": "", "content_type": ""},
-        log_function=lambda _handler: None,
-    )
+    arguments = {"published": published, "host_names": _host_names(host)}
+    application = Application([(".*", PublishedHandler, arguments)], log_function=lambda _handler: None)
     loop = asyncio.new_event_loop()
     started = threading.Event()
 

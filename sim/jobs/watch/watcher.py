@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from math import inf, isnan
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -33,7 +33,7 @@ from sim.jobs.watch.look import (
     measure,
     times_text,
 )
-from sim.jobs.watch.memory import MemoryFileError, checkpoint_row
+from sim.jobs.watch.memory import MemoryFileError, checkpoint_row, to_utc
 from sim.jobs.watch.reasons import explain_deviation
 from sim.model.units import format_duration
 from sim.results.formats import apart_text, bytes_text, ms_text, per_second_text
@@ -44,29 +44,14 @@ if TYPE_CHECKING:
 
 # ---- Events, and the format of times.
 
-Kind = Literal[
-    "forecast",
-    "left",
-    "within",
-    "away",
-    "answers",
-    "strange",
-    "changed",
-    "restarted",
-    "failed",
-    "state",
-    "load",
-    "limit",
-    "missed",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
     """An event, which is printed as one line."""
 
     time_ms: int  # of the local clock
-    kind: Kind
+    # forecast, left, within, away, answers, strange, changed, restarted, failed, state, load, limit or missed
+    kind: str
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)  # numbers of the text, for JSON
 
@@ -79,15 +64,11 @@ class WatchEvent:
     def facts(self) -> dict[str, Any]:
         """The event as values for JSON."""
         return {
-            "time": f"{to_utc(self.time_ms).isoformat(timespec='seconds')}",
+            "time": to_utc(self.time_ms).isoformat(timespec="seconds"),
             "kind": self.kind,
             "text": self.text,
             **self.data,
         }
-
-
-def to_utc(ms: float) -> datetime:
-    return datetime.fromtimestamp(ms / 1e3, UTC)
 
 
 def time_text(ms: float) -> str:
@@ -129,22 +110,15 @@ class WatchState:
     sizes: dict[str, float] = field(default_factory=dict)  # vertex -> last reported state size
     loads: dict[str, float] = field(default_factory=dict)  # source -> last reported records per second
     is_over: bool = False  # whether the last report was that checkpoints exceed the limit
-    counts: dict[str, int] = field(default_factory=dict)  # "looks answered", "checkpoints within", ...
+    counts: Counter[str] = field(default_factory=Counter)  # "looks answered", "checkpoints within", ...
     strange: str = ""  # last reported error in the answers; "" while they are valid
     implausible: list[str] = field(default_factory=list)  # reasons for rejecting checkpoints that were reported
-
-    def count(self, what: str, by: int = 1) -> None:
-        self.counts[what] = self.counts.get(what, 0) + by
 
     def add_evidence(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
         """Add a checkpoint to the evidence for a bound, and return it."""
         found = self.evidence.get(bound.name, ForecastEvidence()).after(bound, at_ms, beyond=beyond)
         self.evidence[bound.name] = found
         return found
-
-    def see(self, numbers: list[int]) -> None:
-        """Add ids of checkpoints to the known ones."""
-        self.seen = [*self.seen, *numbers][-MAX_SEEN_CHECKPOINTS:]
 
     def reset_evidence(self) -> None:
         """Reset the evidence, because checkpoints are within the forecast again."""
@@ -160,8 +134,8 @@ class WatchState:
 _ADAPTER = TypeAdapter(WatchState)
 
 
-def state_to_json(course: WatchState) -> dict[str, Any]:
-    return dict(_ADAPTER.dump_python(course, mode="json"))
+def state_to_json(state: WatchState) -> dict[str, Any]:
+    return dict(_ADAPTER.dump_python(state, mode="json"))
 
 
 def parse_state(state: Mapping[str, Any], place: object) -> WatchState:
@@ -197,20 +171,21 @@ MAX_EVENTS_PER_LOOK = 12
 class Watcher:
     """The watcher of one job."""
 
-    course: WatchState
+    state: WatchState
     limit_ms: float | None = None  # limit of the p90; if None, the checkpoint interval
     recent: list[SeenCheckpoint] = field(default_factory=list)  # latest checkpoints, oldest first
     rows: list[MeasuredLook] = field(default_factory=list)  # activity at the latest looks, oldest first
+    measured: MeasuredLook | None = None  # activity at the latest look, if it had new counters
     study: ScenarioFile | None = None  # the imported job that the forecast was made with
 
     # ------------------------------------------------------------------------------------------ looks
 
     def away(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
         """Process a look without an answer.  `is_slow` means that some answers arrived, but not all in time."""
-        self.course.count("looks unanswered")
-        if self.course.away_ms is not None:
+        self.state.counts["looks unanswered"] += 1
+        if self.state.away_ms is not None:
             return []
-        self.course.away_ms = now_ms
+        self.state.away_ms = now_ms
         return [
             WatchEvent(
                 now_ms,
@@ -221,23 +196,23 @@ class Watcher:
 
     def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
         """Process a look with invalid answers."""
-        self.course.count("looks strange")
-        if self.course.strange and self.course.away_ms is None:
+        self.state.counts["looks strange"] += 1
+        if self.state.strange and self.state.away_ms is None:
             return []
         events = [
             *self._report_answers(now_ms),
             WatchEvent(now_ms, "strange", f"unexpected response: {why}; watching continues"),
         ]
-        self.course.strange = why
+        self.state.strange = why
         return events
 
     def process_look(self, look: JobObservation, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
         """Process a look.  Return events, and a row for each checkpoint to store (`sim.jobs.watch.memory`)."""
-        self.course.count("looks answered")
-        look = look if self.course.look is None else look.after(self.course.look)
+        self.state.counts["looks answered"] += 1
+        look = look if self.state.look is None else look.after(self.state.look)
         events = [*self._report_answers(now_ms), *self._report_changes(look, now_ms)]
-        self.course.look = replace(look, checkpoints=(), implausible=())
-        self._measure(self.course.look)
+        self.state.look = replace(look, checkpoints=(), implausible=())
+        self._measure(self.state.look)
         events += [
             *self._report_load(now_ms),
             *self._report_missed(look, now_ms),
@@ -246,13 +221,14 @@ class Watcher:
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
             verdict, news = self._judge(point, now_ms)
-            forecast = self.course.forecast
+            forecast = self.state.forecast
             kept.append(
                 checkpoint_row(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms))
             )
-            self.course.count(f"checkpoints {verdict}")
+            self.state.counts[f"checkpoints {verdict}"] += 1
             events += news
-        self.course.see([point.checkpoint for point in look.checkpoints])
+        new = [checkpoint.checkpoint for checkpoint in look.checkpoints]
+        self.state.seen = [*self.state.seen, *new][-MAX_SEEN_CHECKPOINTS:]
         if look.checkpoints:
             events += [*self._report_state(now_ms), *self._report_limit(now_ms)]
         if len(events) > MAX_EVENTS_PER_LOOK:
@@ -264,77 +240,79 @@ class Watcher:
 
     def _measure(self, look: JobObservation) -> None:
         """Add the activity since the last look with new counters.  Do nothing if this look has no new counters."""
-        before = self.course.counted
+        before = self.state.counted
+        self.measured = None
         if before is not None and not has_new_counters(before, look):
             return
-        self.course.counted = look
-        if before is not None and (row := measure(before, look)) is not None:
-            self.rows = [*self.rows, row][-MAX_RECENT_ROWS:]
+        self.state.counted = look
+        self.measured = None if before is None else measure(before, look)
+        if self.measured is not None:
+            self.rows = [*self.rows, self.measured][-MAX_RECENT_ROWS:]
             self._catch_up()
 
     def _catch_up(self) -> None:
         """Correct the usual load of a new forecast at the next look, because Flink's counters were not up to date before."""
-        forecast = self.course.forecast
+        forecast = self.state.forecast
         if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
             return
         usual = mean_circumstances(
             [*[row for row in self.rows if row.time_ms <= forecast.made_ms][-RECENT_CHECKPOINTS:], *later], []
         )
-        self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
+        self.state.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
     def _report_missed(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Report checkpoints that ended between two looks and are no longer listed.  Only the first time is reported."""
         listed, oldest = look.listed
-        missed = oldest - max(self.course.seen, default=0) - 1
-        if not self.course.seen or missed <= 0:
+        missed = oldest - max(self.state.seen, default=0) - 1
+        if not self.state.seen or missed <= 0:
             return
-        if "missed" not in self.course.counts:
+        if "missed" not in self.state.counts:
             what = f"{missed} checkpoint{'' if missed == 1 else 's'}"
             text = f"{what} ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
-        self.course.count("missed", missed)
+        self.state.counts["missed"] += missed
 
     def _report_implausible(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Report each rejected checkpoint once."""
-        new = [why for why in look.implausible if why not in self.course.implausible]
+        new = [why for why in look.implausible if why not in self.state.implausible]
         yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
-        self.course.implausible = [*self.course.implausible, *new][-MAX_EVENTS_PER_LOOK:]
+        self.state.implausible = [*self.state.implausible, *new][-MAX_EVENTS_PER_LOOK:]
 
     def _report_answers(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report that the JobManager answers again, or that its answers are valid again."""
-        if self.course.away_ms is not None:
-            passed = format_duration(max(now_ms - self.course.away_ms, 0) // 1000 * 10**9)
+        if self.state.away_ms is not None:
+            passed = format_duration(max(now_ms - self.state.away_ms, 0) // 1000 * 10**9)
             yield WatchEvent(now_ms, "answers", f"the JobManager answers again, after {passed}")
-            self.course.away_ms = None
-        elif self.course.strange:
+            self.state.away_ms = None
+        elif self.state.strange:
             yield WatchEvent(now_ms, "answers", "the answers make sense again")
-        self.course.strange = ""
+        self.state.strange = ""
 
     def _report_changes(self, look: JobObservation, now_ms: int) -> Iterator[WatchEvent]:
         """Report changes of the job.  If they affect the forecast, drop it and everything that was observed so far."""
-        before = self.course.look
+        before = self.state.look
         if before is None:
             return
-        found = changes(before, look)
+        found = [*changes(before, look)]
         for change in found:
             yield WatchEvent(
                 now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind}
             )
         if any(change.kind == "restart" for change in found):
-            self.course.count("restarts")
-            self.course.settling = SKIPPED_AFTER_RESTART
+            self.state.counts["restarts"] += 1
+            self.state.settling = SKIPPED_AFTER_RESTART
         if look.job != before.job:
-            self.course.seen = []
+            self.state.seen = []
         if any(change.is_other_job for change in found):
             was = (
                 "the forecast was of the job before that; a new one"
-                if self.course.forecast is not None
+                if self.state.forecast is not None
                 else "a forecast"
             )
-            self.course.forecast, self.study = None, None
-            self.course.reset()
-            self.course.failed, self.course.completed_ms = 0, None
-            self.course.held_from_ms = look.time_ms
+            self.state.forecast, self.study = None, None
+            self.state.reset()
+            self.state.failed, self.state.completed_ms = 0, None
+            self.state.held_from_ms = look.time_ms
             self.recent, self.rows = [], []
             yield WatchEvent(now_ms, "forecast", f"{was} is made of its next {MIN_FORECAST_CHECKPOINTS} checkpoints")
 
@@ -343,12 +321,12 @@ class Watcher:
     @property
     def wants_forecast(self) -> bool:
         """Whether there is no forecast, but enough checkpoints for one."""
-        return self.course.forecast is None and sum(map(_is_usual, self.recent)) >= MIN_FORECAST_CHECKPOINTS
+        return self.state.forecast is None and sum(map(_is_usual, self.recent)) >= MIN_FORECAST_CHECKPOINTS
 
     def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
         """Use this forecast from now on.  `study` is the imported job that it was made with."""
-        self.course.reset()
-        self.course.forecast, self.study = forecast, study
+        self.state.reset()
+        self.state.forecast, self.study = forecast, study
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
         return [WatchEvent(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
 
@@ -361,15 +339,15 @@ class Watcher:
 
     def _judge(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
         """Compare a checkpoint with the forecast.  Return a verdict, which is stored, and events."""
-        forecast = self.course.forecast
-        if point.trigger_ms < self.course.held_from_ms:
+        forecast = self.state.forecast
+        if point.trigger_ms < self.state.held_from_ms:
             return "of other settings", []
         self.recent = [*self.recent, point][-MAX_RECENT_ROWS:]
         failed = list(self._report_failure(point, now_ms))
         if point.is_savepoint or point.checkpoint == 1:
             return "savepoint" if point.is_savepoint else "first", failed
-        if self.course.settling:
-            self.course.settling -= 1
+        if self.state.settling:
+            self.state.settling -= 1
             return "after a restart", failed
         if forecast is None or point.trigger_ms < forecast.made_ms:
             return "without forecast", failed
@@ -386,40 +364,40 @@ class Watcher:
 
         Of consecutive failures, only the first, second, fourth, eighth and so on are reported.
         """
-        course, is_periodic = self.course, not point.is_savepoint
+        state, is_periodic = self.state, not point.is_savepoint
         if point.status == "COMPLETED" and is_periodic:
-            if course.failed > 1:
-                text = f"checkpoints complete again, after {course.failed} failed in a row"
-                yield WatchEvent(now_ms, "failed", text, {"failed_in_a_row": course.failed})
-            course.failed, course.completed_ms = 0, point.trigger_ms
+            if state.failed > 1:
+                text = f"checkpoints complete again, after {state.failed} failed in a row"
+                yield WatchEvent(now_ms, "failed", text, {"failed_in_a_row": state.failed})
+            state.failed, state.completed_ms = 0, point.trigger_ms
         if point.status != "FAILED":
             return
-        course.failed += is_periodic
+        state.failed += is_periodic
         why = f": {point.failure}" if point.failure else ""
         after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
         data = {"checkpoint": point.checkpoint}
-        if point.is_savepoint or course.failed == 1:
+        if point.is_savepoint or state.failed == 1:
             what = "savepoint" if point.is_savepoint else "checkpoint"
             yield WatchEvent(now_ms, "failed", f"{what} {point.checkpoint} failed{after}{why}", data)
-        elif course.failed.bit_count() == 1:
-            last = "" if course.completed_ms is None else f" since the one of {clock_text(course.completed_ms, now_ms)}"
-            settings = {} if course.look is None else course.look.settings.get("checkpoints", {})
+        elif state.failed.bit_count() == 1:
+            last = "" if state.completed_ms is None else f" since the one of {clock_text(state.completed_ms, now_ms)}"
+            settings = {} if state.look is None else state.look.settings.get("checkpoints", {})
             tolerated = settings.get("tolerable_failed_checkpoints")
             tolerated = "" if tolerated is None else f" ({tolerated} are tolerated)"
-            text = f"no checkpoint completes{last}: {course.failed} in a row failed{tolerated}, {point.checkpoint} the last{after}{why}"
-            yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": course.failed})
+            text = f"no checkpoint completes{last}: {state.failed} in a row failed{tolerated}, {point.checkpoint} the last{after}{why}"
+            yield WatchEvent(now_ms, "failed", text, data | {"failed_in_a_row": state.failed})
 
     def _add_evidence(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         """Add a checkpoint to the evidence.  Return an event if checkpoints have left the forecast, or are within it again."""
-        course, ms, at_ms = self.course, point.duration_ms, point.trigger_ms
+        state, ms, at_ms = self.state, point.duration_ms, point.trigger_ms
         is_beyond = {
             name: ms < limit_ms if name == LOWER.name else ms > limit_ms
             for name, limit_ms in forecast.limits_ms.items()
         }
-        if course.left_ms is not None:
-            back = course.add_evidence(RETURN, at_ms, beyond=not is_beyond[course.left_by])
+        if state.left_ms is not None:
+            back = state.add_evidence(RETURN, at_ms, beyond=not is_beyond[state.left_by])
             return self._report_return(point, back, now_ms) if back.is_sure else []
-        evidence = [(bound, course.add_evidence(bound, at_ms, beyond=is_beyond[bound.name])) for bound in DEPARTURES]
+        evidence = [(bound, state.add_evidence(bound, at_ms, beyond=is_beyond[bound.name])) for bound in DEPARTURES]
         sure = [(bound, found) for bound, found in evidence if found.is_sure]
         return [self._report_departure(forecast, *sure[0], now_ms)] if sure else []
 
@@ -427,18 +405,14 @@ class Watcher:
         self, forecast: Forecast, line: ForecastBound, found: ForecastEvidence, now_ms: int
     ) -> WatchEvent:
         """Report that checkpoints have left the forecast, with the likely reason."""
-        course = self.course
-        course.left_ms, course.left_by, course.evidence = found.since_ms, line.name, {}
-        since = self._between(found.since_ms)
+        state = self.state
+        state.left_ms, state.left_by, state.evidence = found.since_ms, line.name, {}
+        since, now = self._circumstances_since(found.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
-        # A look whose period began before the change contains both the old and the new load.
-        now = mean_circumstances(
-            [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= found.since_ms] or self.rows[-1:], since
-        )
         why = explain_deviation(forecast, now, (p50, p90), self.study)
-        course.left_by_itself = why.is_unchanged
+        state.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
             f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
@@ -449,9 +423,9 @@ class Watcher:
 
     def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
         """Report that checkpoints are within the forecast again."""
-        since_ms, begun_ms = self.course.left_ms or point.trigger_ms, back.since_ms
-        learned = self._widen_forecast(since_ms, begun_ms) if self.course.left_by_itself else ""
-        self.course.reset_evidence()
+        since_ms, begun_ms = self.state.left_ms or point.trigger_ms, back.since_ms
+        learned = self._widen_forecast(since_ms, begun_ms) if self.state.left_by_itself else ""
+        self.state.reset_evidence()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
         text = (
             f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}{learned}"
@@ -463,15 +437,23 @@ class Watcher:
 
         Return a clause about it, or "" if the forecast is unchanged.
         """
-        forecast, since = self.course.forecast, self._between(since_ms)
-        now = mean_circumstances([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
+        forecast, (_, now) = self.state.forecast, self._circumstances_since(since_ms)
         if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
             return ""
         wider = forecast.widened(*percentiles(self._between(since_ms, until_ms)))
         if wider is None or wider == forecast:
             return ""
-        self.course.forecast = wider
+        self.state.forecast = wider
         return f"; load and state had not changed, so the forecast allows for that from now on: {wider}"
+
+    def _circumstances_since(self, since_ms: int) -> tuple[list[SeenCheckpoint], Circumstances]:
+        """Return the checkpoints since a change, and the circumstances of the job since then.
+
+        A look whose period began before the change contains both the old and the new load.
+        """
+        checkpoints = self._between(since_ms)
+        rows = [row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms]
+        return checkpoints, mean_circumstances(rows or self.rows[-1:], checkpoints)
 
     def _between(self, since_ms: int, until_ms: float = inf) -> list[SeenCheckpoint]:
         return [point for point in self.recent if since_ms <= point.trigger_ms < until_ms]
@@ -494,11 +476,11 @@ class Watcher:
             name for point in done for name, size in point.state_bytes.items() if size >= least
         ):
             size = float(median(point.state_bytes.get(vertex, 0) for point in done))
-            before = self.course.sizes.setdefault(vertex, size)
+            before = self.state.sizes.setdefault(vertex, size)
             if len(done) < 3 or not size or not before:
-                self.course.sizes[vertex] = size
+                self.state.sizes[vertex] = size
             elif not 0.5 < size / before < 2:
-                self.course.sizes[vertex] = size
+                self.state.sizes[vertex] = size
                 text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
                 yield WatchEvent(now_ms, "state", text, {"vertex": vertex, "bytes": size, "before": before})
 
@@ -507,18 +489,18 @@ class Watcher:
 
         Before the first report, loads are compared with those of the forecast or, without one, of the first looks.
         """
-        rows, forecast = self.rows[-MIN_LOOKS_OF_LOAD:], self.course.forecast
+        rows, forecast = self.rows[-MIN_LOOKS_OF_LOAD:], self.state.forecast
         if len(rows) < MIN_LOOKS_OF_LOAD:
             return
         usual = mean_circumstances(self.rows[:MIN_LOOKS_OF_LOAD], []) if forecast is None else forecast.usual
         for vertex in rows[-1].load:
             rates = [row.load[vertex] for row in rows if vertex in row.load]
-            before = self.course.loads.setdefault(vertex, usual.load.get(vertex, rates[0]))
+            before = self.state.loads.setdefault(vertex, usual.load.get(vertex, rates[0]))
             if len(rates) < MIN_LOOKS_OF_LOAD:
                 continue
             if min(rates) > _MIN_LOAD_FACTOR * before or max(rates) * _MIN_LOAD_FACTOR < before:
                 rate = mean_circumstances(rows[1:], []).load[vertex]  # the first look may contain both loads
-                self.course.loads[vertex] = rate
+                self.state.loads[vertex] = rate
                 factor = rate / before if before else inf
                 text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
                 yield WatchEvent(
@@ -533,10 +515,10 @@ class Watcher:
 
         Flink's counters show a load later than checkpoints do, so no reason was found when they left the forecast.
         """
-        forecast = self.course.forecast
-        if forecast is None or self.course.left_ms is None or not self.course.left_by_itself:
+        forecast = self.state.forecast
+        if forecast is None or self.state.left_ms is None or not self.state.left_by_itself:
             return ""
-        self.course.left_by_itself = False
+        self.state.left_by_itself = False
         since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
         observed = percentiles(since)
         why = explain_deviation(forecast, mean_circumstances(rows, since), observed, self.study)
@@ -548,9 +530,9 @@ class Watcher:
         if self.limit is None or len(done) < MIN_FORECAST_CHECKPOINTS:
             return
         p90 = percentiles(done)[1]
-        is_over = p90 > self.limit * (_RECOVERED_SHARE if self.course.is_over else 1)
-        if self.course.is_over != is_over:
-            self.course.is_over = is_over
+        is_over = p90 > self.limit * (_RECOVERED_SHARE if self.state.is_over else 1)
+        if self.state.is_over != is_over:
+            self.state.is_over = is_over
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
             text = f"checkpoints are {side}: p90 of the last {len(done)} is {apart_text(p90, self.limit, ms_text)}"
             yield WatchEvent(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})

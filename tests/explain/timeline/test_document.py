@@ -36,7 +36,7 @@ def test_a_file_says_what_it_shows_and_what_it_leaves_out():
     samples = samples_in(RUN_NS, 0, None)
 
     written = json.loads(
-        document("aligned", SimpleNamespace(name="tiny", question="?"), samples, Timeline([], 0, RUN_NS, 7))
+        document("aligned", SimpleNamespace(name="tiny", question="?"), samples, Timeline(0, RUN_NS, 7))
     )
 
     assert written["otherData"] == {"run": "tiny, aligned", "question": "?", "step_ns": 60_000_000, "left_out": 7}

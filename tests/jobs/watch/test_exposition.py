@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 
 import pytest
 from prometheus_client import parser as older
@@ -20,16 +21,16 @@ SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})
 def text():
     look = JobObservation(10**12, "a" * 32, NAME, "RUNNING", 0, "2.3.0", {"src": 2}, ("src",), {}, 1, 0, (), {}, ())
     forecast = Forecast(10**12, look.job, 100.0, 200.0, (1.5, 2.0), 20, Circumstances())
-    course = WatchState(
+    state = WatchState(
         look=look,
         forecast=forecast,
-        counts={"looks answered": 3, "checkpoints within": 7, "missed": 2},
+        counts=Counter({"looks answered": 3, "checkpoints within": 7, "missed": 2}),
     )
     points = [
         SeenCheckpoint(look.job, n, "COMPLETED", 10**12 + n, 100.0 + n, state_bytes={"count": 5 * n})
         for n in range(2, 9)
     ]
-    return open_metrics_text(Watcher(course, 2000.0, points), 42)
+    return open_metrics_text(Watcher(state, 2000.0, points), 42)
 
 
 def families(text):

@@ -8,15 +8,14 @@ from http.client import HTTPConnection
 import pytest
 
 from sim.jobs.watch import serving as module
-from sim.jobs.watch.serving import OPENMETRICS, Published, serve
+from sim.jobs.watch.serving import OPENMETRICS, serve
 
 
 @pytest.fixture
 def place(monkeypatch):
     """(host, port) of a server; a connection may last 1 s."""
     monkeypatch.setattr(module, "CONNECTION_LIMIT_S", 1.0)
-    published = Published()
-    published.metrics, published.page = "ckptsim_answers 1\n# EOF\n", "<h1>watched</h1>" * 1000
+    published = {"/metrics": "ckptsim_answers 1\n# EOF\n", "/": "<h1>watched</h1>" * 1000}
     with serve(published, "127.0.0.1", 0) as address:
         yield "127.0.0.1", int(address.rpartition(":")[2])
 
@@ -57,7 +56,7 @@ def test_a_reader_that_drips_is_dropped_in_time(place):
 
 def test_the_server_stops_while_readers_are_connected():
     """Ctrl-C is not kept waiting by them."""
-    with serve(Published(), "127.0.0.1", 0) as address:
+    with serve({}, "127.0.0.1", 0) as address:
         reader = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
 
     with reader:
@@ -77,7 +76,7 @@ def test_only_names_of_this_machine_are_served_on_loopback(place, host, status):
 
 def test_any_name_is_served_on_a_public_address():
     """Its names are not known here: a Prometheus asks for the name of a service."""
-    with serve(Published(), "0.0.0.0", 0) as address:
+    with serve({"/metrics": "# EOF\n"}, "0.0.0.0", 0) as address:
         answer, body = asked(("127.0.0.1", int(address.rpartition(":")[2])), Host="ckptsim.monitoring.svc:9400")
 
     assert (answer.status, body) == (200, "# EOF\n")
@@ -104,7 +103,7 @@ def test_other_methods_are_refused(place):
 
 def test_the_address_can_be_opened():
     with (
-        serve(Published(), "localhost", 0) as address,
+        serve({"/metrics": "# EOF\n"}, "localhost", 0) as address,
         urllib.request.urlopen(f"{address}/metrics", timeout=10) as answer,
     ):
         assert answer.status == 200

@@ -4,10 +4,8 @@ import json
 import re
 import shutil
 import urllib.request
-from datetime import UTC, datetime
 from itertools import pairwise
 
-import pyarrow.parquet as pq
 import pytest
 
 from sim.app.verbs.common import OptionError, Stopped
@@ -325,44 +323,43 @@ def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, fol
         assert wrong not in set(rows["checkpoint"])
 
 
-def test_a_look_writes_the_last_part_only(played, folder, monkeypatch):
-    """However many looks there were: full parts are never written again, and every row is in a part at once."""
-    monkeypatch.setattr("sim.jobs.watch.memory.PART_ROWS", 5)
+def test_a_look_appends_its_row_to_the_file_of_its_day(played, folder):
+    """What was written stays as it is, however many looks there were."""
     written = []
 
-    def measure(_seconds):
-        parts = sorted(folder.glob("looks-*.parquet"), key=lambda file: int(file.stem.rpartition("-")[2]))
-        written.append({file.name: (file.stat().st_mtime_ns, pq.read_metadata(file).num_rows) for file in parts})
+    def read(_seconds):
+        written.append("".join(file.read_text() for file in sorted(folder.glob("looks-*.jsonl"))))
 
-    played.clock.then = measure
+    played.clock.then = read
     played.watched(folder, "10 min")
+    before = [*folder.glob("looks-*.jsonl")]
 
-    assert [rows for _, rows in written[-1].values()] == [5, 5, 5, 5, 2]
-    assert all(
-        later[name] == full for before, later in pairwise(written) for name, full in before.items() if full[1] == 5
-    )
-    assert list(range(3, 3 + len(written))) == [sum(rows for _, rows in parts.values()) for parts in written]
-    played.clock.wait(1)
+    assert list(range(3, 3 + len(written))) == [text.count("\n") for text in written]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(written))
+    played.clock.wait(86_400)
     assert len(played.watched(folder, "1 s").done.looks) == 2 + 21 + 1
+    assert len([*folder.glob("looks-*.jsonl")]) == len(before) + 1
 
 
 def test_rows_outlive_a_kill_and_a_full_disk(played, folder, monkeypatch):
-    """A checkpoint whose row was written before the state of the watch is seen again, and is one row."""
+    """A checkpoint whose row was written before the state of the watch is seen again, and is one row; a torn line is no row."""
     killed, state = Memory(folder), (folder / "watch.json").read_text()
-    look = row_logs(folder)[1].read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
-    point = row_logs(folder)[0].read()[-1]
+    checkpoints, looks = (log.read()[-1] for log in row_logs(folder))
     killed.open()
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "replace_file", lambda file, _write: file.with_name("no").joinpath("folder").touch())
+        patch.setattr(memory, "append_lines", lambda *_: (folder / "no" / "file").touch())
         with pytest.raises(OSError, match="No such file"):
-            killed.save(played.clock.now_ms(), [], look, {})
-    killed.save(played.clock.now_ms(), [point], look | {"time": datetime(2026, 11, 22, 2, tzinfo=UTC)}, {})
+            killed.save(played.clock.now_ms(), [], looks | {"time": "2026-11-22T01:00:00+00:00"}, {})
+    with max(folder.glob("looks-*.jsonl")).open("a") as torn:
+        torn.write('{"time": "2026')
+    killed.save(played.clock.now_ms(), [checkpoints], looks | {"time": "2026-11-22T02:00:00+00:00"}, {})
     (folder / "watch.json").write_text(state)
 
-    heard = played.watched(folder, "1 s")
+    watched = played.watched(folder, "1 s").done
 
-    assert len(heard.done.looks) == 2 + 2 + 1
-    assert heard.done.checkpoints["checkpoint"].is_unique
+    assert len(watched.looks) == 2 + 2 + 1
+    assert watched.checkpoints["checkpoint"].is_unique
+    assert str(watched.looks["time"].dtype) == str(watched.checkpoints["trigger"].dtype) == "datetime64[ns, UTC]"
 
 
 def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, folder):
@@ -410,7 +407,7 @@ def test_ctrl_c_keeps_all(played, folder):
     played.clock.then = lambda _seconds: None
 
     assert not list(folder.glob(".*.tmp"))
-    assert json.loads((folder / "watch.json").read_text())["version"] == 1
+    assert json.loads((folder / "watch.json").read_text())["version"] == 2
     assert played.watched(folder, "1 min").events == []
 
 
