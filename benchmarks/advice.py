@@ -103,9 +103,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         chosen = advice.chosen
         head = f"{recording.name}, {limits_text(pair.limits)}: {name_of(None if chosen is None else chosen.name)}"
         sure = advice.data["confidence"]["setting"]
-        lines = [
-            f"{head} ({100 * sure:.0f} %, {runner.cpu_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"
-        ]
+        lines = [f"{head} ({100 * sure:.0f} %, {runner.spent_s():.0f} s of work in runs, {spent_s:.0f} s in all)"]
         if chosen is None:
             return lines, False
         other = read(_file(folder, pair.better))

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch, patches
-from sim.advice.constraints import cautions, exhausted_attempts, new_defects, refusals, unsafe_defects, window_phases
+from sim.advice.constraints import cautions, new_defects, refusals, unsafe_defects, window_phases
 from sim.advice.judgement import room, rows_of
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
 from sim.advice.texts import (
+    attempts_cautions,
     breaks_text,
     close_value,
     closest,
@@ -240,7 +241,7 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
     changes, refused, today = candidate.changes, refusals(race.scenario), race.current
     warnings = [
         *cautions(race.scenario, candidate.barriers, changes),
-        *exhausted_attempts(scenario, race.mtbf_s, race.bench.failure),
+        *attempts_cautions(race, chosen),
         *window_phases(scenario),
         *new_defects(race.scenario, scenario),
         *unsafe_defects(scenario),

@@ -25,7 +25,7 @@ Which candidates run, and in which order, is decided in `sim.advice.optimizer` a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -224,6 +224,7 @@ class CandidateSearch:
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.rows = pd.DataFrame()  # rows of all settings
         self.left_out: list[LeftOut] = []
+        self.least_share = 0.0  # share of the budget that every stage may plan at least
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
         self.is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
@@ -304,7 +305,51 @@ class CandidateSearch:
 
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
         """Return the setting to advise among these, or None."""
-        return choose(self._within_reason(settings), self.changes)
+        return choose(self._eligible(settings), self.changes)
+
+    def _eligible(self, settings: Sequence[Setting]) -> Sequence[Setting]:
+        """Return the settings to choose from: those that need all of their changes, unless none of these keeps the limits."""
+        by_name = {setting.name: setting for setting in settings}
+        needed = [
+            setting
+            for setting in settings
+            if all(
+                self._improves(setting, by_name[simpler.name])
+                for simpler in self.simpler(self.candidate_of(setting.name))
+                if simpler.name in by_name and simpler.name != setting.name
+            )
+        ]
+        return self._within_reason(needed if any(setting.keeps_limits for setting in needed) else settings)
+
+    def _improves(self, setting: Setting, other: Setting) -> bool:
+        """Return True if another setting has room, or if this one is notably better where that one has too little.
+
+        Only the replications that both have are compared.
+        """
+        if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
+            return True
+        common = min(setting.runs, other.runs)
+        mine, others = self.judged(
+            {
+                name: {world: values[:common] for world, values in self.trials[name].items()}
+                for name in (setting.name, other.name)
+            }
+        )
+        compared = {COMPARED.get(column, column) for column in lacking}
+        if setting.ran_long == other.ran_long:
+            compared |= lacking
+        return any(others.value(column) > mine.value(column) * (1 + EQUAL_SHORTFALL) for column in compared)
+
+    def simpler(self, own: Candidate) -> Iterator[Candidate]:
+        """Yield the candidate with today's barrier mode, with today's interval, and with one lever less."""
+        yield candidate(self.scenario, own.interval_ns, self.now, own.changes)
+        if self.today is not None:
+            yield self.at_interval(own, self.today.interval_ns)
+        for i, change in enumerate(own.changes):
+            # keep RocksDB if state grows, because it will not fit on the heap
+            if not (self.bench.horizon.states and any(path_of(key)[-1] == "backend" for key in change.point)):
+                others = own.changes[:i] + own.changes[i + 1 :]
+                yield candidate(self.scenario, own.interval_ns, own.barriers, others)
 
     def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from.
@@ -384,7 +429,7 @@ class CandidateSearch:
 
     def choice(self, mtbf_s: float | None = None) -> Choice:
         """Return the choice and its certainty, for a mean time between failures (default: the assumed one)."""
-        considered = self._within_reason(self.permitted)
+        considered = self._eligible(self.permitted)
         trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
         return redrawn(
@@ -451,7 +496,7 @@ class CandidateSearch:
         }:
             before = self.bench.durations_ns
             self.bench.durations_ns = before | longer
-            if not self.runner.affords(self._scenarios(self.runs), CERTAINTY):
+            if not self._affords(self._scenarios(self.runs), CERTAINTY):
                 self.bench.durations_ns = before
                 return
             self._run(self.runs)
@@ -502,7 +547,18 @@ class CandidateSearch:
 
     def affords_runs(self, candidates: Iterable[Candidate], replications: int, share: float) -> bool:
         """Return True if this share of the budget, and the time limit, cover the runs."""
-        return self.runner.affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
+        return self._affords(self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
+
+    def _affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
+        return self.runner.affords(scenarios, max(share, self.least_share))
+
+    def spend_rest(self, share: float) -> None:
+        """Let every stage plan up to this share of the budget, because no later one needs what was kept for it.
+
+        Trials that the budget did not cover so far are forgotten; those that it still does not cover are recorded again.
+        """
+        self.least_share = share
+        self.left_out = [left for left in self.left_out if left.settings]
 
     def replicate_if_affordable(
         self, candidates: Sequence[Candidate], share: float, what: str = "", replications: int = 1
@@ -560,7 +616,7 @@ class CandidateSearch:
         None: this share of the budget, or the time limit, does not cover them.
         """
         scenarios = [self.bench.scenario(trial, replications) for trial in trials]
-        if not self.runner.affords(scenarios, share):
+        if not self._affords(scenarios, share):
             return None
         self.other_trials |= dict.fromkeys(trials, replications)
         return self.runner.run(scenarios)
@@ -648,7 +704,7 @@ class CandidateSearch:
         if not compared or self.bench.failure != TASK_MANAGER:
             return
         trials = [trial for own in compared for trial in self.bench.trials(own, (FAILING_TASK,))]
-        rows = self._run_others(trials, 1, RACE)
+        rows = self._run_others(trials, 1, ALL)
         if rows is None:
             self.leave_out("the recovery from a failing task")
             return

@@ -4,7 +4,8 @@ A setting is judged by the share of time that it loses: checkpoints cost through
 limit is kept *with room* if it would still be kept after the value has grown by the prediction error, or by the spread of
 repeated runs if that is larger.
 
-The choice among the settings that keep all limits:
+The choice among the settings that keep all limits.  A setting does not count if a simpler one, with today's barrier mode or
+interval or with one lever less, is about as good where it lacks room (`CandidateSearch.choose`).
 
 1. If some have room, those that lose about as little time as the best of them are good (`EQUAL_LOSS_RELATIVE`,
    `EQUAL_LOSS_SHARE`).

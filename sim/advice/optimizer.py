@@ -25,7 +25,10 @@
 #     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
 #     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
 #   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
-#   fail_tasks               a failing task instead of a lost TaskManager            RACE       85 %
+#   fail_tasks               a failing task instead of a lost TaskManager            ALL       100 %
+#
+# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to RACE if
+# growing state, or changes that would be enough, need further runs, else up to REST (95 %).
 #
 # Another round follows only if this one tried a new setting or made a long run after `search.pull`, and no setting keeps
 # the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command
@@ -58,7 +61,7 @@ from sim.advice.settings import (
     writes_changes,
 )
 from sim.advice.texts import name_of, passes_text
-from sim.advice.trials import CERTAINTY, GRID, BudgetUsedError, NothingRanError, TimeUpError
+from sim.advice.trials import CERTAINTY, GRID, RACE, REST, BudgetUsedError, NothingRanError, TimeUpError
 from sim.model.units import format_duration, parse_duration
 from sim.results.estimates import renewal
 from sim.results.formats import bytes_text, ms_text
@@ -346,19 +349,11 @@ def run_until_sure(race: CandidateSearch) -> None:
     try:
         try_intervals(race)
         try_optimum(race)
-        for _ in range(AGAIN):
-            try_neighbours(race)
-            try_shorter(race)
-            if not race.has_room:
-                pull(race)
-            before = len(race.runs), len(race.longer_ms)
-            race.replicate_until_sure()
-            if try_between(race):
-                race.replicate_until_sure()
-            race.repeat()
-            race.confirm()
-            if race.has_room or before == (len(race.runs), len(race.longer_ms)):
-                break  # no long run has broken a limit that short runs kept
+        _improve(race)
+        if race.chosen is None or not race.confirmed:
+            # growing state and changes that would be enough need further runs
+            race.spend_rest(RACE if race.chosen is None or race.bench.horizon.states else REST)
+            _improve(race)
         if race.chosen is None:
             relax(race)
             race.repeat()
@@ -368,3 +363,20 @@ def run_until_sure(race: CandidateSearch) -> None:
         race.leave_out("runs that were under way, and all that would have followed")
     if not race.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
+
+
+def _improve(race: CandidateSearch) -> None:
+    """Tune the best setting so far, and repeat its runs, until it keeps the limits with room or nothing new has run."""
+    for _ in range(AGAIN):
+        try_neighbours(race)
+        try_shorter(race)
+        if not race.has_room:
+            pull(race)
+        before = len(race.runs), len(race.longer_ms)
+        race.replicate_until_sure()
+        if try_between(race):
+            race.replicate_until_sure()
+        race.repeat()
+        race.confirm()
+        if race.has_room or before == (len(race.runs), len(race.longer_ms)):
+            break  # no long run has broken a limit that short runs kept

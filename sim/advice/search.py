@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sim.advice.candidates import excess
 from sim.advice.constraints import relaxations
-from sim.advice.levers import ROCKSDB, ranked
+from sim.advice.levers import ranked
 from sim.advice.settings import NICE_NS, Change, Lever, candidate, intervals, writes_changes
 from sim.advice.situation import ASYNC_WORK, PARTS, SYNC, UPLOAD, situation_of
 from sim.advice.trials import ALL, LEVERS, RACE
@@ -54,7 +54,7 @@ def pull(race: CandidateSearch) -> None:
         if race.has_room:
             _simplify(race)
             return
-        if best is None or excess(best, race.limits) > before * BETTER:
+        if best is None or excess(best, race.limits) > before * (BETTER if race.chosen is None else 1):
             return
         current = race.candidate_of(best.name)
 
@@ -214,16 +214,9 @@ def _is_possible(race: CandidateSearch, own: Candidate) -> bool:
 
 def _simpler(race: CandidateSearch, own: Candidate) -> Iterator[Candidate]:
     """Yield the candidate with today's barrier mode or interval, with one lever less, and with the next intervals."""
-    with_todays_barriers = candidate(race.scenario, own.interval_ns, race.now, own.changes)
     if race.today is not None:
-        yield race.at_interval(with_todays_barriers, race.today.interval_ns)
-        yield race.at_interval(own, race.today.interval_ns)
-    yield with_todays_barriers
-    for i, change in enumerate(own.changes if len(own.changes) > 1 else ()):
-        # keep RocksDB if state grows, because it will not fit on the heap
-        if not (change.lever is ROCKSDB and race.bench.horizon.states):
-            others = own.changes[:i] + own.changes[i + 1 :]
-            yield candidate(race.scenario, own.interval_ns, own.barriers, others)
+        yield candidate(race.scenario, race.today.interval_ns, race.now, own.changes)
+    yield from race.simpler(own)
     shorter = [other for other in NICE_NS if other < own.interval_ns]
     longer = [other for other in NICE_NS if other > own.interval_ns]
     for other in (*shorter[-1:], *longer[:2]):

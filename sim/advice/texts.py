@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import condition
+from sim.advice.constraints import Caution, condition, exhausted_attempts
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
@@ -74,6 +74,8 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
         )
     elif not race.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
+    elif ends := attempts_cautions(race, chosen):
+        advice = f"Try, and watch: {use} {name}. It {keeps}, but {ends[0].short}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
         is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
@@ -186,7 +188,13 @@ def grade(race: CandidateSearch) -> str:
     """Return the grade of the advice: "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
     if race.chosen is None:
         return "nothing"
-    return "use" if race.confirmed else "try"
+    return "use" if race.confirmed and not attempts_cautions(race, race.chosen) else "try"
+
+
+def attempts_cautions(race: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution if the expected failures use up the restart attempts of a setting, else []."""
+    scenario = race.bench.with_setting(race.candidate_of(chosen.name))
+    return exhausted_attempts(scenario, race.mtbf_s, race.bench.failure)
 
 
 def room_text(race: CandidateSearch, setting: Setting) -> str:

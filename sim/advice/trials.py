@@ -58,12 +58,12 @@ if TYPE_CHECKING:
 
 # ---- The budget (for the work of all runs) and the time limit. When one is reached, the answer is based on the finished runs.
 
-GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
+GRID, LEVERS, CERTAINTY, RACE, REST, ALL = 0.5, 0.6, 0.65, 0.85, 0.95, 1.0
 """Shares of the budget up to which the stages may plan runs (`sim.advice.optimizer`).
 
 The grid of intervals leaves some budget for levers, both leave some for repeated runs of the best settings, and all of
-these leave some for long runs.  The rest is for the changes that would be enough if no setting keeps the limits, and for
-unknown values.
+these leave some for long runs.  What is left up to `REST` is spent on a choice that is not confirmed.  The rest is for the
+changes that would be enough if no setting keeps the limits, and for unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
 OUT_OF_TIME = "time was up"
@@ -187,10 +187,6 @@ class TrialRunner:
     def spent_s(self) -> float:
         """Return the work of all stored rows of the search [s]."""
         return sum(work_s(row, self._scenarios[name]) for name, row in self._own_rows().items())
-
-    def cpu_s(self) -> float:
-        """Return the measured CPU time of all stored rows of the search [s]."""
-        return sum(row["cpu_s"] or 0.0 for row in self._own_rows().values())
 
     def affords(self, scenarios: Sequence[Scenario], share: float) -> bool:
         """Return True if these runs fit in a share of the budget, at the rate of earlier runs, and the time limit is not reached.

@@ -12,6 +12,7 @@ from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
 from sim.advice.settings import candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
+from sim.advice.texts import grade, verdict
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.model.schema.study import loads
 from sim.runtime.simulate import simulate
@@ -80,6 +81,19 @@ def test_attempts_that_run_out_are_said(strategy, mtbf_s, text):
 
     assert text in " ".join(own.short for own in found)
     assert bool(text) == bool(found) == any(f"restart-strategy.{name}." in own.text for own in found)
+
+
+def test_a_setting_whose_attempts_run_out_is_not_advised_without_reserve(job):
+    """What it loses and breaks is as good as with attempts without end."""
+    limited = "restart: {strategy: fixed-delay, delay: 10 s, attempts: 30}"
+    grades = {}
+    for restart in (limited, limited.replace("30", "1000000000")):
+        job.write_text(f"{JOB}{restart}\n")
+        found = searched(job, MadeUp({"aligned": 100.0}), mtbf_s=21_600.0, recovery_ms=120_000)
+        grades[grade(found)] = verdict(found, found.choice())[0]
+
+    assert list(grades) == ["try", "use"]
+    assert grades["try"].endswith(", but attempts are never reset: failure 16 to 31 ends the job, in 186 h.")
 
 
 def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):

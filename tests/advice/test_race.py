@@ -13,7 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import close_value, closest, comparison_with_today, verdict
-from sim.advice.trials import RACE, Bench
+from sim.advice.trials import RACE, TASK, Bench
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S, JOB, MadeUp, searched
@@ -238,6 +238,25 @@ def test_what_was_left_out_is_not_in_the_table(ran, sentence):
     )
 
     assert sentence == left.sentence(ran)
+
+
+class AlmostAlike(MadeUp):
+    """Recoveries with a timeout of the alignment are 2 % shorter than others."""
+
+    def row(self, axes, k, more_ms):
+        found = super().row(axes, k, more_ms)
+        return found | ({"caught_up_ms": 0.98 * found["caught_up_ms"]} if "timeout" in axes["protocol"] else {})
+
+
+def test_barriers_that_do_not_touch_a_limit_stay(job):
+    """Recovery takes 35 s, or 34.3 s, and has to have a fifth of room: of 41.65 s they have 19 % and 21 %."""
+    run = AlmostAlike({"aligned": 100.0, "aligned-timeout 1 s": 100.0})
+    found = searched(Bench(job, {}, failure=TASK), run, recovery_ms=41_650)
+    tight, roomy = (found.setting(("30 s", barriers)) for barriers in ("aligned", "aligned-timeout 1 s"))
+
+    assert (bool(tight.tight), bool(roomy.tight)) == (True, False)
+    assert found.chosen.protocol == found.choice().chosen[1] == "aligned"
+    assert found.has_room
 
 
 class UnlikeNumbers(MadeUp):

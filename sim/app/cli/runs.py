@@ -219,7 +219,7 @@ def _show_advice(advised: Advised) -> None:
     put_parts(advised.report.parts)
     kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
     place = f"{advised.folder}: {kept}"
-    put(f"\n{place}; {advised.spent_s:.0f} s of processor time in all")
+    put(f"\n{place}; {advised.work_s:.0f} s of work (--budget) in all")
 
 
 ADVISE_VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that meets your limits.", advise_on)

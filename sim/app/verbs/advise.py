@@ -63,7 +63,7 @@ class Advised(Displayed):
     folder: Path
     file: Path  # the scenario of the job
     changes: tuple[str, ...]  # ``key=value``
-    spent_s: float  # CPU time of all runs
+    work_s: float  # of all runs, as `--budget` counts it
     table: pd.DataFrame = field(repr=False)  # a row per run
 
     @property
@@ -166,7 +166,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
                 found = report(bench, limits, mtbf_ms, runner, folder, max_replications=given["replications"])
     except KeyboardInterrupt:
         raise Stopped(f"results so far are in {folder}; run the same command to resume") from None
-    advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())
+    advised = Advised(found, folder, file, changes, runner.spent_s(), runner.collected())
     for finding in runner.store.findings():
         listener.message(finding)
     listener.result(advised)
