@@ -6,12 +6,13 @@ Field names are the recorder's in snake case (`serviceUs` is `service_us`), with
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from sim.jobs.source.recorded_job import check_graph, has_readers
+from sim.jobs.source.recorded_job import RecordedVertex, has_readers
 from sim.model.job import SHIPPING, Shipping
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
@@ -94,6 +95,18 @@ class DelayedFileSystem(_Section):
     metadata_close_ms: Amount = 0
     slow_prob: Share = 0
     slow_factor: Annotated[float, Field(ge=1, le=1e9)] = 1
+
+
+def check_graph(vertices: Iterable[RecordedVertex]) -> None:
+    """Raise `ValueError` if two vertices have the same name, or if an upstream vertex is not defined before its readers."""
+    known: set[str] = set()
+    for vertex in vertices:
+        if vertex.id in known:
+            raise ValueError(f"duplicate node '{vertex.id}'")
+        for edge in vertex.inputs:
+            if edge.upstream not in known:
+                raise ValueError(f"node '{vertex.id}' reads '{edge.upstream}', which is not defined before it")
+        known.add(vertex.id)
 
 
 class Configuration(BaseModel):

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.lab.envelope_build import block, document, envelope_text, judge, replaced
-from sim.jobs.evidence.envelope import FILE, read_envelope
+from sim.jobs.evidence.envelope import FILE
 from sim.jobs.reading import read_any
 
 __all__ = ["FOLDERS", "PAGE", "made", "main"]
@@ -29,7 +30,7 @@ def made(folders: Sequence[Path] = FOLDERS) -> str:
 def main(folders: Sequence[Path]) -> None:
     text = made(folders or FOLDERS)
     FILE.write_text(text, encoding="utf-8")
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), block(read_envelope(text))), encoding="utf-8")
+    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), block(json.loads(text))), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.jobs.evidence.envelope import NUMBERS, QUANTITIES, Envelope, EnvelopeEvidence, Value, features, values_text
+from sim.jobs.evidence.envelope import NUMBERS, Value, features, values_text
 from sim.jobs.evidence.prediction import scenario_of, summary, truth
 from sim.jobs.source.recorded_job import RecordedJob
 from sim.model.quantities import QUANTITIES as OBSERVED
+from sim.model.quantities import quantities
 
+QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
 BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
 _DIGITS = 4
 
@@ -32,7 +34,7 @@ def judge(recording: RecordedJob, seeds: Iterable[int] = (1, 2, 3)) -> Judged:
 
 
 def document(judged: Sequence[Judged]) -> dict[str, Any]:
-    """The document that `read_envelope` reads."""
+    """The document in the file."""
     families = sorted({recording.family for recording in judged})
     names = dict.fromkeys(name for recording in judged for name in recording.features)
     return {
@@ -82,23 +84,23 @@ def envelope_text(made: Mapping[str, Any]) -> str:
     )
 
 
-def block(known: Envelope) -> str:
+def block(made: Mapping[str, Any]) -> str:
     """The block between `BEGIN` and `END`: errors per family, and the recorded values of each feature."""
     header = ["recordings of", *(OBSERVED[name].title for name in QUANTITIES)]
     rows = [
-        [f"{family} ({seen.recordings})", *(_cell(seen, name) for name in QUANTITIES)]
-        for family, seen in {**known.families, "all": known.overall}.items()
+        [f"{family} ({evidence['recordings']})", *(_cell(evidence, name) for name in QUANTITIES)]
+        for family, evidence in {**made["families"], "all": made["overall"]}.items()
     ]
     table = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
-    counts = {
-        name: ", ".join(f"{value} ({seen.recordings})" for value, seen in values.items())
-        for name, values in known.features.items()
-    }
     ranges = [
-        f"* {name}: {values_text(name, known.features[name]) if name in NUMBERS else count}"
-        for name, count in counts.items()
+        f"* {name}: {values_text(name, map(int, values)) if name in NUMBERS else _counts(values)}"
+        for name, values in made["features"].items()
     ]
     return "\n".join([BEGIN, *table, "", "Recorded values of each feature:", "", *ranges, END])
+
+
+def _counts(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{value} ({evidence['recordings']})" for value, evidence in values.items())
 
 
 def replaced(page: str, new: str) -> str:
@@ -108,9 +110,11 @@ def replaced(page: str, new: str) -> str:
     return before + new + rest.split(last)[1]
 
 
-def _cell(seen: EnvelopeEvidence, quantity: str) -> str:
-    error = seen.errors.get(quantity)
-    return "–" if error is None else f"{_percent(error.median)}, {_percent(error.p90)}"
+def _cell(evidence: Mapping[str, Any], quantity: str) -> str:
+    if (errors := evidence["errors"].get(quantity)) is None:
+        return "–"
+    _, at_median, at_p90 = errors
+    return f"{_percent(at_median)}, {_percent(at_p90)}"
 
 
 def _percent(share: float) -> str:

@@ -4,6 +4,7 @@ Its file is JSON, plain or compressed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from sim.jobs.observations import RunValue
 
 FORMAT = "flink-lab/1"
+_MAX_SAMPLE = 1e30
+
+
+def _to_number(value: object) -> float:
+    """Return a sample as a float, or NaN if it is not a number."""
+    return float(value) if isinstance(value, int | float) and abs(value) < _MAX_SAMPLE else math.nan
 
 
 class JobTimes(BaseModel):
@@ -60,10 +67,26 @@ class Recording(ConfiguredJob):
     config: Configuration
     job: JobTimes = JobTimes()
     events: dict[str, Events] = Field(default_factory=dict)
+    metrics: dict[str, dict[str, tuple[int | float | tuple[int | float | str | None, ...] | None, ...]]] = Field(
+        default_factory=dict
+    )
 
     @property
     def vertices(self) -> Sequence[Node]:
         return self.config.nodes
+
+    def metric(self, vertex: str, name: str) -> pd.DataFrame:
+        table = self.metrics.get(vertex, {})
+        times, samples = table.get("t", ()), table.get(name, ())
+        rows = [sample if isinstance(sample, tuple) else () for sample in samples]
+        width = max((len(row) for row in rows), default=0)
+        rows += [()] * (len(times) - len(rows))  # the tasks with the metric finished before the end of the recording
+        padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
+        numbers = [[_to_number(value) for value in row] for row in padded]
+        samples_of = pd.DataFrame(
+            numbers, index=pd.Index([_to_number(time) for time in times], name="t"), columns=range(width), dtype=float
+        )
+        return samples_of[samples_of.index.notna()]
 
     def to_document(self, *, compare: bool = False) -> ImportedScenario:
         from benchmarks.lab.scenario import to_document

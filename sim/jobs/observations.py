@@ -5,15 +5,15 @@ Simulated runs have the same rows, so the two can be compared (`sim.jobs.evidenc
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Self
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
+from pydantic import Field, InstanceOf
 
 from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
@@ -24,11 +24,10 @@ from sim.jobs.source.recorded_job import (
     ImportedScenario,
     RecordedJob,
     RecordedVertex,
-    check_graph,
     has_readers,
 )
 from sim.jobs.source.rest_answers import RestSnapshot, parsed
-from sim.jobs.source.rest_job import RestJob, RestVertex
+from sim.jobs.source.rest_job import RestInput, RestJob, RestVertex, Series
 from sim.model.quantities import QUANTITIES, quantities
 from sim.model.schema.job import upstream_of
 from sim.model.series.tables import is_known
@@ -223,43 +222,23 @@ COMPARED_ALIGNED_TIMEOUT = "1 s"
 """The aligned timeout that is compared if the job has none."""
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class MeasuredInput(BaseModel):
-    """An input of a measured vertex."""
-
-    model_config = ConfigDict(frozen=True)
-
-    upstream: Name
-
-
-class MeasuredVertex(BaseModel):
-    """A vertex of a measured job."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: Name
-    parallelism: Annotated[int, Field(ge=1, le=32768)]
-    inputs: tuple[MeasuredInput, ...] = ()
-
-
 class Measured(RecordedJob):
     """A job whose configuration is inferred from measurements."""
 
-    name: Name
+    name: Annotated[str, Field(min_length=1, max_length=200)]
     duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
-    graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]
+    graph: Annotated[InstanceOf[tuple[RestVertex, ...]], Field(min_length=1)]  # with names as ids, in topological order
+    series: InstanceOf[Mapping[str, Series]] = MappingProxyType({})
     inference: InstanceOf[ImportedScenario]
 
-    @model_validator(mode="after")
-    def _is_a_graph(self) -> Self:
-        check_graph(self.graph)
-        return self
-
     @property
-    def vertices(self) -> Sequence[MeasuredVertex]:
+    def vertices(self) -> Sequence[RestVertex]:
         return self.graph
+
+    def metric(self, vertex: str, name: str) -> pd.DataFrame:
+        sampled = self.series.get(vertex, {})
+        samples = sampled.get(name) or sampled.get(f"Shuffle.Netty.{name}") or []
+        return pd.DataFrame.from_dict(dict(samples), orient="index").rename_axis("t")
 
 
 def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
@@ -300,20 +279,21 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "duration_s": max((ended_ms - begun_ms) / 1000, 1),
         "failures": log.failures,
         "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
-        "graph": [
-            _graph_vertex(
-                vertex, details["parallelism"], itertools.starmap(upstream_of, details.get("input", {}).items())
+        "graph": tuple(
+            RestVertex(
+                vertex,
+                vertex,
+                (),
+                details["parallelism"],
+                max_parallelism=-1,
+                inputs=tuple(RestInput(upstream_of(*item), "") for item in details.get("input", {}).items()),
             )
             for vertex, details in inference.document["job"].items()
-        ],
+        ),
         "inference": inference,
         "checkpoints": {"counts": counts, "list": points},
     }
     return parsed(Measured, seen, log.source, "the checkpoints of the log")
-
-
-def _graph_vertex(name: str, parallelism: int, upstreams: Iterable[str]) -> dict[str, Any]:
-    return {"id": name, "parallelism": parallelism, "inputs": [{"upstream": upstream} for upstream in upstreams]}
 
 
 def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
@@ -332,12 +312,9 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "final_state": job.job.state,
         "failures": len(job.failures_ms),
         "ran_ms": max(job.job.now - _begun_ms(job), 0),
-        "graph": [
-            _graph_vertex(vertex.name, vertex.parallelism, (edge.upstream for edge in vertex.inputs))
-            for vertex in job.vertices
-        ],
+        "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
-        "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices},
+        "series": {vertex.name: series(job, vertex) for vertex in job.vertices},
         "inference": infer_job(job),
     }
     return parsed(Measured, seen, snapshot.source, "the job")
@@ -359,20 +336,3 @@ def _window(job: RestJob) -> tuple[int, int]:
     times = [*job.snapshot.samples, *(point.trigger_timestamp for point in points)]
     times += [point.trigger_timestamp + point.end_to_end_duration for point in points]
     return (min(times), max(times)) if times else (job.job.start_time, job.job.start_time + max(job.job.duration, 0))
-
-
-def _metrics(job: RestJob, vertex: RestVertex) -> dict[str, list[Any]]:
-    """Return the metrics of a vertex in the layout of the recorder.
-
-    `t` has the times [epoch ms]; each metric has, per time, the values of all subtasks, or None if there are none.
-    """
-    samples_of = series(job, vertex)
-    times = sorted({time_ms for samples in samples_of.values() for time_ms, _ in samples})
-    table: dict[str, list[Any]] = {"t": times}
-    for name, samples in samples_of.items():
-        values = dict(samples)
-        short = name.removeprefix("Shuffle.Netty.")
-        table[short] = [
-            [None if value != value else value for value in values[t]] if t in values else None for t in times
-        ]
-    return table

@@ -34,7 +34,7 @@ EDGES = (
     Rule(
         "each edge has the size of the records that its reader counts",
         "jobs/infer/edges.py",
-        "        if several:\n            _infer_size(",
+        "        if has_siblings:\n            _infer_size(",
         "        if False:\n            _infer_size(",
         "tests/jobs/infer/test_edges_counted.py::test_records_of_each_edge_have_their_own_size",
     ),

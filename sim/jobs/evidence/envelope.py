@@ -1,19 +1,17 @@
-"""The validity envelope: the features of scenarios that were compared with a real Flink, and the errors of predictions."""
+"""The validity envelope: the features of scenarios that were compared with a real Flink."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sim.model.faults import kind_of_fault
 from sim.model.job import Input, Job, Vertex, key_groups
-from sim.model.quantities import quantities
 from sim.model.scenario import Scenario
 from sim.model.units import SECOND, format_byte_rate, format_duration, format_size
 
@@ -288,98 +286,53 @@ def _chosen(flags: Mapping[str, bool]) -> list[str]:
     return [name for name, there in flags.items() if there]
 
 
-# ---- The validity envelope: the recorded values of each feature, and the errors of predictions there.
+# ---- The validity envelope: the recorded values of each feature.
 #
-# `make envelope` computes the file from recordings.  It is part of the package, so that users without recordings are
-# warned.  Features are checked one by one, so a combination that was never recorded is not detected.
+# `make envelope` computes the file from recordings, with the errors of predictions there.  It is part of the package, so
+# that users without recordings are warned.  Features are checked one by one, so a combination that was never recorded is
+# not detected.
 
 FILE = Path(__file__).parent / "envelope.json"
-QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
-_WHERE = "see docs/truth.md"
 _MAX_NAMED = 5  # number of features in a line
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
-    """The distribution of the absolute relative error of a quantity over recordings."""
-
-    recordings: int
-    median: float
-    p90: float
+@cache
+def recorded_values() -> dict[str, list[Value]]:
+    """Return the recorded values of each feature."""
+    features = json.loads(FILE.read_text(encoding="utf-8"))["features"]
+    return {name: [int(value) if name in NUMBERS else value for value in values] for name, values in features.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeEvidence:
-    """The evidence for a value of a feature, or for a family of recordings."""
-
-    recordings: int
-    errors: Mapping[str, Error]  # by quantity
-
-
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """The envelope of all recordings."""
-
-    recordings: int
-    features: Mapping[str, Mapping[Value, EnvelopeEvidence]]  # by feature, then by recorded value
-    families: Mapping[str, EnvelopeEvidence]
-    overall: EnvelopeEvidence
-
-    def unvalidated(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Return a phrase per feature outside the envelope, for example 'parallelism 50 (recordings: 1 to 4)'."""
-        found: dict[str, dict[Value, None]] = {}
-        for scenario in scenarios:
-            for name, values in features(scenario).items():
-                found.setdefault(name, {}).update(dict.fromkeys(values))
-        phrases = []
-        for name, seen in found.items():
-            known = self.features.get(name, {})
-            if beyond := [value for value in seen if not _inside(name, value, known)]:
-                recorded = f"recordings: {values_text(name, known)}" if known else "no recording"
-                phrases.append(f"{name} {values_text(name, beyond)} ({recorded})")
-        return phrases
+def unvalidated(scenarios: Iterable[Scenario]) -> list[str]:
+    """Return a phrase per feature outside the envelope, for example 'parallelism 50 (recordings: 1 to 4)'."""
+    values_of: dict[str, dict[Value, None]] = {}
+    for scenario in scenarios:
+        for name, values in features(scenario).items():
+            values_of.setdefault(name, {}).update(dict.fromkeys(values))
+    phrases = []
+    for name, unique in values_of.items():
+        recorded = recorded_values().get(name, [])
+        if beyond := [value for value in unique if not _is_inside(name, value, recorded)]:
+            text = f"recordings: {values_text(name, recorded)}" if recorded else "no recording"
+            phrases.append(f"{name} {values_text(name, beyond)} ({text})")
+    return phrases
 
 
 def warning(scenarios: Iterable[Scenario]) -> str:
     """Return a warning about values that were never compared with a real Flink, or "" if there are none."""
-    phrases = envelope().unvalidated(scenarios)
-    if not phrases:
-        return ""
+    phrases = unvalidated(scenarios)
     others = [f"{len(phrases) - _MAX_NAMED} more"] if len(phrases) > _MAX_NAMED else []
-    return f"not validated: {', '.join([*phrases[:_MAX_NAMED], *others])}; {_WHERE}"
+    named = ", ".join([*phrases[:_MAX_NAMED], *others])
+    return f"not validated: {named}; see docs/truth.md" if phrases else ""
 
 
-@cache
-def envelope() -> Envelope:
-    """Return the envelope of this package (`envelope.json`)."""
-    return read_envelope(FILE.read_text(encoding="utf-8"))
-
-
-def read_envelope(text: str) -> Envelope:
-    given = json.loads(text)
-    return Envelope(
-        given["recordings"],
-        {
-            name: {int(value) if name in NUMBERS else value: _evidence(seen) for value, seen in values.items()}
-            for name, values in given["features"].items()
-        },
-        {name: _evidence(seen) for name, seen in given["families"].items()},
-        _evidence(given["overall"]),
-    )
-
-
-def _evidence(given: Mapping[str, Any]) -> EnvelopeEvidence:
-    return EnvelopeEvidence(given["recordings"], {name: Error(*numbers) for name, numbers in given["errors"].items()})
-
-
-def _inside(name: str, value: Value, known: Mapping[Value, EnvelopeEvidence]) -> bool:
+def _is_inside(name: str, value: Value, recorded: Sequence[Value]) -> bool:
     """Return whether a value of a feature is inside the envelope."""
-    if isinstance(value, str) or not known:
-        return value in known
-    numbers, feature = [number for number in known if isinstance(number, int)], NUMBERS[name]
-    small = feature.sides == "up" or value * feature.slack >= min(numbers)
-    large = feature.sides == "down" or value <= max(numbers) * feature.slack
-    return small and large
+    if isinstance(value, str) or not recorded:
+        return value in recorded
+    numbers, feature = [number for number in recorded if isinstance(number, int)], NUMBERS[name]
+    is_large_enough = feature.sides == "up" or value * feature.slack >= min(numbers)
+    return is_large_enough and (feature.sides == "down" or value <= max(numbers) * feature.slack)
 
 
 def values_text(name: str, values: Iterable[Value]) -> str:

@@ -97,7 +97,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
             for vertex, place in places
             if (name := place.taskmanager_id or place.endpoint or place.host)
         },
-        {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
+        {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.records_in) is not None},
         {
             (vertex, place.subtask): thread
             for vertex, place in places

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
 
 from sim.jobs.infer.draft import Draft, Section
 from sim.jobs.infer.flows import Flows, series
@@ -39,11 +38,11 @@ def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str
 
 # ---- Bounds on rates when only their sums are measured, by interval propagation.
 #
-#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total, if `is_least`)
+#   equations   f1 * a1 + f2 * a2 + ... = total    (or >= total, if `total_is_lower_bound`)
 #   bounds      least <= a <= most                 (`propagate_bounds`)
 
-K = TypeVar("K", bound=Hashable)
-TOLERANCE = 0.05
+EdgeId = tuple[str, int]  # (downstream vertex, index of its input)
+RELATIVE_TOLERANCE = 0.05
 """Relative difference up to which two counters count as equal, because they are not sampled at the same time."""
 
 
@@ -68,51 +67,52 @@ class AmountRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Generic[K]):
+class Sum:
     """An equation: the sum of the amounts, each multiplied by its factor, equals the total."""
 
-    factors: Mapping[K, float]
+    factors: Mapping[EdgeId, float]
     total: float
-    is_least: bool = False  # whether the total is only a lower bound of the sum
+    total_is_lower_bound: bool = False
 
-    def without(self, amounts: Mapping[K, AmountRange], key: K) -> AmountRange:
+    def implied_range(self, amounts: Mapping[EdgeId, AmountRange], key: EdgeId) -> AmountRange:
         """Return the range of the amount `key` that this equation implies, given the ranges of its other amounts."""
         others = [(factor, amounts[other]) for other, factor in self.factors.items() if other != key]
-        least = math.fsum(factor * amount.least for factor, amount in others)
-        most = math.fsum(factor * amount.most for factor, amount in others)
-        lower = max(self.total - most, 0.0) / self.factors[key] if most < math.inf else 0.0
-        return AmountRange(lower, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[key])
+        least = self.total - math.fsum(factor * amount.most for factor, amount in others)
+        most = (
+            math.inf if self.total_is_lower_bound else self.total - math.fsum(f * amount.least for f, amount in others)
+        )
+        return AmountRange(max(least, 0.0) / self.factors[key], max(most, 0.0) / self.factors[key])
 
 
-def propagate_bounds(amounts: Mapping[K, AmountRange], sums: Iterable[Sum[K]]) -> dict[K, AmountRange]:
+def propagate_bounds(amounts: Mapping[EdgeId, AmountRange], sums: Iterable[Sum]) -> dict[EdgeId, AmountRange]:
     """Return `amounts`, narrowed by all equations.  Equations with an unknown total (NaN) are ignored.
 
     Exact amounts are not changed, even if an equation contradicts them.  Contradictions are reported separately, by
     `find_unbalanced`.
     """
-    found = dict(amounts)
+    narrowed = dict(amounts)
     equations = sorted((each for each in sums if not math.isnan(each.total)), key=lambda each: len(each.factors))
-    for _ in range(len(found) + 1):
-        before = dict(found)
+    for _ in range(len(narrowed) + 1):
+        before = dict(narrowed)
         for equation in equations:
             for key in equation.factors:
-                if not found[key].is_exact:
-                    found[key] = _intersect(found[key], equation.without(found, key))
-        if found == before:
+                if not narrowed[key].is_exact:
+                    narrowed[key] = _intersect(narrowed[key], equation.implied_range(narrowed, key))
+        if narrowed == before:
             break
-    return found
+    return narrowed
 
 
 def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
     """Narrow the range `before` by an implied range.
 
     An exact implied value replaces `before`, even if they contradict each other.  An intersection that is narrower than
-    `TOLERANCE`, or empty, becomes an exact value: the middle of its ends.
+    `RELATIVE_TOLERANCE`, or empty, becomes an exact value: the middle of its ends.
     """
     if implied.is_exact:
         return implied
     least, most = max(before.least, implied.least), min(before.most, implied.most)
-    if most < math.inf and most - least <= TOLERANCE * most:
+    if most < math.inf and most - least <= RELATIVE_TOLERANCE * most:
         return AmountRange(middle := (least + most) / 2, middle)
     return AmountRange(least, most)
 
@@ -124,8 +124,6 @@ def _intersect(before: AmountRange, implied: AmountRange) -> AmountRange:
 # So the counters are sums over edges.  They determine the records and bytes of some edges exactly, and bound the others.
 
 MAX_COUNT_DEVIATIONS = 3  # number of standard deviations by which counts may differ by chance
-
-EdgeId = tuple[str, int]  # (downstream vertex, index of its input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,109 +171,109 @@ class EdgeFlows:
     @property
     def contradicted(self) -> set[EdgeId]:
         """The edges whose upstream and downstream counters contradict each other."""
-        return {edge for found in self.unbalanced for edge in found.edges}
+        return {edge for contradiction in self.unbalanced for edge in contradiction.edges}
 
-    def edge_size(self, place: EdgeId) -> Size | None:
+    def edge_size(self, edge_id: EdgeId) -> Size | None:
         """Return the size of the records on an edge, or None if it is unknown.
 
         It is measured if the edge is the only input of its reader or, without a broadcast, the only output of its writer.
         Otherwise it is estimated from the rates of records and bytes.
         """
-        reader, edge = place[0], self.edges.get(place)
+        reader, edge = edge_id[0], self.edges.get(edge_id)
         if len(self.job.vertex(reader).inputs) == 1:
-            return size_counted(self.vertices[reader], "in")
+            return measured_size(self.vertices[reader], "in")
         if edge is None or math.isnan(edge.likely_size):
             return None
         if edge.copies == 1 and len(outputs_of(self.job, edge.upstream)) == 1:
-            return size_counted(self.vertices[edge.upstream], "out")
-        return Size(
-            max(1, round(edge.likely_size)),
-            edge.size,
-            f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s: {edge.source}",
-        )
+            return measured_size(self.vertices[edge.upstream], "out")
+        rates = f"{edge.bytes.middle:,.4g} B/s / {edge.records.middle * edge.copies:,.4g}/s"
+        return Size(max(1, round(edge.likely_size)), edge.size, f"{rates}: {edge.source}")
 
     def emitted_size(self, writer: str) -> Size | None:
         """Return the record size on the output of `writer` with the highest rate, or None if no output has a known size.
 
         A measured size is preferred to an estimate.
         """
-        found = [
+        sizes = [
             (size, self.edges[edge].records.middle)
             for edge in outputs_of(self.job, writer)
             if edge in self.edges and (size := self.edge_size(edge))
         ]
-        return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
+        return max(sizes, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if sizes else None
 
 
-def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> EdgeFlows:
-    """Return the flows over all edges, computed from the counters of the vertices (`flowed`, by vertex)."""
-    records, sizes, record_sums, byte_sums = dict[EdgeId, AmountRange](), dict[EdgeId, AmountRange](), [], []
+def edge_flows(job: RestJob, vertex_flows: Mapping[str, Flows]) -> EdgeFlows:
+    """Return the flows over all edges, computed from the counters of the vertices."""
+    records: dict[EdgeId, AmountRange] = {}
+    record_sums, byte_sums = list[Sum](), list[Sum]()
     for vertex in job.vertices:
-        into = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
-        out, flow = outputs_of(job, vertex.name), flowed[vertex.name]
+        inputs = {(vertex.name, i): float(_copies(vertex, i)) for i in range(len(vertex.inputs))}
+        outputs, flow = dict.fromkeys(outputs_of(job, vertex.name), 1.0), vertex_flows[vertex.name]
         written = flow.per_second("records_out")
         # An output carries all records of its writer if it is the only one, otherwise at most those.
-        amount = AmountRange() if math.isnan(written) else AmountRange(written if len(out) == 1 else 0.0, written)
-        records |= dict.fromkeys(out, amount)
-        sizes |= dict.fromkeys(out, AmountRange())
-        readers, writers = dict.fromkeys(into, 1.0), dict.fromkeys(out, 1.0)
-        record_sums += [Sum(into, flow.per_second("records_in")), Sum(writers, written, is_least=True)]
-        byte_sums += [Sum(readers, flow.per_second("bytes_in")), Sum(writers, flow.per_second("bytes_out"))]
-    records, sizes = propagate_bounds(records, record_sums), propagate_bounds(sizes, byte_sums)
-    found = {}
+        amount = AmountRange() if math.isnan(written) else AmountRange(written if len(outputs) == 1 else 0.0, written)
+        records |= dict.fromkeys(outputs, amount)
+        record_sums += [Sum(inputs, flow.per_second("records_in")), Sum(outputs, written, total_is_lower_bound=True)]
+        byte_sums += [
+            Sum(dict.fromkeys(inputs, 1.0), flow.per_second("bytes_in")),
+            Sum(outputs, flow.per_second("bytes_out")),
+        ]
+    sizes = propagate_bounds(dict.fromkeys(records, AmountRange()), byte_sums)
+    records = propagate_bounds(records, record_sums)
+    edges = {}
     for reader in job.vertices:
-        read = flowed[reader.name].per_second("records_in")
+        read = vertex_flows[reader.name].per_second("records_in")
         less = "" if len(reader.inputs) == 1 else " less what its other inputs carry"
-        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {flowed[reader.name].source}"
+        origin = f"{read:,.4g}/s into '{reader.name}'{less}, {vertex_flows[reader.name].source}"
         for i, upstream in enumerate([] if math.isnan(read) else _upstreams(reader)):
             edge = reader.name, i
-            found[edge] = Edge(upstream, _copies(reader, i), records[edge], sizes[edge], origin)
-    return EdgeFlows(job, flowed, found, list(find_unbalanced(job, flowed)))
+            edges[edge] = Edge(upstream, _copies(reader, i), records[edge], sizes[edge], origin)
+    return EdgeFlows(job, vertex_flows, edges, list(find_unbalanced(job, vertex_flows)))
 
 
-def find_unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def find_unbalanced(job: RestJob, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """Yield contradictions between the records that vertices write and the records that downstream vertices read."""
     for vertex in job.vertices:
-        yield from _unbalanced_outputs(job, vertex, flowed)
+        yield from _unbalanced_outputs(job, vertex, vertex_flows)
         if len(set(_upstreams(vertex))) > 1:
-            yield from _unbalanced_inputs(job, vertex, flowed)
+            yield from _unbalanced_inputs(job, vertex, vertex_flows)
 
 
-def _unbalanced_outputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def _unbalanced_outputs(job: RestJob, vertex: RestVertex, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """Yield a contradiction if one reader reads more than the vertex writes, or all readers together read less."""
-    written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
-    read = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
-    if not out or math.isnan(written) or any(map(math.isnan, read)):
+    written, outputs = vertex_flows[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
+    read = {output: _per_edge(job.vertex(output[0]), output[1], vertex_flows) for output in outputs}
+    if not outputs or math.isnan(written) or any(map(math.isnan, read.values())):
         return
-    slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
-    most = max(range(len(out)), key=read.__getitem__)
-    have_no_other_input = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
-    if have_no_other_input and read[most] > written + slack:
-        yield Unbalanced(f"{writes} and '{out[most][0]}' reads {read[most]:,.4g}/s", (out[most],))
-    elif math.fsum(read) < written - slack:
-        yield Unbalanced(f"{writes} and its readers read {math.fsum(read):,.4g}/s together", tuple(out))
+    slack, writes_text = _slack(vertex_flows[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
+    largest, total = max(outputs, key=read.__getitem__), math.fsum(read.values())
+    have_no_other_input = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in outputs)
+    if have_no_other_input and read[largest] > written + slack:
+        yield Unbalanced(f"{writes_text} and '{largest[0]}' reads {read[largest]:,.4g}/s", (largest,))
+    elif total < written - slack:
+        yield Unbalanced(f"{writes_text} and its readers read {total:,.4g}/s together", tuple(outputs))
 
 
-def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def _unbalanced_inputs(job: RestJob, vertex: RestVertex, vertex_flows: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """Yield a contradiction between the records that a vertex reads and those that its upstream vertices write.
 
-    It may read more than all of them write, or less than those write that feed no other vertex.
+    It may read more than all of them write, or less than those of its upstreams that feed no other vertex.
     """
-    read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
-    written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
+    read, upstreams = vertex_flows[vertex.name].per_second("records_in"), _upstreams(vertex)
+    written = [vertex_flows[name].per_second("records_out") * _copies(vertex, i) for i, name in enumerate(upstreams)]
     if math.isnan(read) or any(map(math.isnan, written)):
         return
-    slack, reads = _slack(flowed[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
-    edges = tuple((vertex.name, i) for i in range(len(upstreams)))
+    slack, reads_text = _slack(vertex_flows[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
+    edges, total = tuple((vertex.name, i) for i in range(len(upstreams))), math.fsum(written)
     exclusive = math.fsum(
-        most for upstream, most in zip(upstreams, written, strict=True) if len(outputs_of(job, upstream)) == 1
+        rate for name, rate in zip(upstreams, written, strict=True) if len(outputs_of(job, name)) == 1
     )
-    if read > math.fsum(written) + slack:
-        yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
-    elif (
-        read < exclusive - slack and read > max(written) - slack
-    ):  # otherwise `_unbalanced_outputs` reports that writer
-        yield Unbalanced(f"{reads} and its inputs write {exclusive:,.4g}/s for it alone", edges)
+    # If a single upstream writes more than is read, `_unbalanced_outputs` reports it.
+    no_single_writer_exceeds = read > max(written) - slack
+    if read > total + slack:
+        yield Unbalanced(f"{reads_text} and its inputs write {total:,.4g}/s together", edges)
+    elif read < exclusive - slack and no_single_writer_exceeds:
+        yield Unbalanced(f"{reads_text} and upstreams that feed only it write {exclusive:,.4g}/s", edges)
 
 
 def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
@@ -288,19 +286,19 @@ def outputs_of(job: RestJob, writer: str) -> list[EdgeId]:
     ]
 
 
-def _per_edge(reader: RestVertex, i: int, flowed: Mapping[str, Flows]) -> float:
+def _per_edge(reader: RestVertex, i: int, vertex_flows: Mapping[str, Flows]) -> float:
     """Return the records per second on input `i` of `reader`.
 
     All inputs of the reader are assumed to come from the same upstream vertex, and to carry the same rate.
     """
-    same = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
-    return flowed[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in same)
+    parallel_inputs = [j for j, edge in enumerate(reader.inputs) if edge.upstream == reader.inputs[i].upstream]
+    return vertex_flows[reader.name].per_second("records_in") / sum(_copies(reader, j) for j in parallel_inputs)
 
 
 def _slack(flow: Flows, per_second: float) -> float:
     """Return the difference [records/s] that two counters may have by chance: sampling times, and random arrivals."""
     elapsed_s = flow.total("elapsed_ms") / max(len(flow.subtasks), 1) / 1000
-    return TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
+    return RELATIVE_TOLERANCE * per_second + MAX_COUNT_DEVIATIONS * math.sqrt(max(per_second * elapsed_s, 1.0)) / max(
         elapsed_s, 1.0
     )
 
@@ -327,15 +325,13 @@ class Size:
     source: str  # origin, as text
 
 
-def size_counted(flow: Flows, direction: str) -> Size | None:
+def measured_size(flow: Flows, direction: str) -> Size | None:
     """Return the mean size of the records that a vertex reads ("in") or writes ("out"), or None if it was not measured."""
     size, records = flow.total(f"bytes_{direction}"), flow.total(f"records_{direction}")
     if not (records > 0 and size > 0):
         return None
-    counted = max(1, round(size / records))
-    return Size(
-        counted, AmountRange(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}"
-    )
+    mean = max(1, round(size / records))
+    return Size(mean, AmountRange(mean, mean), f"{size:,.0f} bytes / {records:,.0f} records {direction}, {flow.source}")
 
 
 # ---- Share of a keyed edge's records that each subtask of its reader receives.
@@ -344,50 +340,50 @@ def size_counted(flow: Flows, direction: str) -> Size | None:
 # even share of a rebalance.  The remaining records are keyed.  Two keyed inputs are assumed to have the same skew.
 
 MIN_SKEW = 1.1
-"""Minimum records of the most loaded subtask / mean of all subtasks to ask a question about the skew of two keyed inputs."""
+"""Minimum records of the most loaded subtask / mean of all subtasks to ask for the skew of two keyed inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The share of each subtask of a vertex in the records of one input."""
+    """The share of each subtask of a vertex in the records of its keyed inputs."""
 
     per_mille: tuple[int, ...]  # by subtask
     source: str  # origin, as text
-    doubt: tuple[str, str] | tuple[()] = ()  # (open question, assumption)
+    question: tuple[str, str] | None  # (open question, assumption)
 
 
 def keyed_shares(
     vertex: RestVertex, shippings: Sequence[Shipping], flow: Flows, edges: Mapping[EdgeId, Edge]
-) -> dict[int, Shares]:
-    """Return the shares of the subtasks of `vertex`, by index of its keyed inputs.
+) -> Shares | None:
+    """Return the shares of the subtasks of `vertex` in the records of its keyed inputs.
 
-    The result is empty if the shares do not differ significantly, or if they cannot be computed.  `shippings` has the ship
+    Return None if the shares do not differ significantly, or if they cannot be computed.  `shippings` has the ship
     strategy of each input.  A difference of a few per cent matters: under back-pressure, the channels to subtasks with a
     smaller share run empty, and contain no in-flight data.
     """
-    keyed = [i for i, shipping in enumerate(shippings) if shipping.keyed]
-    read = [_per_second(own.records_in, own.elapsed_ms) for own in flow.subtasks]
-    if not keyed or vertex.parallelism < 2 or len(read) < 2 or any(map(math.isnan, read)):
-        return {}
-    others = [i for i in range(len(shippings)) if i not in keyed]
-    unkeyed = math.fsum(
-        _rate_of_each_reader(edges.get((vertex.name, i)), shippings[i], vertex.parallelism) for i in others
-    )
-    if math.isnan(unkeyed):
-        return {}
-    rest = [max(own - unkeyed, 0.0) for own in read]
-    source = f"records in of each subtask{', less those of its other inputs' if others else ''}, {flow.source}"
-    doubt = _question_about_unkeyed_rates(vertex, others, edges, math.fsum(rest))
-    if len(keyed) > 1 and max(rest) > MIN_SKEW * math.fsum(rest) / len(rest):
-        doubt = (
+    rates = [own.records_in / own.elapsed_ms * 1000 if own.elapsed_ms > 0 else math.nan for own in flow.subtasks]
+    unkeyed = {i: edges.get((vertex.name, i)) for i, shipping in enumerate(shippings) if not shipping.keyed}
+    keyed_inputs = len(shippings) - len(unkeyed)
+    to_each = math.fsum(_rate_of_each_reader(edge, shippings[i], vertex.parallelism) for i, edge in unkeyed.items())
+    if not keyed_inputs or vertex.parallelism < 2 or len(rates) < 2 or any(map(math.isnan, [*rates, to_each])):
+        return None
+    keyed = [max(rate - to_each, 0.0) for rate in rates]
+    total, elapsed_s = math.fsum(keyed), flow.total("elapsed_ms") / len(flow.subtasks) / 1000
+    if not _differ_significantly([rate * elapsed_s for rate in keyed]):
+        return None
+    question = None
+    if keyed_inputs > 1 and max(keyed) > MIN_SKEW * total / len(keyed):
+        question = (
             "Do the keys of its inputs have the same skew?",
             "yes; each subtask counts the records of all its inputs together.",
         )
-    elapsed_s = math.fsum(own.elapsed_ms for own in flow.subtasks) / len(flow.subtasks) / 1000
-    if not _differ_significantly([value * elapsed_s for value in rest]):
-        return {}
-    shares = Shares(tuple(round(1000 * value / math.fsum(rest)) for value in rest), source, doubt)
-    return dict.fromkeys(keyed, shares)
+    elif math.fsum((edge.records.most - edge.records.least) * edge.copies for edge in unkeyed.values() if edge) > (
+        RELATIVE_TOLERANCE * total
+    ):
+        question = "What are the record rates of its unkeyed inputs?", "the middle of what the counters allow."
+    less = ", less those of its other inputs" if unkeyed else ""
+    source = f"records in of each subtask{less}, {flow.source}"
+    return Shares(tuple(round(1000 * rate / total) for rate in keyed), source, question)
 
 
 def _differ_significantly(counts: Sequence[float]) -> bool:
@@ -403,26 +399,6 @@ def _rate_of_each_reader(edge: Edge | None, shipping: Shipping, readers: int) ->
     return edge.records.middle / (1 if shipping.copies else readers)
 
 
-def _question_about_unkeyed_rates(
-    vertex: RestVertex, others: Sequence[int], edges: Mapping[EdgeId, Edge], keyed: float
-) -> tuple[str, str] | tuple[()]:
-    """Return (question, assumption) if the rates of the unkeyed inputs (`others`) are too uncertain, otherwise ().
-
-    Their uncertainty is compared with `keyed`, the rate of the keyed inputs [records/s].
-    """
-    uncertainty = math.fsum(
-        (edge.records.most - edge.records.least) * edge.copies for i in others if (edge := edges.get((vertex.name, i)))
-    )
-    if uncertainty <= TOLERANCE * keyed:
-        return ()
-    return ("How many records do its inputs without keys have?", "the middle of what the counters allow.")
-
-
-def _per_second(count: float, elapsed_ms: float) -> float:
-    """Return a rate per second, or NaN if no time has elapsed."""
-    return count / elapsed_ms * 1000 if elapsed_ms > 0 else math.nan
-
-
 # ---- The `input:` section of a vertex: name, ship strategy, key skew, fan-out and record size of each edge.
 
 NEAREST_SHIPPING = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a custom partitioner")}
@@ -431,23 +407,23 @@ MAX_SHARE_DIFFERENCE = 0.03
 """Relative difference between an edge and its upstream vertex up to which fan-out and record size are not set."""
 
 
-def infer_inputs(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def infer_inputs(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
     """Set the `input:` section of a vertex, and `combine` if it has several inputs."""
-    section, job = draft.vertex(vertex.name), flowed.job
+    section, job = draft.vertex(vertex.name), edge_flows.job
     names = input_names(_upstreams(vertex), [other.name for other in job.vertices])
     shippings = [SHIPPING[_nearest_shipping(edge.ship)[0]] for edge in vertex.inputs]
-    shares = keyed_shares(vertex, shippings, flowed.vertices[vertex.name], flowed.edges)
+    shares = keyed_shares(vertex, shippings, edge_flows.vertices[vertex.name], edge_flows.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
         if name != edge.upstream:
             section.put(f"{path}.from", edge.upstream)
         ship, origin = _infer_shipping(draft, vertex, edge)
         section.put(f"{path}.ship", ship)
-        if i in shares:
-            section.put(f"{path}.weights.counted", list(shares[i].per_mille), shares[i].source)
-            if shares[i].doubt:
-                section.add_question(f"{path}.weights.counted", *shares[i].doubt)
-        _infer_amounts(section, (vertex.name, i), path, flowed)
+        if shares is not None and shippings[i].keyed:
+            section.put(f"{path}.weights.counted", list(shares.per_mille), shares.source)
+            if shares.question:
+                section.add_question(f"{path}.weights.counted", *shares.question)
+        _infer_amounts(section, (vertex.name, i), path, edge_flows)
         has_only_ship = section.values["input"][name].keys() == {"ship"}  # `upstream: hash`
         section.put(path if has_only_ship else f"{path}.ship", ship, origin)
     if len(vertex.inputs) > 1:
@@ -480,19 +456,19 @@ def _infer_shipping(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[
     return ship, f"{edge.ship or 'no ship strategy'} in the plan, simulated as {ship}"
 
 
-def _infer_amounts(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+def _infer_amounts(section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows) -> None:
     """Set fan-out and record size of an edge if they differ from those of its upstream vertex, or if counters contradict."""
-    edge = flowed.edges.get(place)
+    edge = edge_flows.edges.get(edge_id)
     if edge is None:
         return
-    several = len(outputs_of(flowed.job, edge.upstream)) > 1
-    if several or place in flowed.contradicted:
-        _infer_fan_out(section, place, path, flowed)
-        if several:
-            _infer_size(section, place, path, flowed)
+    has_siblings = len(outputs_of(edge_flows.job, edge.upstream)) > 1
+    if has_siblings or edge_id in edge_flows.contradicted:
+        _infer_fan_out(section, edge_id, path, edge_flows)
+        if has_siblings:
+            _infer_size(section, edge_id, path, edge_flows)
 
 
-def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+def _infer_fan_out(section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows) -> None:
     """Set the fan-out of an edge: records on the edge / records that its upstream vertex reads (or emits, if a source).
 
     * If the counters contradict each other because the upstream vertex also writes to an external system, the reader's
@@ -500,31 +476,32 @@ def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows
     * If they contradict each other for another reason, or determine only a range, the user is asked.
     * Otherwise the fan-out is set if it differs from that of the upstream vertex.
     """
-    edge, reader, writer = flowed.edges[place], place[0], flowed.job.vertex(flowed.edges[place].upstream)
-    flow, has_inputs = flowed.vertices[writer.name], bool(writer.inputs)
-    base, written = flow.per_second("records_in" if has_inputs else "records_out"), flow.per_second("records_out")
+    edge, reader = edge_flows.edges[edge_id], edge_flows.job.vertex(edge_id[0])
+    writer, flow = edge_flows.job.vertex(edge.upstream), edge_flows.vertices[edge.upstream]
+    base, written = flow.per_second("records_in" if writer.inputs else "records_out"), flow.per_second("records_out")
     if not base > 0 or not written > 0:
         return
-    per_second = f"{base:,.4g}/s {'into' if has_inputs else 'out of'} '{writer.name}'"
-    read = flowed.vertices[reader].per_second("records_in") / edge.copies
+    per_second = f"{base:,.4g}/s {'into' if writer.inputs else 'out of'} '{writer.name}'"
+    read = edge_flows.vertices[reader.name].per_second("records_in") / edge.copies
     value, origin, assumed = edge.records.middle, "", ""
-    contradicted = place in flowed.contradicted
+    contradicted = edge_id in edge_flows.contradicted
     writes_outside = any("writer" in name.lower() for name in writer.chain)
-    if contradicted and writes_outside and len(flowed.job.vertex(reader).inputs) == 1 and 0 < read < written:
+    if contradicted and writes_outside and len(reader.inputs) == 1 and 0 < read < written:
         # The reader has one input, so its counter is that of this edge.  The upstream counter also has the records that a
         # sink writer writes to the external system (FLIP-33).
         value = read
         origin = (
-            f"{read:,.4g}/s into '{reader}', which reads nothing else / {per_second}, whose {written:,.4g}/s out include "
-            "those of its sink writer to the external system"
+            f"{read:,.4g}/s into '{reader.name}', which reads nothing else / {per_second}, whose {written:,.4g}/s out "
+            "include those of its sink writer to the external system"
         )
     elif contradicted:
         bounds = AmountRange(min(written, read, value), max(written, min(read, value)))
         value = min(max(value, bounds.least), bounds.most)
         assumed = f"{_between(bounds, base)}; the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
-        allowed = f"the middle of what the counters allow, {_between(edge.records, base)}"
-        assumed = f"{allowed}: its outputs are counted together."
+        assumed = (
+            f"the middle of what the counters allow, {_between(edge.records, base)}: its outputs are counted together."
+        )
     elif abs(value / written - 1) > MAX_SHARE_DIFFERENCE:
         origin = f"{edge.source} / {per_second}"
     else:
@@ -533,24 +510,25 @@ def _infer_fan_out(section: Section, place: EdgeId, path: str, flowed: EdgeFlows
     if origin:
         section.put(f"{path}.fan-out", fan_out, origin)
     else:
-        verb = "reads" if has_inputs else "emits"
-        question = f"How many records does '{writer.name}' send it per record that it {verb}?"
+        per = f"per record that '{writer.name}' {'reads' if writer.inputs else 'emits'}"
+        question = f"How many records does '{writer.name}' send over this edge {per}?"
         section.ask(f"{path}.fan-out", fan_out, question, assumed)
 
 
-def _infer_size(section: Section, place: EdgeId, path: str, flowed: EdgeFlows) -> None:
+def _infer_size(section: Section, edge_id: EdgeId, path: str, edge_flows: EdgeFlows) -> None:
     """Set the record size of an edge if it differs from that of its upstream vertex.  If it is an estimate, ask the user."""
-    found, emitted = flowed.edge_size(place), flowed.emitted_size(flowed.edges[place].upstream)
-    if found is None or emitted is None:
+    size, emitted = edge_flows.edge_size(edge_id), edge_flows.emitted_size(edge_flows.edges[edge_id].upstream)
+    if size is None or emitted is None:
         return
-    size = format_size(found.likely)
-    if not found.range.is_exact:
-        least, most = format_size(max(1, round(found.range.least))), found.range.most
+    if not size.range.is_exact:
+        least, most = format_size(max(1, round(size.range.least))), size.range.most
         upper = f"at most {format_size(round(most))}" if most < math.inf else "without an upper bound"
         why = f"estimated from the bytes of all its inputs; at least {least}, {upper}."
-        section.ask(f"{path}.record", size, "How large are the records of this edge on the wire?", why)
-    elif abs(found.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
-        section.put(f"{path}.record", size, found.source)
+        section.ask(
+            f"{path}.record", format_size(size.likely), "How large are the records of this edge on the wire?", why
+        )
+    elif abs(size.likely / emitted.likely - 1) > MAX_SHARE_DIFFERENCE:
+        section.put(f"{path}.record", format_size(size.likely), size.source)
 
 
 def _between(bounds: AmountRange, base: float) -> str:
@@ -564,16 +542,19 @@ def _infer_combine(section: Section, job: RestJob, vertex: RestVertex) -> None:
     A join is recognized by its watermark metric per input, which some Flink versions have, or by the name of the operator.
     Otherwise the user is asked.
     """
-    question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
-    watermarks = ".currentInput2Watermark" in series(job, vertex)
-    if watermarks or re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
+    has_watermarks = ".currentInput2Watermark" in series(job, vertex)
+    if has_watermarks or re.search(r"join|\bco-|\bcoprocess", vertex.chain[0] if vertex.chain else "", re.IGNORECASE):
         if len(vertex.inputs) > 2:
-            assumed = "none, each is an input of the join. Otherwise write union: left at both of them."
+            assumed = (
+                "none: each edge is a join input of its own. If two edges form one input, set `union: left` on both."
+            )
             section.ask("combine", "join", "Which of its edges are a union, one input of the join?", assumed)
         else:
-            origin = "an operator of its chain has a metric currentInput2Watermark" if watermarks else "by its name"
-            section.put("combine", "join", origin)
-    elif any(edge.ship == "HASH" for edge in vertex.inputs):
-        section.ask("combine", "join", question, "joined, because they are keyed.")
-    else:
-        section.ask("combine", "union", question, "one stream, because none is keyed.")
+            metric = "an operator of its chain has a metric currentInput2Watermark"
+            section.put("combine", "join", metric if has_watermarks else "by its name")
+        return
+    is_keyed = any(edge.ship == "HASH" for edge in vertex.inputs)
+    kind, why = (
+        ("join", "joined, because they are keyed.") if is_keyed else ("union", "one stream, because none is keyed.")
+    )
+    section.ask("combine", kind, "Are its inputs joined (two inputs) or a union (one stream)?", why)

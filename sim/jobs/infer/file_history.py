@@ -21,7 +21,7 @@ from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 _MIN_FALLS_FOR_GROWTH = 3
 """Minimum falls from which growth is inferred."""
-_FALLS_FOR_GROWTH = 4
+FALLS_FOR_GROWTH = 4
 """Latest falls from which growth is computed.  Older ones would show the faster growth of a job that was still filling."""
 _MIN_GROWTH_FACTOR = 1.02
 """Minimum ratio of the sizes after consecutive falls for the state to be growing."""
@@ -101,7 +101,7 @@ def files_of(points: Sequence[Point]) -> Files | None:
     falls = tuple(after for before, after in pairwise(points) if after.full_bytes < before.full_bytes + increment / 2)
     if not falls:
         return None
-    latest = falls[-_FALLS_FOR_GROWTH:]
+    latest = falls[-FALLS_FOR_GROWTH:]
     sizes = [max(point.full_bytes - increment, 0.0) for point in latest]
     grows = len(falls) >= _MIN_FALLS_FOR_GROWTH and all(
         after > _MIN_GROWTH_FACTOR * before for before, after in pairwise(sizes[-_MIN_FALLS_FOR_GROWTH:])

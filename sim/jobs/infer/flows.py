@@ -11,7 +11,6 @@ from statistics import median
 from sim.jobs.infer.draft import Section, format_whole_ms
 from sim.jobs.infer.file_history import Files, acknowledged
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordingError
-from sim.jobs.source.rest_answers import SubtaskPlace
 from sim.jobs.source.rest_job import RestJob, RestVertex, Series
 from sim.model.state import Lsm
 from sim.model.units import format_byte_rate
@@ -217,7 +216,7 @@ def _samples_since_restart(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
-    """Return a flow from the growth of the counters.  Its time is the growth of the running time, if that is plausible."""
+    """Return a flow from the growth of the counters, by quantity.  Its time is the growth of the running time, if that is plausible."""
     times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     own_ms = sum(times)  # NaN if one is missing
     # The sum of the times lacks at most the current wait.  If it is far from the elapsed time, it is not used.
@@ -226,29 +225,17 @@ def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
 
 def _flows_since_start(job: RestJob, vertex: RestVertex) -> Flows:
     places = sorted(job.details[vertex.name].subtasks, key=lambda place: place.subtask)
-    subtasks = tuple(_flow_since_start(place) for place in places)
     return Flows(
-        subtasks,
+        tuple(
+            _flow(
+                {name: total for name, total in place.metrics if total is not None and total >= 0},
+                max(place.duration, 1),
+            )
+            for place in places
+        ),
         "totals since its start (/jobs/:id/vertices/:id)",
         job.job.start_time,
         job.job.start_time + job.job.duration,
-    )
-
-
-def _flow_since_start(place: SubtaskPlace) -> Flow:
-    done = place.metrics
-    totals = {
-        "records_in": done.read_records,
-        "records_out": done.write_records,
-        "bytes_in": done.read_bytes,
-        "bytes_out": done.write_bytes,
-        "busy_ms": done.busy_ms,
-        "idle_ms": done.idle_ms,
-        "backpressured_ms": done.backpressured_ms,
-    }
-    return _flow(
-        {quantity: value for quantity, value in totals.items() if value is not None and value >= 0},
-        max(place.duration, 1),
     )
 
 

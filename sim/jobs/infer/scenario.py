@@ -175,10 +175,10 @@ def infer_job(job: RestJob) -> ImportedScenario:
     draft.put("version", 1)
     flowed = flows(job)
     _head(draft, job)
-    carried = edge_flows(job, flowed)
+    edges = edge_flows(job, flowed)
     for vertex in job.vertices:
-        infer_work(draft, vertex, carried)
-    draft.unbalanced_flows += [found.phrase for found in carried.unbalanced]
+        infer_work(draft, vertex, edges)
+    draft.unbalanced_flows += [contradiction.phrase for contradiction in edges.unbalanced]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_heap_restore(draft, job, flowed)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits
-from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, outputs_of, size_counted
+from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, measured_size, outputs_of
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.options import busy_in_snapshots_ms
 from sim.jobs.infer.windows import infer_silent
@@ -151,27 +151,27 @@ MIN_IDLE_SHARE = 0.02  # a source that is idle for a larger share of its time ha
 MIN_BACKPRESSURED_SHARE = 0.05
 
 
-def infer_work(draft: Draft, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def infer_work(draft: Draft, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
     """Set all keys of a vertex except its state."""
-    section, job, flow = draft.vertex(vertex.name), flowed.job, flowed.vertices[vertex.name]
+    section, job, flow = draft.vertex(vertex.name), edge_flows.job, edge_flows.vertices[vertex.name]
     if vertex.inputs:
-        infer_inputs(draft, vertex, flowed)
+        infer_inputs(draft, vertex, edge_flows)
     else:
-        _infer_source(section, vertex, flowed)
+        _infer_source(section, vertex, edge_flows)
     section.put("parallelism", vertex.parallelism)
     if vertex.max_parallelism > 0:
         section.put("max-parallelism", max(vertex.max_parallelism, vertex.parallelism))
     infer_service(section, job, vertex, flow)
     if vertex.inputs and job.readers(vertex.name):
         _infer_fan_out(section, flow)
-        _infer_record_size(section, vertex, flowed)
+        _infer_record_size(section, vertex, edge_flows)
     section.remark(f"chain: {' -> '.join(vertex.chain)}")
     if any("Committer" in name for name in vertex.chain):
         section.put("commit", "two-phase", "its chain has a committer")
 
 
-def _infer_source(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    job, flow = flowed.job, infer_silent(section, flowed.vertices[vertex.name])
+def _infer_source(section: Section, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
+    job, flow = edge_flows.job, infer_silent(section, edge_flows.vertices[vertex.name])
     _infer_source_rate(section, flow, _backlog_per_second(job, vertex))
     written, types = flow.total("records_out"), {point.checkpoint_type for point in job.checkpoints}
     if job.job.state == "FINISHED" and written > 0 and "SYNC_SAVEPOINT" not in types:
@@ -180,9 +180,9 @@ def _infer_source(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> No
         section.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction")
     outputs = outputs_of(job, vertex.name)
     has_one_copy = len(outputs) < 2 and not any(
-        flowed.edges[edge].copies > 1 for edge in outputs if edge in flowed.edges
+        edge_flows.edges[edge].copies > 1 for edge in outputs if edge in edge_flows.edges
     )
-    size = size_counted(flow, "out") if has_one_copy else flowed.emitted_size(vertex.name)
+    size = measured_size(flow, "out") if has_one_copy else edge_flows.emitted_size(vertex.name)
     _put_size(section, "source.record", size, "How large are its records on the wire?", "1 kB", "1 kB.")
 
 
@@ -239,11 +239,11 @@ def _infer_fan_out(section: Section, flow: Flows) -> None:
         section.put("fan-out", format_number(_four_digits(written / read)), origin)
 
 
-def _infer_record_size(section: Section, vertex: RestVertex, flowed: EdgeFlows) -> None:
+def _infer_record_size(section: Section, vertex: RestVertex, edge_flows: EdgeFlows) -> None:
     """Set the size of the records that a vertex emits, from the edge with the highest rate."""
-    size = flowed.emitted_size(vertex.name)
-    if size is None and len(outputs_of(flowed.job, vertex.name)) == 1:
-        size = size_counted(flowed.vertices[vertex.name], "out")
+    size = edge_flows.emitted_size(vertex.name)
+    if size is None and len(outputs_of(edge_flows.job, vertex.name)) == 1:
+        size = measured_size(edge_flows.vertices[vertex.name], "out")
     upstream = section.draft.vertex(vertex.inputs[0].upstream).values
     size_read = (upstream.get("source") or upstream).get("record", "1 kB")
     _put_size(section, "record", size, "How large are the records it emits?", size_read, "as large as those it reads.")

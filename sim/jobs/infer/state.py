@@ -11,9 +11,12 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 from statistics import correlation, fmean, linear_regression, median
 
+import numpy as np
+
 from sim.jobs.infer.cores import usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms, size_3_digits
 from sim.jobs.infer.file_history import (
+    FALLS_FOR_GROWTH,
     acknowledged,
     acknowledged_by,
     files_of,
@@ -27,10 +30,11 @@ from sim.jobs.infer.file_history import (
 )
 from sim.jobs.infer.flows import Flows, infer_flushes
 from sim.jobs.infer.options import configured_ms, infer_pauses, with_current_names
-from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob, RestVertex
 from sim.model.state import Lsm, backend_named
 from sim.model.units import (
+    MS,
     UnitError,
     format_byte_rate,
     format_duration,
@@ -104,13 +108,13 @@ def fit_saturating_growth(seconds: Sequence[float], sizes: Sequence[float]) -> S
     span = seconds[-1] - seconds[0] if len(seconds) >= _MIN_SIZES_FOR_CURVE else 0.0
     if span <= 0:
         return None
-    best, least = None, _MAX_RESIDUAL_OF_CURVE * _fit_line(seconds, sizes).squares
-    for step in range(_RATES_TRIED):
-        rate = 0.5 / span * 20 ** (step / (_RATES_TRIED - 1))
-        unseen = _fit_line([math.exp(-rate * (second - seconds[0])) for second in seconds], sizes)
+    best, least_squares = None, _MAX_RESIDUAL_OF_CURVE * _fit_line(seconds, sizes).squares
+    for rate in np.geomspace(0.5, 10, _RATES_TRIED).tolist():
+        per_second = rate / span
+        unseen = _fit_line([math.exp(-per_second * (second - seconds[0])) for second in seconds], sizes)
         limit = unseen.begin
-        if unseen.squares < least and unseen.slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
-            best, least = SaturatingGrowth(limit, -unseen.slope, rate, seconds[0]), unseen.squares
+        if unseen.squares < least_squares and unseen.slope < 0 and 0 < limit <= max(sizes) / _MIN_SHARE_OF_LIMIT:
+            best, least_squares = SaturatingGrowth(limit, -unseen.slope, per_second, seconds[0]), unseen.squares
     return best
 
 
@@ -173,32 +177,26 @@ def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool | No
     None if its state never grew.
     """
     rewritten = [
-        is_whole
-        for pairs in acknowledged(points, vertex).values()
-        for is_whole in _rewrites_log([subtask for _, subtask in pairs])
+        own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
+        for own in acknowledged(points, vertex).values()
+        for (_, before), (_, after) in pairwise(own)
+        if own_bytes(after) > own_bytes(before)
     ]
     return sum(rewritten) * 2 > len(rewritten) if rewritten else None
-
-
-def _rewrites_log(own: Sequence[RecordedSubtask]) -> Iterable[bool]:
-    """Yield, for each checkpoint of a subtask with more state than the one before, whether it wrote the whole log again."""
-    for before, after in pairwise(own):
-        if own_bytes(after) > own_bytes(before):
-            yield own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
 
 
 def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex: str) -> None:
     """Set the time to copy one change on the task thread: synchronous duration / number of changes written."""
     value_bytes = parse_size(section.values["state"].get("value", "1 kB"))
-    found = [
-        subtask.checkpoint.sync * 10**6 * value_bytes / written_bytes(subtask)
+    copying_ns = [
+        subtask.checkpoint.sync * MS * value_bytes / written_bytes(subtask)
         for own in acknowledged(points, vertex).values()
         for _, subtask in own
         if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _MIN_CHANGES * value_bytes
     ]
-    if found:
-        origin = f"median over {len(found)} snapshots of sync duration / (written bytes / {value_bytes:,} bytes)"
-        section.put("state.changelog.change-copy", format_duration(max(round(median(found)), 1)), origin)
+    if copying_ns:
+        origin = f"median over {len(copying_ns)} snapshots of sync duration / (written bytes / {value_bytes:,} bytes)"
+        section.put("state.changelog.change-copy", format_duration(max(round(median(copying_ns)), 1)), origin)
 
 
 # ---- Updates: the share of records that overwrite an existing entry of the state.
@@ -237,7 +235,7 @@ def infer_rewritten(
     share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
     origin = f"{why} / ({records:,.0f} records between two checkpoints x {value} bytes)"
     section.put("state.update", format_share(share), origin)
-    smallest = "the smallest possible size: every record updates an entry."
+    smallest = "every record updates an entry, and no files were merged; with merges it is smaller."
     assumed = "as large as the records it reads." if value == read else smallest
     section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
 
@@ -251,9 +249,8 @@ def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
             totals = [sum(map(own_bytes, acknowledged_by(point, vertex.name))) for point in points]
-            ask_for_update(
-                section, flow, flow.per_second("records_in") * seconds_between(points), max(totals, default=0)
-            )
+            records = flow.per_second("records_in") * seconds_between(points)
+            ask_for_update(section, flow, records, max(totals, default=0))
 
 
 def ask_for_update(section: Section, flow: Flows | None, records: float, size: int) -> None:
@@ -306,36 +303,38 @@ _MIN_GROWTH_FACTOR = 1.1
 """Minimum last size / first size of a state that grows."""
 _MIN_CORRELATION = 0.95
 """Minimum correlation of sizes with time for linear growth."""
-_LATEST_FALLS = 4
-"""Number of compactions or materializations that a line through state in files is fitted to."""
 
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`.  `flowed` has the counters by vertex."""
     points = usual_checkpoints(job)
+    savepoints = [point for point in job.checkpoints if point.status == "COMPLETED" and point.is_savepoint]
     for vertex in job.vertices:
         section, flow = draft.vertex(vertex.name), flowed[vertex.name]
-        in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _has_changelog(job)
-        in_memory = _is_keyed(vertex) and _has_changelog(job) and is_in_memory(points, vertex.name)
-        infer_pauses(section, job, vertex, with_sync=not (in_files or in_memory))
-        all_sizes = [(point, list(map(own_bytes, acknowledged_by(point, vertex.name)))) for point in points]
-        sizes = [(point, own) for point, own in all_sizes if own]
+        is_keyed = any(edge.ship == "HASH" for edge in vertex.inputs)  # then its state is assumed to be keyed
+        in_files = is_keyed and backend_of(job) != "hashmap"
+        in_memory = is_in_memory(points, vertex.name) if is_keyed and _has_changelog(job) else False
+        infer_pauses(section, job, vertex, with_sync=not (in_memory or (in_files and not _has_changelog(job))))
+        sizes = _sizes(points, vertex.name) or _sizes(savepoints, vertex.name)
         if not sizes:
             section.remark_question("How much state does it keep?", "none: no completed checkpoint with it is known.")
-        elif any(sizes[-1][1]):
-            if not _is_keyed(vertex):
-                _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
-            elif backend_of(job) != "hashmap" or _has_changelog(job):
-                _infer_backend(section, job, sizes, in_memory=in_memory)
+        elif not any(sizes[-1][1]):
+            continue
+        elif not is_keyed:
+            _put_size(section, "snapshot.operator-state", sizes, *sizes[-1], "the last")
+        elif in_files or _has_changelog(job):
+            _infer_backend(section, job, sizes, in_memory=in_memory)
+            if points:
                 _infer_state_in_files(section, job, vertex, points, flow)
-                if in_memory:
-                    infer_copying(section, points, vertex.name)
-            else:
-                _put_size(section, "state.size", sizes, *sizes[-1], "the last")
-                totals = [(point, sum(own)) for point, own in sizes]
-                infer_growth(section, job.options, totals, flow.per_second("records_in"))
-                if not _configured_backend(job):
-                    section.add_question("state.size", BACKEND_QUESTION, "on the heap, Flink's default.")
+            if in_memory:
+                infer_copying(section, points, vertex.name)
+        else:
+            _put_size(section, "state.size", sizes, *sizes[-1], "the last")
+            infer_growth(
+                section, job.options, [(point, sum(own)) for point, own in sizes], flow.per_second("records_in")
+            )
+            if not _configured_backend(job):
+                section.add_question("state.size", BACKEND_QUESTION, "on the heap, Flink's default.")
     if (origin := _why_incremental(job)) and any(
         "backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()
     ):
@@ -344,6 +343,11 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
 
 _Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
 """Pairs of a checkpoint and the state of each subtask of a vertex in it [bytes]."""
+
+
+def _sizes(points: Iterable[RecordedCheckpoint], vertex: str) -> _Sizes:
+    sizes = ((point, list(map(own_bytes, acknowledged_by(point, vertex)))) for point in points)
+    return [(point, own) for point, own in sizes if own]
 
 
 def _put_size(
@@ -411,9 +415,8 @@ def infer_growth(
     rises = len(sizes) >= _MIN_POINTS_OF_LINE and size_bytes[-1] > _MIN_GROWTH_FACTOR * size_bytes[0]
     if not rises or len(set(seconds)) < _MIN_POINTS_OF_LINE or not per_second > 0:  # False for NaN, too
         return
-    same = list(
-        takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes))
-    )  # sizes at the end that are equal to the byte
+    # sizes at the end that are equal to the byte
+    same = list(takewhile(lambda size: size == size_bytes[-1], reversed(size_bytes)))
     begins_s = seconds[0] - seconds_between(points)
     first = f"one interval before checkpoint {points[0].id}, the first known"
     level = fit_level(seconds, size_bytes)
@@ -433,12 +436,10 @@ def infer_growth(
     elif correlation(seconds, size_bytes) >= _MIN_CORRELATION:
         slope = linear_regression(seconds, size_bytes).slope
         if round(slope / per_second) >= 1:
-            begin, origin = (
-                max(size_bytes[0] - slope * seconds_between(points), 0),
-                f"{first}, which has {size_bytes[0]:,} bytes",
-            )
+            begin = max(size_bytes[0] - slope * seconds_between(points), 0)
+            origin = f"{first}, which has {size_bytes[0]:,} bytes; it grows from there"
             why = f"({len(sizes)} checkpoints on a line, to {size_bytes[-1]:,} bytes in {points[-1].id})"
-            _put_size_and_growth(section, begin, f"{origin}; it grows from there", slope, why, per_second)
+            _put_size_and_growth(section, begin, origin, slope, why, per_second)
             _put_or_ask_for_ttl(section, options, seconds[-1] - seconds[0])
 
 
@@ -519,49 +520,49 @@ def _infer_state_in_files(
     The size is taken from checkpoints right after a compaction (or a materialization of the changelog), because files then
     contain the fewest overwritten values.  If none was observed, only the updates are inferred.
     """
-    by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
-    known = {index: files for index, files in by_subtask.items() if files is not None}
-    found, per_second, between = list(known.values()), flow.per_second("records_in"), seconds_between(points)
-    if len(found) < vertex.parallelism:
+    estimates = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
+    files_by_subtask = {index: files for index, files in estimates.items() if files is not None}
+    all_files, per_second, between = (
+        list(files_by_subtask.values()),
+        flow.per_second("records_in"),
+        seconds_between(points),
+    )
+    if len(all_files) < vertex.parallelism:
         section.append_comment("state.size", "no compaction was observed: it may include overwritten values")
         tasks = [point.tasks[vertex.name] for point in points if vertex.name in point.tasks]
         written = median(sum(map(written_bytes, task.subtasks)) for task in tasks)
         infer_rewritten(section, points, flow, written, f"median of {written:,.0f} bytes written per checkpoint")
         return
     size, slope, increment = (
-        sum(getattr(files, name) for files in found) for name in ("size_bytes", "bytes_per_second", "increment_bytes")
+        sum(getattr(files, name) for files in all_files)
+        for name in ("size_bytes", "bytes_per_second", "increment_bytes")
     )
     state = section.values["state"]
-    logs, last = "changelog" in state, max(files.falls[-1].checkpoint for files in found)
+    logs, last = "changelog" in state, max(files.falls[-1].checkpoint for files in all_files)
     why = "after a materialization, without the changelog" if logs else "after a compaction, without later writes"
-    every = median(files.checkpoints_per_fall for files in found)
+    every = median(files.checkpoints_per_fall for files in all_files)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
         slope = 0.0
         cycles = max(_materialization_ms(job) / 1000 / between, 1.0) if between else 1.0
         if "backend" in state:
-            size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in found)
+            size = sum(state_below_changelog(files, cycles * files.increment_bytes) for files in all_files)
             origin += ", and without values that RocksDB had not compacted"
     why = f"files grow by {increment:,.0f} bytes from one checkpoint to the next (median)"
     if slope > 0 and per_second > 0 and round(slope / per_second):
         begin_s, end_s = points[0].trigger_timestamp / 1000, points[-1].trigger_timestamp / 1000
         origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
-        size = sum(files.size_at(begin_s - between) for files in found)
-        latest = f"(the latest {_LATEST_FALLS} such checkpoints)"
+        size = sum(files.size_at(begin_s - between) for files in all_files)
+        latest = f"(the latest {FALLS_FOR_GROWTH} such checkpoints)"
         _put_size_and_growth(section, size, origin, slope, latest, per_second)
         _put_or_ask_for_ttl(section, job.options, end_s - begin_s)
         why += ", less new keys"
     else:
         section.put("state.size", format_size(round(size)), origin)
     if not logs:
-        infer_flushes(section, points, vertex.name, known)
+        infer_flushes(section, points, vertex.name, files_by_subtask)
     increment = max(increment - slope * between, 0.0)
     infer_rewritten(section, points, flow, increment if logs else rewritten_bytes(increment, size), why)
-
-
-def _is_keyed(vertex: RestVertex) -> bool:
-    """Return whether a vertex has a keyed input, so its state is assumed to be keyed."""
-    return any(edge.ship == "HASH" for edge in vertex.inputs)
 
 
 def _has_changelog(job: RestJob) -> bool:

@@ -320,7 +320,7 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
     If a checkpoint takes longer than the interval, the next one is triggered as soon as its metadata is written.
     """
     config, points = job.checkpoint_config, usual_checkpoints(job)
-    if config is None or config.max_concurrent != 1 or config.min_pause:
+    if config is None or config.interval <= 0 or config.max_concurrent != 1 or config.min_pause:
         return None, ""
     gaps = [
         after.trigger_timestamp - before.latest_ack_timestamp

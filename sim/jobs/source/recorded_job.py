@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import re
 import stat
 import threading
@@ -230,18 +229,6 @@ def has_readers(vertices: Iterable[RecordedVertex], name: str) -> bool:
     return any(edge.upstream == name for vertex in vertices for edge in vertex.inputs)
 
 
-def check_graph(vertices: Iterable[RecordedVertex]) -> None:
-    """Raise `ValueError` if two vertices have the same name, or if an upstream vertex is not defined before its readers."""
-    known: set[str] = set()
-    for vertex in vertices:
-        if vertex.id in known:
-            raise ValueError(f"duplicate node '{vertex.id}'")
-        for edge in vertex.inputs:
-            if edge.upstream not in known:
-                raise ValueError(f"node '{vertex.id}' reads '{edge.upstream}', which is not defined before it")
-        known.add(vertex.id)
-
-
 # ---- A recorded Flink job: its checkpoints and metrics, from any kind of source.
 #
 # Fields have the names, units and meaning of Flink's REST API (`/jobs/:id/checkpoints/details/:id` and its subtasks).
@@ -249,7 +236,6 @@ def check_graph(vertices: Iterable[RecordedVertex]) -> None:
 # ignored.
 
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
-_Sample = int | float  # NaN if it was not sampled
 
 
 def normalize_unknown(value: object) -> object:
@@ -360,9 +346,6 @@ class RecordedJob(_RestObject, ABC):
     checkpoints: Checkpoints
     failures: Known = 0  # number of job failures that the source reports
     ran_ms: Known = 0  # period in which `failures` was counted
-    metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(
-        default_factory=dict
-    )
 
     @property
     @abstractmethod
@@ -377,22 +360,12 @@ class RecordedJob(_RestObject, ABC):
         """Return a row per checkpoint and subtask, with the nested fields of Flink's REST API flattened."""
         return subtasks_table(self.checkpoints.list)
 
+    @abstractmethod
     def metric(self, vertex: str, name: str) -> pd.DataFrame:
         """Return the samples of a metric: a row per time [ms], a column per subtask.  NaN where a subtask was not sampled.
 
         The table is empty if the metric is unknown.
         """
-        table = self.metrics.get(vertex, {})
-        times, samples = table.get("t", ()), table.get(name, ())
-        rows = [sample if isinstance(sample, tuple) else () for sample in samples]
-        width = max((len(row) for row in rows), default=0)
-        rows += [()] * (len(times) - len(rows))  # the tasks with the metric finished before the end of the recording
-        padded = [[*row, *[None] * (width - len(row))] for row in rows[: len(times)]]
-        numbers = [[_to_number(value) for value in row] for row in padded]
-        samples_of = pd.DataFrame(
-            numbers, index=pd.Index([_to_number(time) for time in times], name="t"), columns=range(width), dtype=float
-        )
-        return samples_of[samples_of.index.notna()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,12 +435,6 @@ def subtasks_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "vertex", *_SUBTASK_FIELDS])
 
 
-def _to_number(value: object) -> float:
-    """Return a sample as a float, or NaN if it is not a number."""
-    return float(value) if isinstance(value, int | float) and abs(value) < _MAX_SAMPLE else math.nan
-
-
-_MAX_SAMPLE = 1e30
 _SUBTASK_FIELDS = {
     "index": "index",
     "status": "status",

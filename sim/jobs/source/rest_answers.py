@@ -186,12 +186,12 @@ class Version(_Answer):
 
 
 class Totals(_Answer):
-    """The counters of a vertex or a subtask since its start; -1 if unknown."""
+    """The counters of a vertex or a subtask since its start, named as in `sim.jobs.infer.flows`; -1 if unknown."""
 
-    read_records: Maybe = Field(default=None, alias="read-records")
-    write_records: Maybe = Field(default=None, alias="write-records")
-    read_bytes: Maybe = Field(default=None, alias="read-bytes")
-    write_bytes: Maybe = Field(default=None, alias="write-bytes")
+    records_in: Maybe = Field(default=None, alias="read-records")
+    records_out: Maybe = Field(default=None, alias="write-records")
+    bytes_in: Maybe = Field(default=None, alias="read-bytes")
+    bytes_out: Maybe = Field(default=None, alias="write-bytes")
     busy_ms: Maybe = Field(default=None, alias="accumulated-busy-time")
     idle_ms: Maybe = Field(default=None, alias="accumulated-idle-time")
     backpressured_ms: Maybe = Field(default=None, alias="accumulated-backpressured-time")

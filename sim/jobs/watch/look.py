@@ -312,7 +312,7 @@ def measure(before: JobObservation, now: JobObservation) -> MeasuredLook | None:
         earlier = before.totals.get(vertex)
         if earlier is None:
             continue
-        written = _increase(earlier.write_records, totals.write_records)
+        written = _increase(earlier.records_out, totals.records_out)
         if vertex in now.sources and written is not None:
             load[vertex] = written / passed_s
         spent = [

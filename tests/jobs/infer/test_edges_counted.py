@@ -22,7 +22,7 @@ def test_what_counters_do_not_tell_apart_is_asked_with_bounds():
         (name, up): Fraction(jobs[name]["input"][up]["fan-out"]) for name in ("left", "right") for up in ("a", "b")
     }
 
-    assert "left: How many records does 'a' send it per record that it emits?" in draft.unknown
+    assert "left: How many records does 'a' send over this edge per record that 'a' emits?" in draft.unknown
     assert "between 0.1 and 0.5: its outputs are counted together" in comment_of(draft, "job.left.input.a.fan-out")
     assert [
         pytest.approx(float(1000 * shares[name, "a"] + 400 * shares[name, "b"]), rel=1e-3) for name in ("left", "right")
@@ -34,8 +34,8 @@ def test_what_counters_do_not_tell_apart_is_asked_with_bounds():
     [
         (1400.0, []),
         (1500.0, ["'join' reads 1,500 records/s and its inputs write 1,400/s together"]),
-        (1200.0, ["'join' reads 1,200 records/s and its inputs write 1,400/s for it alone"]),
-        (1000.0, ["'join' reads 1,000 records/s and its inputs write 1,400/s for it alone"]),
+        (1200.0, ["'join' reads 1,200 records/s and upstreams that feed only it write 1,400/s"]),
+        (1000.0, ["'join' reads 1,000 records/s and upstreams that feed only it write 1,400/s"]),
         (900.0, ["'a' writes 1,000 records/s and its readers read 900/s together"]),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_flow_that_does_not_balance_is_no_fact_of_the_scenario():
     """A reader counts twice what is written: between the two, and asked."""
     draft = worked(SPLIT, {"sql": flow(written=1000.0), "rare": flow(1000.0), "often": flow(2000.0)})
 
-    assert "often: How many records does 'sql' send it per record that it emits?" in draft.unknown
+    assert "often: How many records does 'sql' send over this edge per record that 'sql' emits?" in draft.unknown
     assert "between 1 and 2; the counters of its two ends contradict" in comment_of(
         draft, "job.often.input.sql.fan-out"
     )

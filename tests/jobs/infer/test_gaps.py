@@ -89,3 +89,10 @@ def test_what_a_scenario_cannot_have_is_said_at_its_head(answer, change, says):
 
     assert says in text.partition("version:")[0].replace("\n# ", " ")
     assert all(unknown.assumed is None for unknown in unknowns(text) if unknown.path == ("version",))
+
+
+def test_a_job_with_savepoints_alone_has_their_state():
+    point = checkpoint(2, sink=[subtask(size=9 * 10**6)]).model_copy(update={"is_savepoint": True})
+    draft = drafted_options([point], {"state_backend": "EmbeddedRocksDBStateBackend"})
+
+    assert draft.document["job"]["sink"]["state"] == {"size": "9 MB", "backend": "rocksdb"}

@@ -35,7 +35,7 @@ from pathlib import Path
 import sim
 from sim.jobs.evidence.backtest import compare_quantities
 from sim.jobs.evidence.backtest import checkpoints_of
-from sim.jobs.evidence.envelope import QUANTITIES
+from benchmarks.lab.envelope_build import QUANTITIES
 from benchmarks.lab.orderings import repeated
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.evidence.prediction import join_observed_predicted

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from sim.jobs.evidence.envelope import envelope, warning
+from sim.jobs.evidence.envelope import unvalidated, warning
 from sim.model.schema.study import load, loads
 from tests.places import ROOT
 
@@ -13,7 +13,7 @@ SEVERE = ROOT / "scenarios" / "p4-severe.yaml"
 
 @cache
 def phrases(*changes):
-    return envelope().unvalidated(load(SEVERE, list(changes)).scenarios)
+    return unvalidated(load(SEVERE, list(changes)).scenarios)
 
 
 def test_what_was_recorded_is_inside():
@@ -49,7 +49,7 @@ def test_it_is_one_line_however_much_there_is():
 
     assert len(line.splitlines()) == 1
     assert line.count("(") == 5  # features named
-    assert f"{len(envelope().unvalidated(study.scenarios)) - 5} more; see docs/truth.md" in line
+    assert f"{len(unvalidated(study.scenarios)) - 5} more; see docs/truth.md" in line
 
 
 def test_the_first_scenario_of_the_readme_is_inside():
