@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -228,7 +227,7 @@ class Measured(RecordedJob):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     duration_s: Annotated[float, Field(gt=0, le=1e7)]  # length of the observation
     graph: Annotated[InstanceOf[tuple[RestVertex, ...]], Field(min_length=1)]  # with names as ids, in topological order
-    series: InstanceOf[Mapping[str, Series]] = MappingProxyType({})
+    series: InstanceOf[Mapping[str, Series]] = Field(default_factory=dict)
     inference: InstanceOf[ImportedScenario]
 
     @property
