@@ -116,7 +116,7 @@ CASES = {
     ),
     "12-cdc-without-checkpoints": (
         ["run", "scenario.yaml"],
-        ["With interval off no checkpoint is due (checkpoint.interval): output of 'handover' never becomes visible"],
+        ["With interval off checkpoints are off (checkpoint.interval): output of 'handover' never becomes visible"],
         ["run longer"],
     ),
     "13-reactive-scale-down": (

@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.model.text import one_line, printable
@@ -56,8 +57,7 @@ def svg(drawn: Figure, name: str) -> str:
             file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
     text = file.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", text)
     text = re.sub(
         r'(<svg [^>]*?)width="[^"]*" height="[^"]*"',
@@ -190,9 +190,9 @@ def chart(
     for name in ("series", "text", "words"):
         table[name] = [_one_line_or_more(str(text), name) for text in table[name]]
     names = dict.fromkeys(table["series"])
-    given = {one_line(name, _MAX_NAME_CHARS): number for name, number in (colours or {}).items()}
-    drawn = {name: given.get(name, number) for number, name in enumerate(names)}
-    return Chart(tuple(panels), table, drawn, linked, scrub or {})
+    chosen = {one_line(name, _MAX_NAME_CHARS): number for name, number in (colours or {}).items()}
+    colour_of = {name: chosen.get(name, number) for number, name in enumerate(names)}
+    return Chart(tuple(panels), table, colour_of, linked, scrub or {})
 
 
 def _one_line_or_more(text: str, column: str) -> str:
@@ -300,8 +300,8 @@ _UNNAMED = {"node", "edge"}
 
 def _legend(drawn: Chart) -> list[str]:
     """Return the names of the series that need a legend."""
-    found = drawn.marks[~drawn.marks["shape"].isin(_UNNAMED) & (drawn.marks["series"] != "")]
-    return list(dict.fromkeys(found["series"]))
+    is_named = ~drawn.marks["shape"].isin(_UNNAMED) & (drawn.marks["series"] != "")
+    return list(dict.fromkeys(drawn.marks.loc[is_named, "series"]))
 
 
 def _height(panel: Panel) -> float:
@@ -374,8 +374,8 @@ def _ticks(axes: Axes, panel: Panel) -> None:
     if above:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
-        for place, name in enumerate(panel.y.names):
-            _write(axes, 0, place - 0.27, label(name, 62), transform=axes.get_yaxis_transform(), va="bottom")
+        for row, name in enumerate(panel.y.names):
+            _write(axes, 0, row - 0.27, label(name, 62), transform=axes.get_yaxis_transform(), va="bottom")
     else:
         axes.set_yticks(range(len(panel.y.names)), [label(name, _LONG_NAME) for name in panel.y.names])
 
@@ -391,19 +391,22 @@ class Pen(NamedTuple):
     order: int  # index of the series, which determines its dashes and marker
 
 
-def _line(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    dash = DASHES[(pen.order + pen.order // len(COLOURS)) % len(DASHES)]  # 32 series have distinct colours and dashes
-    axes.plot(rows["x"], rows["y"], dash, color=pen.colour, lw=1.4, label=pen.label)
+_PLOT_STYLES: dict[str, Callable[[int], dict[str, Any]]] = {
+    # 32 series have distinct colours and dashes
+    "line": lambda order: {"ls": DASHES[(order + order // len(COLOURS)) % len(DASHES)], "lw": 1.4},
+    "point": lambda order: {"marker": MARKERS[order % len(MARKERS)], "ms": 6, "mfc": "none", "mew": 1.6},
+    "ring": lambda order: {"marker": "so"[order % 2], "ms": 12, "mfc": "none", "mew": 1.4},
+    "tick": lambda _: {"marker": "|", "ms": 7, "mew": 1.5, "clip_on": False},
+}
+"""Shape -> style of its marks, which are drawn by `Axes.plot`, by index of the series."""
 
 
-def _point(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    marker = MARKERS[pen.order % len(MARKERS)]
-    axes.plot(rows["x"], rows["y"], marker, color=pen.colour, ms=6, mfc="none", mew=1.6, label=pen.label)
-
-
-def _ring(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    marker = "so"[pen.order % 2]
-    axes.plot(rows["x"], rows["y"], marker, color=pen.colour, ms=12, mfc="none", mew=1.4, ls="none", label=pen.label)
+def _plot(axes: Axes, rows: pd.DataFrame, pen: Pen, shape: str) -> None:
+    """Draw symbols, or a line that connects the marks."""
+    style = {"ls": "none", **_PLOT_STYLES[shape](pen.order)}
+    axes.plot(
+        rows["x"], rows["y"].fillna(0.0) if shape == "tick" else rows["y"], color=pen.colour, label=pen.label, **style
+    )
 
 
 def _box(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
@@ -426,10 +429,6 @@ def _band(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
 def _rule(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
     for number, x in enumerate(rows["x"]):
         axes.axvline(x, color=pen.colour, lw=1, ls=(0, (2, 2)), label=None if number else pen.label)
-
-
-def _tick(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
-    axes.plot(rows["x"], rows["y"].fillna(0.0), "|", color=pen.colour, ms=7, mew=1.5, clip_on=False, label=pen.label)
 
 
 def _node(axes: Axes, rows: pd.DataFrame, pen: Pen) -> None:
@@ -459,11 +458,8 @@ _DRAW: dict[str, Callable[[Axes, pd.DataFrame, Pen], None]] = {
     "band": _band,
     "box": _box,
     "edge": _edge,
-    "line": _line,
     "node": _node,
-    "point": _point,
-    "ring": _ring,
     "rule": _rule,
     "span": _span,
-    "tick": _tick,
+    **{shape: partial(_plot, shape=shape) for shape in _PLOT_STYLES},
 }

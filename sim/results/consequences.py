@@ -10,8 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from operator import attrgetter
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,22 +65,22 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
     The only checkpoint of a run does not count, because it is unknown whether later ones would be smaller.
     """
-    found, job = np.zeros(len(checkpoints), dtype=bool), job_of(checkpoints).to_numpy()
+    is_first, job = np.zeros(len(checkpoints), dtype=bool), job_of(checkpoints).to_numpy()
     candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
     columns = ["trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size", "state_size"]
     trigger, duration, in_flight, written, referred = checkpoints[columns].to_numpy(dtype=float).T
     ended, written, referred = trigger + duration, written - in_flight, referred - in_flight
     is_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referred)
-    jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    of_jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
     later = candidates.copy()
-    for own in jobs:
-        later &= ~(own & is_all & (trigger < ended[own][trigger[own].argmin()]))
-    for own in jobs:
-        rest = own & later if (own & later).any() else later
-        if rest.any():
-            usual, usually_referred = np.median(written[rest]), np.median(referred[rest])
-            found |= own & ~later & (np.minimum(written, usually_referred) > FIRST_UPLOAD_FACTOR * usual)
-    return found
+    for of_job in of_jobs:
+        later &= ~(of_job & is_all & (trigger < ended[of_job][trigger[of_job].argmin()]))
+    for of_job in of_jobs:
+        compared = of_job & later if (of_job & later).any() else later
+        if compared.any():
+            usual, usually_referred = np.median(written[compared]), np.median(referred[compared])
+            is_first |= of_job & ~later & (np.minimum(written, usually_referred) > FIRST_UPLOAD_FACTOR * usual)
+    return is_first
 
 
 # ---- Sentences on triggers that are later than the interval, and on long savepoints.
@@ -171,17 +172,21 @@ def late_triggers(
     return LateTriggers(apart_ms, interval_ms, why, is_longest)
 
 
-def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
+def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
     """Return ``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``, or "" if none are late.
 
-    `found`: (label, late triggers) per strategy.
+    `by_strategy`: (label, late triggers) per strategy.
     """
     parts = []
-    for name, late in found:
-        why = f" ({late.why})" if late.why else ""
+    for name, triggers in by_strategy:
+        why = f" ({triggers.why})" if triggers.why else ""
         where = f" with {name}" if several else ""
-        apart = f"up to {ms_text(late.apart_ms)} apart" if late.is_longest else f"every {ms_text(late.apart_ms)}"
-        parts.append(f"{apart}{where} instead of every {ms_text(late.interval_ms)}{why}")
+        apart = (
+            f"up to {ms_text(triggers.apart_ms)} apart"
+            if triggers.is_longest
+            else f"every {ms_text(triggers.apart_ms)}"
+        )
+        parts.append(f"{apart}{where} instead of every {ms_text(triggers.interval_ms)}{why}")
     return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
 
 
@@ -201,7 +206,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     if took_ms < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
     ended_ms = began_ms + took_ms
-    found = LongSavepoint(
+    savepoint = LongSavepoint(
         int(row["id"]),
         str(row["savepointFormat"]).lower(),
         took_ms,
@@ -215,12 +220,12 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
     # the comparison is False for NaN, too: the previous checkpoint has not ended
     following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
-    if not found.is_alone or following < _MIN_FOLLOWING:
-        return found
+    if not savepoint.is_alone or following < _MIN_FOLLOWING:
+        return savepoint
     until_ms = np.nanmax(ends_ms[:following])
     times_ms, lags_ms = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
     lag_ms, before_ms = lags_ms[times_ms.between(began_ms, until_ms)].max(), lags_ms[times_ms < began_ms].max()
-    return found._replace(
+    return savepoint._replace(
         following=following,
         followed_ms=float(until_ms - ended_ms),
         decide_median=2 * following > usual["end_to_end_duration"].count(),
@@ -228,11 +233,11 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     )
 
 
-def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
-    """Return a sentence on the longest savepoint of all strategies, or "" if `found` is empty."""
-    if not found:
+def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
+    """Return a sentence on the longest savepoint of all strategies, or "" if `by_strategy` is empty."""
+    if not by_strategy:
         return ""
-    name, savepoint = max(found, key=lambda item: item[1].duration_ms)
+    name, savepoint = max(by_strategy, key=lambda item: item[1].duration_ms)
     of = f" ({name})" if several else ""
     text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} "
     if savepoint.failed:
@@ -275,18 +280,24 @@ _LIVE = "live until the end of the run"
 _VISIBLE_SHARES = (0.5, 0.99, 1.0)
 
 
-def _visible(place: int, meaning: str, name: str, short: str, **options: Any) -> Any:
+def _cost(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
+    """Return a field of `Consequences` with a value of `_RestartCosts`."""
+    population = Population.FAILURES if of == "failures" else Population.PLANNED
+    return result_column(meaning, population, attrgetter(f"{of}.{value}"), of=of, printed_with=of, **options)
+
+
+def _visible(index: int, meaning: str, name: str, short: str, **options: Any) -> Any:
     """Return a field of `Consequences` with a quantile of the times until output is visible [ms].
 
-    `place`: index in `_VISIBLE_SHARES`.  `name`, `short`: the quantile in the title and in the heading.
+    `index`: index in `_VISIBLE_SHARES`.  `name`, `short`: the quantile in the title and in the heading.
     """
-    share = _VISIBLE_SHARES[place]
+    share = _VISIBLE_SHARES[index]
     if share < 1:
         options |= {"quantile": share, "counted_by": "commits"}
     return result_column(
         meaning,
         Population.COMMITS,
-        lambda run: run.visible[place],
+        lambda run: run.visible[index],
         ends="make all output visible within the run",
         of="commits",
         title=f"time until output is visible, {name}",
@@ -338,71 +349,45 @@ class Consequences:
         heading="lost",
         printed_with="lost_records",
     )
-    restarts: float = result_column("per run", Population.RESTARTS, lambda run: _attempts(run.restarts) / len(run.runs))
+    restarts: float = result_column("per run", Population.RESTARTS, attrgetter("restarts.per_run"))
     failures: float = result_column(
-        "per run",
-        Population.FAILURES,
-        lambda run: _attempts(run.failures) / len(run.runs),
-        heading="failures",
-        printed_with="failures",
+        "per run", Population.FAILURES, attrgetter("failures.per_run"), heading="failures", printed_with="failures"
     )
-    downtime_ms: float = result_column(
+    downtime_ms: float = _cost(
+        "downtime",
         "failure -> all tasks run again, median",
-        Population.FAILURES,
-        lambda run: _median([restart.down for restart in run.failures]),
+        "failures",
         ends=_RUN,
-        of="failures",
         title=title_of("downtime"),
         heading="downtime",
-        printed_with="failures",
         cell=lambda line: line.cost_text("downtime_ms", "for good"),
     )
-    replayed_records: float = result_column(
-        "emitted again by sources, median",
-        Population.FAILURES,
-        lambda run: _replayed(run.failures),
-        of="failures",
-        heading="replayed",
-        printed_with="failures",
+    replayed_records: float = _cost(
+        "replayed_records", "emitted again by sources, median", "failures", heading="replayed"
     )
-    caught_up_ms: float = result_column(
+    caught_up_ms: float = _cost(
+        "caught_up",
         "failure -> as much waits as usual, median",
-        Population.FAILURES,
-        lambda run: _median([restart.catching_up for restart in run.failures]),
+        "failures",
         ends=_CATCH_UP,
-        of="failures",
         title="time until caught up after a failure",
         heading="caught up after",
-        printed_with="failures",
         cell=lambda line: line.cost_text("caught_up_ms", "never"),
     )
-    planned_restarts: float = result_column(
-        "per run", Population.PLANNED, lambda run: _attempts(run.planned) / len(run.runs)
+    planned_restarts: float = result_column("per run", Population.PLANNED, attrgetter("planned_restarts.per_run"))
+    planned_downtime_ms: float = _cost(
+        "downtime", "start of the restart -> all tasks run again, median", "planned_restarts", ends=_RUN
     )
-    planned_downtime_ms: float = result_column(
-        "start of the restart -> all tasks run again, median",
-        Population.PLANNED,
-        lambda run: _median([restart.down for restart in run.planned]),
-        ends=_RUN,
-        of="planned_restarts",
-    )
-    planned_replayed_records: float = result_column(
-        "emitted again by sources, median",
-        Population.PLANNED,
-        lambda run: _replayed(run.planned),
-        of="planned_restarts",
-    )
-    planned_caught_up_ms: float = result_column(
-        "start of the restart -> as much waits as usual, median",
-        Population.PLANNED,
-        lambda run: _median([restart.catching_up for restart in run.planned]),
-        ends=_CATCH_UP,
-        of="planned_restarts",
+    planned_replayed_records: float = _cost("replayed_records", "emitted again by sources, median", "planned_restarts")
+    planned_caught_up_ms: float = _cost(
+        "caught_up", "start of the restart -> as much waits as usual, median", "planned_restarts", ends=_CATCH_UP
     )
     disturbed_share: float = result_column(
         "share of the run between a restart and being caught up again",
         Population.RESTARTS,
-        lambda run: _disturbed_ms(run.runs, run.durations_ms) / sum(run.durations_ms) if run.restarts else math.nan,
+        lambda run: (
+            _disturbed_ms(run.runs, run.durations_ms) / sum(run.durations_ms) if run.restarts.per_run else math.nan
+        ),
         of="restarts",
         heading="disturbed",
         printed_with="restarts",
@@ -412,7 +397,7 @@ class Consequences:
     lag_s: float = result_column(
         "largest time a record is due and not emitted; a job that failed for good has none",
         Population.RUN,
-        lambda run: math.nan if run.died else max(float(own["series"]["lag"].max()) for own in run.runs),
+        lambda run: math.nan if run.died else max(float(tables["series"]["lag"].max()) for tables in run.runs),
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
@@ -485,11 +470,12 @@ def consequences(
         for run, end_ms in zip(runs, durations_ms, strict=True)
         for restart in _restarts(run["recoveries"], end_ms, run["series"])
     ]
-    late = np.array(
-        [age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)]
+    open_ms = [
+        age_ms for run, end_ms in zip(runs, durations_ms, strict=True) for age_ms in _open_ms(run, end_ms, committers)
+    ]
+    visible_ms, records = (
+        fresh.loc[fresh["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
     )
-    shown = fresh[fresh["visible_latency"] >= 0]
-    visible, records = shown["visible_latency"].to_numpy(dtype=float), shown["records"].to_numpy(dtype=float)
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
     values, bounds = compute_columns(
         Consequences,
@@ -498,10 +484,10 @@ def consequences(
             durations_ms=durations_ms,
             died=died,
             fresh=fresh,
-            restarts=restarts,
-            failures=[restart for restart in restarts if not restart.is_planned],
-            planned=[restart for restart in restarts if restart.is_planned],
-            visible=quantiles(visible, late, *_VISIBLE_SHARES, weights=weights),
+            restarts=_restart_costs(restarts, len(runs)),
+            failures=_restart_costs([restart for restart in restarts if not restart.is_planned], len(runs)),
+            planned_restarts=_restart_costs([restart for restart in restarts if restart.is_planned], len(runs)),
+            visible=quantiles(visible_ms, np.array(open_ms), *_VISIBLE_SHARES, weights=weights),
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
         ),
     )
@@ -554,7 +540,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     `runs`: label of a strategy -> its replications.  `during`: strategies whose tasks run before they have processed
     recovered in-flight data.
     """
-    found: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
+    downtimes: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
@@ -563,8 +549,8 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                found.append((spent.sum(), name, cause, last[["kind", "restored_bytes", "recovered_bytes"]], spent))
-    if not found or (longest := max(found, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
+                downtimes.append((spent.sum(), name, cause, last[["kind", "restored_bytes", "recovered_bytes"]], spent))
+    if not downtimes or (longest := max(downtimes, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
     downtime_ms, name, cause, (kind, restored_bytes, recovered_bytes), spent = longest
     phases = dict(_RESTART_PHASES) | ({"detected": "until another one leads"} if kind == "job-manager" else {})
@@ -624,17 +610,24 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
         )
 
 
-def _attempts(restarts: Sequence[_Restart]) -> int:
-    """Return the number of failures (or planned restarts) in these restarts."""
-    return sum(restart.attempts for restart in restarts)
+class _RestartCosts(NamedTuple):
+    """Costs of restarts of one kind."""
+
+    per_run: float  # failures or planned restarts per run
+    downtime: Duration
+    caught_up: Duration
+    replayed_records: float  # median over the restarts after which the job ran, or over all if it never did
 
 
-def _replayed(restarts: Sequence[_Restart]) -> float:
-    """Return the median of replayed records over the restarts after which the job ran, or over all if it never did."""
-    ran = [restart.replayed_records for restart in restarts if restart.ran] or [
-        restart.replayed_records for restart in restarts
-    ]
-    return float(np.median(ran)) if ran else math.nan
+def _restart_costs(restarts: Sequence[_Restart], runs: int) -> _RestartCosts:
+    """Return the costs of these restarts, which happened in this number of runs."""
+    ran = [restart for restart in restarts if restart.ran] or restarts
+    return _RestartCosts(
+        sum(restart.attempts for restart in restarts) / runs,
+        _median([restart.down for restart in restarts]),
+        _median([restart.catching_up for restart in restarts]),
+        float(np.median([restart.replayed_records for restart in ran])) if ran else math.nan,
+    )
 
 
 def _median(lasted: Sequence[_Lasted]) -> Duration:
@@ -683,11 +676,10 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
 
 
 def consequences_texts(
-    labels: Sequence[str],
-    statuses: Sequence[str],
-    rows: Sequence[Consequences],
-    runs: Sequence[int] = (),
-    at_once: Sequence[bool] = (),
+    costs: Mapping[str, Consequences],
+    statuses: Mapping[str, str],
+    runs: Mapping[str, int] = MappingProxyType({}),
+    at_once: Collection[str] = (),
     behind: Collection[str] = (),
 ) -> tuple[list[str], list[list[str]]]:
     """Return (header, rows) of the table of consequences as texts.
@@ -695,22 +687,22 @@ def consequences_texts(
     Columns on commits, failures or restarts are left out if there were none.  Percentiles of commits are shown only if
     the sample is large enough (`sim.model.quantities`).
 
-    `statuses`: status of the job of each strategy.  `runs`: number of runs of each strategy (default: 1).  `at_once`: for
-    each strategy, whether output is visible immediately because no vertex commits.  `behind`: labels of strategies whose
-    backlog grows.
+    `costs`: by label of the strategy.  `statuses`: status of the job of each strategy.  `runs`: number of runs of each
+    strategy (default: 1).  `at_once`: strategies whose output is visible immediately because no vertex commits.  `behind`:
+    strategies whose backlog grows.
     """
     lines = [
-        _Line(label, status, row, number, is_at_once, behind)
-        for label, status, row, number, is_at_once in zip(
-            labels, statuses, rows, runs or [1] * len(rows), at_once or [False] * len(rows), strict=True
-        )
+        _Line(statuses[label], row, runs.get(label, 1), label in at_once, label in behind)
+        for label, row in costs.items()
     ]
-    columns = [("strategy", list(labels)), ("job", list(statuses))]
-    for own in in_printing_order(_COLUMNS.values()):
-        if own.printed_with and any(getattr(row, own.printed_with) for row in rows):
-            texts = [own.value_text(asdict(line.row)) if own.cell is None else own.cell(line) for line in lines]
-            if not all(map(own.says_nothing, texts)):
-                columns.append((own.heading, texts))
+    columns = [("strategy", list(costs)), ("job", [line.status for line in lines])]
+    for column in in_printing_order(_COLUMNS.values()):
+        if any(getattr(row, column.printed_with) for row in costs.values()):
+            texts = [
+                column.value_text(asdict(line.row)) if column.cell is None else column.cell(line) for line in lines
+            ]
+            if not all(map(column.says_nothing, texts)):
+                columns.append((column.heading, texts))
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
 
 
@@ -721,54 +713,51 @@ _COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
 class _Line(NamedTuple):
     """A strategy as a row of the table of consequences."""
 
-    label: str
     status: str
     row: Consequences
     runs: int
-    at_once: bool  # output is visible immediately
-    behind: Collection[str]  # labels of strategies whose backlog grows
+    is_at_once: bool  # output is visible immediately
+    is_behind: bool  # the backlog grows
 
     def visible_text(self, name: str) -> str:
         """Return a cell on the time until output is visible; empty if the sample is too small."""
-        own = _COLUMNS[name]
-        if own.smallest_sample > 1 and not own.has_sample({"commits": self.row.commits * self.runs}):
+        column = _COLUMNS[name]
+        if column.smallest_sample > 1 and not column.has_sample({"commits": self.row.commits * self.runs}):
             return MISSING
-        return "at once" if self.at_once else self.row.ms_text(name)
+        return "at once" if self.is_at_once else self.row.ms_text(name)
 
     def cost_text(self, name: str, of_dead: str) -> str:
         """Return a cell on the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
         if _died(self.row) and not self.row.failures:
             return of_dead
-        return _cost_text(self.label, self.row, name, self.behind)
+        return _cost_text(self.row, name, is_behind=self.is_behind)
 
 
-def _cost_text(label: str, row: Consequences, column: str, behind: Collection[str]) -> str:
+def _cost_text(row: Consequences, column: str, *, is_behind: bool) -> str:
     """Return a cost as text, or "not in this run" if a job whose backlog grows never catches up."""
-    never = column.endswith("caught_up_ms") and label in behind and row.is_bound(column)
-    return "not in this run" if never else row.ms_text(column)
+    is_never = column.endswith("caught_up_ms") and is_behind and row.is_bound(column)
+    return "not in this run" if is_never else row.ms_text(column)
 
 
-def planned_restarts_table(
-    labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()
-) -> TextTable | None:
+def planned_restarts_table(costs: Mapping[str, Consequences], behind: Collection[str] = ()) -> TextTable | None:
     """Return a table of the costs of planned restarts, with a row per strategy that has any, or None if none has.
 
-    `behind`: labels of strategies whose backlog grows.
+    `costs`: by label of the strategy.  `behind`: strategies whose backlog grows.
     """
-    found = [
+    rows = [
         [
             label,
             count_text(row.planned_restarts),
-            _cost_text(label, row, "planned_downtime_ms", behind),
+            _cost_text(row, "planned_downtime_ms", is_behind=label in behind),
             count_text(row.planned_replayed_records),
-            _cost_text(label, row, "planned_caught_up_ms", behind),
+            _cost_text(row, "planned_caught_up_ms", is_behind=label in behind),
         ]
-        for label, row in zip(labels, rows, strict=True)
+        for label, row in costs.items()
         if row.planned_restarts
     ]
     header = ["strategy", "restarts", *(_COLUMNS[name].heading for name in _COST_COLUMNS)]
     title = "Planned restarts (rescales, and jobs that start from a snapshot)"
-    return TextTable(title, header, found) if found else None
+    return TextTable(title, header, rows) if rows else None
 
 
 def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
@@ -787,7 +776,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
     if (
         max(per_strategy.values(), default=0) < 2
         or len(rows) > _MAX_RESTARTS
-        or any(len(own) > 1 for own in runs.values())
+        or any(len(tables) > 1 for tables in runs.values())
     ):
         return None
 
@@ -813,18 +802,16 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
     )
 
 
-def consequences_sentence(
-    labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()
-) -> str:
+def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Collection[str] = ()) -> str:
     """Return a sentence that compares the best and the worst strategy by their cost of failures.
 
     Without failures it compares the cost of planned restarts.  Returns "" if fewer than two strategies can be compared, or
     if they do not differ and that is not certain.  Strategies whose job failed permanently are ignored.
 
-    `overloaded`: labels of strategies that cannot keep up even before a restart.
+    `costs`: by label of the strategy.  `overloaded`: strategies that cannot keep up even before a restart.
     """
-    alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
-    what, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
+    alive = [(label, row) for label, row in costs.items() if row.restarts and not _died(row)]
+    kind, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
     compared = [_Compared(label, row, prefix) for label, row in alive if prefix or row.failures]
     if len(compared) < 2:
         return ""
@@ -837,14 +824,14 @@ def consequences_sentence(
             may_differ = any(line.bounds for line in compared) or _differ(
                 [line.value("downtime_ms") for line in compared]
             )
-            return "" if may_differ else f"A {what} stops the job and replays as much under all of them."
+            return "" if may_differ else f"A {kind} stops the job and replays as much under all of them."
     also = " and ".join(line.label for line in (worst, best) if line.label in overloaded)
     also = (
-        f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone."
+        f" {also} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
         if also
         else ""
     )
-    return f"After a {what} {worst}; {best}.{also}"
+    return f"After a {kind} {worst}; {best}.{also}"
 
 
 class _Compared(NamedTuple):
@@ -929,13 +916,13 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 
     `runs`: tables of the replications.  `ends_s`: end of each run.  `committed`: number of committed records.
     """
-    late = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    after_last = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
     holding = _holding_the_end(runs[0])
     final = None if holding.empty else holding.iloc[-1]
     return Finish(
         at_s=sum(ends_s) / len(runs),
-        idle_s=sum(idle_s for idle_s, _ in late) / len(runs),
-        checkpoints=sum(len(rows) for _, rows in late) / len(runs),
+        idle_s=sum(idle_s for idle_s, _ in after_last) / len(runs),
+        checkpoints=sum(len(rows) for _, rows in after_last) / len(runs),
         final=None if final is None else int(final["id"]),
         of="" if final is None else _of_run(final, several=len(runs) > 1),
         final_ms=math.nan if final is None else float(final["end_to_end_duration"] + final["x_finalization"]),
@@ -951,8 +938,8 @@ def _holding_the_end(run: Tables) -> pd.DataFrame:
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
     first = tasks["x_finalCheckpoint"].max()
     holds = (rows["id"] == first) | (is_periodic(rows) & (rows["id"] > first) & (first > 0))
-    found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & holds].head(1)
-    return found
+    final: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & holds].head(1)
+    return final
 
 
 def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
@@ -990,7 +977,7 @@ def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: 
     Checkpoints continue if at most `_SILENT` intervals passed since the last trigger or restart, if a checkpoint is in
     progress, or if the job is down at the end of the run.  `ends_s`: end of each run.
     """
-    found = -math.inf
+    latest_s = -math.inf
     for run, end_s in zip(runs, ends_s, strict=True):
         rows, restarts = run["checkpoints"], run["recoveries"]
         last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
@@ -998,5 +985,5 @@ def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: 
         begun_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
         if down or (rows["status"] == "IN_PROGRESS").any() or end_s - max(last_s, begun_s) <= _SILENT * interval_s:
             return math.nan
-        found = max(found, last_s)
-    return found
+        latest_s = max(latest_s, last_s)
+    return latest_s

@@ -235,8 +235,10 @@ class _Search:
             for happening, task in self._times
             if happening is Happening.DECLINED and self._times[happening, task] <= end_ns
         ]
-        late = [task for task in range(len(self.graph.groups)) if (Happening.ACKNOWLEDGED, task) not in self._times]
-        blocking = declined or [task for task in late if not self._waits_for_another(task)] or late
+        unacknowledged = [
+            task for task in range(len(self.graph.groups)) if (Happening.ACKNOWLEDGED, task) not in self._times
+        ]
+        blocking = declined or [task for task in unacknowledged if not self._waits_for_another(task)] or unacknowledged
         if not blocking:  # metadata was being written
             acknowledged_ns = self._acknowledged[1]
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
@@ -247,13 +249,15 @@ class _Search:
 
     def _waits_for_another(self, task: int) -> bool:
         """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
-        late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
+        without_barrier = {
+            writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times
+        }
         if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
-            return bool(late)
+            return bool(without_barrier)
         if (Happening.STATE_WRITTEN, task) not in self._times or (Happening.ASYNC_FINISHED, task) in self._times:
             return False
         if (Happening.IN_FLIGHT_COMPLETE, task) not in self._times:
-            return bool(late)
+            return bool(without_barrier)
         return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
 
     def _stands_since(self, task: int) -> int:
@@ -475,8 +479,10 @@ class _Search:
     def _latest_sender(self, task: int) -> tuple[int, int]:
         """Return the upstream task that sent its barrier last, and the channel."""
         channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
-        seen = {channel for _, channel in self._arrivals.get(task, ())}
-        sent = [(self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in seen, -c) for c in channels]
+        arrived = {channel for _, channel in self._arrivals.get(task, ())}
+        sent = [
+            (self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in arrived, -c) for c in channels
+        ]
         _, _, negative = max(sent)
         return self.graph.writers[-negative], -negative
 

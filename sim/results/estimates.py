@@ -131,20 +131,20 @@ def quantile(ended: Durations, unfinished: Durations, share: float, weights: Dur
     `share`: the quantile, 0 to 1.  `weights`: of the durations in `ended`, with a mean of 1.  With weights, the quantile is
     one of the durations, and an unfinished duration has weight 1.
     """
-    late = unfinished[unfinished > _weighted(ended, share, weights)] if len(ended) else unfinished
-    return _least(ended, late, share, weights)
+    longer = unfinished[unfinished > _weighted(ended, share, weights)] if len(ended) else unfinished
+    return _least(ended, longer, share, weights)
 
 
 def quantiles(
     ended: Durations, unfinished: Durations, *shares: float, weights: Durations | None = None
 ) -> list[Duration]:
     """Return the quantiles for ascending shares.  If one is a lower bound, all larger ones are, too."""
-    found: list[Duration] = []
+    computed: list[Duration] = []
     for share in shares:
         following = quantile(ended, unfinished, share, weights)
-        is_bound = bool(found) and found[-1].is_bound
-        found.append(Duration(max(found[-1].value, following.value), is_bound=True) if is_bound else following)
-    return found
+        is_bound = bool(computed) and computed[-1].is_bound
+        computed.append(Duration(max(computed[-1].value, following.value), is_bound=True) if is_bound else following)
+    return computed
 
 
 def _least(ended: Durations, unfinished: Durations, share: float, weights: Durations | None = None) -> Duration:

@@ -331,28 +331,33 @@ class Journal(Sequence[Entry]):
                     yield Entry(*cells, details.get(first + offset, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
             first += len(block.happenings)
 
-    def places(self) -> dict[int, array[int]]:
+    def positions(self) -> dict[int, array[int]]:
         """Return the positions of the entries of each checkpoint."""
-        places: dict[int, array[int]] = {}
-        for place, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
-            if checkpoint not in places:
-                places[checkpoint] = array("q")
-            places[checkpoint].append(place)
-        return places
+        positions: dict[int, array[int]] = {}
+        for position, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
+            if checkpoint not in positions:
+                positions[checkpoint] = array("q")
+            positions[checkpoint].append(position)
+        return positions
 
-    def at(self, places: Iterable[int]) -> list[Entry]:
+    def at(self, positions: Iterable[int]) -> list[Entry]:
         """Return the entries at these positions.  Ascending positions unpack each block only once."""
-        details, found = self._details, list[Entry]()
-        for number, together in groupby(places, _BLOCK.__rfloordiv__):
+        details, entries = self._details, list[Entry]()
+        for number, together in groupby(positions, _BLOCK.__rfloordiv__):
             times, happenings, checkpoints, tasks, numbers = self._block(number)
-            for place in together:
-                row = place % _BLOCK
-                found.append(
+            for position in together:
+                row = position % _BLOCK
+                entries.append(
                     Entry(
-                        times[row], happenings[row], checkpoints[row], tasks[row], numbers[row], details.get(place, "")
+                        times[row],
+                        happenings[row],
+                        checkpoints[row],
+                        tasks[row],
+                        numbers[row],
+                        details.get(position, ""),
                     )
                 )
-        return found
+        return entries
 
     def _columns(self) -> Iterator[_Columns]:
         return chain(map(_Columns.unpacked, self._blocks), (self._block(len(self._blocks)),))
@@ -362,17 +367,17 @@ class Journal(Sequence[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         details = self._details
-        for place, cells in enumerate(cells for block in self._columns() for cells in zip(*block, strict=True)):
-            yield Entry(*cells, details.get(place, ""))
+        for position, cells in enumerate(cells for block in self._columns() for cells in zip(*block, strict=True)):
+            yield Entry(*cells, details.get(position, ""))
 
     @overload
-    def __getitem__(self, place: int) -> Entry: ...
+    def __getitem__(self, position: int) -> Entry: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Entry]: ...
+    def __getitem__(self, position: slice) -> list[Entry]: ...
 
-    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
-        at = range(len(self))[place]
+    def __getitem__(self, position: int | slice) -> Entry | list[Entry]:
+        at = range(len(self))[position]
         if isinstance(at, range):
             return [self[i] for i in at]
         block, row = divmod(at, _BLOCK)

@@ -153,22 +153,8 @@ class _Parts:
         return str(found[np.bincount(codes, self.ns[chosen]).argmax()]) if len(found) else ""
 
     def _median_ms(self, chosen: np.ndarray) -> float:
-        return float(np.median(_sums(self.ns[chosen] / 1e6, self.checkpoint[chosen], self.checkpoints)))
-
-
-def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of the values of each group, by Kahan summation: the order of parts then hardly affects the result."""
-    sums, errors = np.zeros(count), np.zeros(count)
-    order = np.argsort(groups, kind="stable")
-    values, groups = values[order], groups[order]
-    position = np.arange(len(groups)) - np.searchsorted(groups, groups)
-    for i in range(position.max(initial=-1) + 1):  # add the i-th value of each group
-        here, value = groups[position == i], values[position == i]
-        term = value - errors[here]
-        total = sums[here] + term
-        errors[here] = total - sums[here] - term
-        sums[here] = total
-    return sums
+        # sums of whole ns are exact, so they do not depend on the order of the parts
+        return float(np.median(np.bincount(self.checkpoint[chosen], self.ns[chosen], self.checkpoints)) / 1e6)
 
 
 # ---- Checkpoints that did not complete. Their durations are lower bounds.
@@ -185,7 +171,7 @@ INTERRUPTIONS = (
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 
 
-_COLUMN = {
+COLUMN_OF = {
     "queue": "start delay",
     "timeout": "start delay",
     "alignment": "alignment",
@@ -195,8 +181,9 @@ _COLUMN = {
     "async_work": "async",
     "upload": "async",
     "channel_state": "async",
+    "messages": "",
 }
-"""Kind of wait -> heading of the printed column that includes it."""
+"""Kind of wait -> heading of the printed column that includes it, "" if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +231,7 @@ def not_completed(
 
     `ends_ms`: end of each run.  `warmup_s`: checkpoints triggered before it are ignored.
     """
-    found: dict[str, list[tuple[float, pd.DataFrame]]] = {}
+    by_fate: dict[str, list[tuple[float, pd.DataFrame]]] = {}
     completed: list[float] = []
     for run, end_ms in zip(runs, ends_ms, strict=True):
         rows = run["checkpoints"]
@@ -253,13 +240,13 @@ def not_completed(
             (rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows), "end_to_end_duration"
         ].tolist()
         for fate, lasted_ms, path_rows in _rows(rows, run["path"], end_ms):
-            found.setdefault(fate, []).append((lasted_ms, path_rows))
+            by_fate.setdefault(fate, []).append((lasted_ms, path_rows))
     usual_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
-        _of(fate, late)
-        for fate, checkpoints in found.items()
+        _of(fate, counted)
+        for fate, checkpoints in by_fate.items()
         if (
-            late := checkpoints
+            counted := checkpoints
             if fate.removeprefix("savepoint ") in ("expired", "failed")
             else [pair for pair in checkpoints if not is_noise(pair[0], usual_ms)]
         )
@@ -285,13 +272,13 @@ def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotComp
     parts: list[dict[str, float]] = []
     last: Counter[str] = Counter()
     for _, path_rows in checkpoints:
-        columns = [_COLUMN.get(PARTS.get(part, ""), "") for part in path_rows["part"]]
+        columns = [COLUMN_OF.get(PARTS.get(part, ""), "") for part in path_rows["part"]]
         spent: dict[str, float] = {}
         for column, ns in zip(columns, path_rows["duration"], strict=True):
             spent[column] = spent.get(column, 0.0) + ns / 1e6
         parts += [spent] if columns else []
         last.update(columns[-1:])
-    names = dict.fromkeys(_COLUMN.values()) if parts else ()
+    names = dict.fromkeys(filter(None, COLUMN_OF.values())) if parts else ()
     medians = {column: float(np.median([spent.get(column, 0.0) for spent in parts])) for column in names}
     cut_off = max(last, key=lambda column: last[column], default="")
     return NotCompleted(fate, len(lasted), float(np.median(lasted)), float(lasted.max()), medians, cut_off)

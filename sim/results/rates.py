@@ -95,11 +95,11 @@ def keeping_up(
     Only the time after the warm-up and before the first failure or fault counts.  `faults_s`: time of the first planned
     fault of each run; the failures are in the table `recoveries`.
     """
-    found = [
+    rates_of_runs = [
         (_keeping_up(run, edges, warmup_s, fault_s), run)
         for run, fault_s in zip(runs, faults_s or [np.inf] * len(runs), strict=True)
     ]
-    short = [(rates, run) for rates, run in found if rates is not None and rates.falls_short]
+    short = [(rates, run) for rates, run in rates_of_runs if rates is not None and rates.falls_short]
     if not short:
         return None
     rates, run = min(short, key=lambda pair: pair[0].emitted_per_second / pair[0].due_per_second)

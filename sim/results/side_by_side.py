@@ -86,19 +86,21 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
 
     The median and the slowest one are selected from the checkpoints that `summarize` counts.
     """
-    seen = [
+    checkpoints = [
         {**row, "run": run, "is_first": is_first, "is_periodic": is_scheduled}
         for run, rows in enumerate(tables["checkpoints"] for tables in runs)
         for row, is_first, is_scheduled in zip(
             rows.to_dict("records"), first_uploads(rows), is_periodic(rows), strict=True
         )
     ]
-    periodic = [row for row in seen if row["is_periodic"]]
+    periodic = [row for row in checkpoints if row["is_periodic"]]
     later = [row for row in periodic if not row["is_first"] and row["trigger_timestamp"] >= warmup_s * 1e3]
     done = sorted((row for row in later if row["status"] == "COMPLETED"), key=_duration_ms)
     middle = done[(len(done) - 1) // 2 : len(done) // 2 + 1]  # one or two
     is_alike = bool(done) and is_noise(_duration_ms(middle[-1]), _duration_ms(middle[0]))
-    over = [row for row in seen if row["status"] != "IN_PROGRESS" and row["failure_message"] not in INTERRUPTIONS]
+    ended = [
+        row for row in checkpoints if row["status"] != "IN_PROGRESS" and row["failure_message"] not in INTERRUPTIONS
+    ]
     failed = [row for row in later if row["status"] == "FAILED" and row["failure_message"] not in INTERRUPTIONS]
     reasons = sorted(
         Counter(str(row["failure_message"]) for row in failed).items(), key=lambda item: (-item[1], item[0])
@@ -115,10 +117,10 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     return Singles(
         median=single(middle if is_alike else middle[-1:]),
         slowest=single(row for row in done if _duration_ms(row) == _duration_ms(done[-1])),
-        first_upload=single(row for row in seen if row["is_first"]),
+        first_upload=single(row for row in checkpoints if row["is_first"]),
         failed=single(row for row in failed if row["failure_message"] == reasons[0][0]),
         under_way=single(sorted(open_, key=itemgetter("trigger_timestamp"))),
-        savepoint=single(sorted((row for row in over if not row["is_periodic"]), key=_duration_ms)[-1:]),
+        savepoint=single(sorted((row for row in ended if not row["is_periodic"]), key=_duration_ms)[-1:]),
         failures=tuple(reasons),
         in_a_row=max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0),
         restarts=len(restored),

@@ -43,8 +43,8 @@ def table_sinks(job: Job) -> dict[str, SinkKind]:
 
 def known_sinks(job: Job) -> dict[str, tuple[Vertex, SinkKind]]:
     """Return {vertex name: (vertex, kind of sink)} for the vertices whose connector is a known sink."""
-    found = ((vertex, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
-    return {vertex.name: (vertex, kind) for vertex, kind in found if kind is not None}
+    candidates = ((vertex, SINKS.get(vertex.known_connector)) for vertex in job.vertices)
+    return {vertex.name: (vertex, kind) for vertex, kind in candidates if kind is not None}
 
 
 class _Requests(NamedTuple):
@@ -137,11 +137,11 @@ def storage_use(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: fl
 
     The evaluated period begins after the warm-up and the first upload of the first job, and ends with the run (`ends_s`).
     """
-    found = [
+    of_runs = [
         _Requests(run["requests"], max(warmup_s, _uploaded_s(run["checkpoints"])), end_s)
         for run, end_s in zip(runs, ends_s, strict=True)
     ]
-    rows = [compute_columns(StorageUse, requests)[0] for requests in found]
+    rows = [compute_columns(StorageUse, requests)[0] for requests in of_runs]
     return StorageUse(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})
 
 
@@ -155,10 +155,10 @@ def _uploaded_s(checkpoints: pd.DataFrame) -> float:
     return float(rows[["trigger_timestamp", "end_to_end_duration"]].sum(axis=1).max()) / 1e3 if len(rows) else 0.0
 
 
-def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
+def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
     """Return a table with the storage use and its cost per month, a row per strategy, or None without an object store."""
-    known = {name: use for name, use in found.items() if use.has_requests}
-    if not known:
+    with_requests = {name: use for name, use in by_strategy.items() if use.has_requests}
+    if not with_requests:
         return None
     columns = columns_of(StorageUse)
     rows = [
@@ -167,7 +167,7 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
             *(column.value_text(asdict(use)) for column in columns.values()),
             prices.text(prices.cost_per_month(asdict(use))) if use.has_requests else MISSING,
         ]
-        for name, use in found.items()
+        for name, use in by_strategy.items()
     ]
     header = ["strategy", *(column.heading for column in (*columns.values(), COST_COLUMN))]
     return TextTable(f"Requests to the object store; prices: {prices.source}", header, rows)

@@ -204,10 +204,10 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
         & is_periodic(checkpoints)
     ]
     durations = rows["end_to_end_duration"].astype(float)
-    seen = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
+    lasted = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
     completed = (rows["status"] == "COMPLETED").to_numpy()
-    ended, late = seen.to_numpy(dtype=float)[completed], seen.to_numpy(dtype=float)[~completed]
-    return dict(zip(_SHARES, quantiles(ended, late, *_SHARES.values()), strict=True))
+    ended, cut_off = lasted.to_numpy(dtype=float)[completed], lasted.to_numpy(dtype=float)[~completed]
+    return dict(zip(_SHARES, quantiles(ended, cut_off, *_SHARES.values()), strict=True))
 
 
 # ---- The row of a strategy: checkpoint durations and their phases, throughput and load.

@@ -94,16 +94,16 @@ def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]
     """
     parts = {}
     for column in columns:
-        seen = observed(results, settings, column)
-        lost, unfinished, known = seen.lost.sum(), seen.unfinished.sum(), seen.scores.count()
-        parts[column] = seen.scores.mean().where(lost == 0)
-        spread = seen.scores.apply(lambda values: half_width(values.dropna().to_numpy()))
-        parts[f"{column} ±"] = spread.where((lost == 0) & (unfinished < known), np.inf)
+        table = observed(results, settings, column)
+        lost, unfinished, counted = table.lost.sum(), table.unfinished.sum(), table.scores.count()
+        parts[column] = table.scores.mean().where(lost == 0)
+        spread = table.scores.apply(lambda values: half_width(values.dropna().to_numpy()))
+        parts[f"{column} ±"] = spread.where((lost == 0) & (unfinished < counted), np.inf)
         parts |= {
-            f"{column} n": known,
+            f"{column} n": counted,
             f"{column} unfinished": unfinished,
             f"{column} lost": lost,
-            f"{column} of": (seen.runs > 0).sum(),
+            f"{column} of": (table.runs > 0).sum(),
         }
     return pd.DataFrame(parts)
 
@@ -122,13 +122,13 @@ def differences(
 
     Raises KeyError if the reference is not among the settings.
     """
-    seen = observed(results, settings, column)
+    table = observed(results, settings, column)
     key = tuple(reference[name] for name in settings)
     against = key if len(key) > 1 else key[0]
-    differences = seen.scores.sub(seen.scores[against], axis=0)
-    unfinished = seen.unfinished.apply(lambda column: column | seen.unfinished[against]) & differences.notna()
-    lost = seen.lost.any() | bool(seen.lost[against].any())
-    confidence = 1 - ERROR / max(1, seen.scores.shape[1] - 1)
+    differences = table.scores.sub(table.scores[against], axis=0)
+    unfinished = table.unfinished.apply(lambda column: column | table.unfinished[against]) & differences.notna()
+    lost = table.lost.any() | bool(table.lost[against].any())
+    confidence = 1 - ERROR / max(1, table.scores.shape[1] - 1)
     widths = differences.apply(lambda values: half_width(values.dropna().to_numpy(), confidence))
     return pd.DataFrame(
         {
@@ -256,32 +256,32 @@ def choose(
     A setting breaks a limit if one of its runs fails, or if none has a value of the column.  A lower bound breaks an upper
     limit.  `reference`: values of the current setting, empty if unknown.
     """
-    seen = observed(results, settings, least)
+    ranking = observed(results, settings, least)
     of_limits = {limit: observed(results, settings, limit.column) for limit in limits}
-    hopeless, ran = seen.hopeless, seen.runs > 0
-    failed = (seen.lost | ~ran).all(axis=1)
-    counted = seen.scores[~hopeless & ~failed]
+    hopeless, ran = ranking.hopeless, ranking.runs > 0
+    failed = (ranking.lost | ~ran).all(axis=1)
+    counted = ranking.scores[~hopeless & ~failed]
     counts_of = {column: pooled(results, settings, column) for column in (least, *(limit.column for limit in limits))}
-    by_column = {least: seen} | {limit.column: table for limit, table in of_limits.items()}
+    by_column = {least: ranking} | {limit.column: table for limit, table in of_limits.items()}
     unmeasured = tuple(
         column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any()
     )
     standings = []
-    values, behind = counted.to_numpy(dtype=float), seen.behind.to_numpy()
-    lost = (seen.lost & ~failed.to_numpy()[:, np.newaxis]).to_numpy()
-    for place, setting in enumerate(settings_of(seen.scores.columns)):
-        known = values[:, place][~np.isnan(values[:, place])]
+    values, behind = counted.to_numpy(dtype=float), ranking.behind.to_numpy()
+    lost = (ranking.lost & ~failed.to_numpy()[:, np.newaxis]).to_numpy()
+    for position, setting in enumerate(settings_of(ranking.scores.columns)):
+        known = values[:, position][~np.isnan(values[:, position])]
         standings.append(
             Standing(
                 setting,
                 float(known.mean()) if len(known) else np.nan,
                 half_width(known),
-                int(behind[:, place].sum()),
-                tuple(limit.column for limit, table in of_limits.items() if not _keeps_limit(table, place, limit)),
-                tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
-                tuple(found for limit, table in of_limits.items() for found in _exceeded(table, place, limit)),
-                int(lost[:, place].sum()),
-                int((~ran.iloc[:, place]).sum()),
+                int(behind[:, position].sum()),
+                tuple(limit.column for limit, table in of_limits.items() if not _keeps_limit(table, position, limit)),
+                tuple(limit.column for limit, table in of_limits.items() if _may_change(table, position, limit)),
+                tuple(window for limit, table in of_limits.items() for window in _exceeded(table, position, limit)),
+                int(lost[:, position].sum()),
+                int((~ran.iloc[:, position]).sum()),
                 counts_of[least].get(setting),
                 tuple(_unknown(counts_of, setting, limits)),
             )
@@ -291,17 +291,17 @@ def choose(
     ordered = sorted(
         standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value)
     )
-    found = Selection(
+    selection = Selection(
         tuple(ordered),
-        tuple(map(str, seen.scores.index)),
-        seen.sample,
+        tuple(map(str, ranking.scores.index)),
+        ranking.sample,
         tuple(map(str, hopeless.index[hopeless])),
         tuple(map(str, failed.index[failed])),
         int(counted.notna().any(axis=1).sum()),
         unmeasured,
         needed=needed,
     )
-    return _chosen(found, seen, counted, tuple(reference))
+    return _chosen(selection, ranking, counted, tuple(reference))
 
 
 def surely_worse(values: Floats, unfinished: Flags) -> Flags:
@@ -383,49 +383,49 @@ def _unknown(
             yield UnknownPercentile(column, sample, needed)
 
 
-def _keeps_limit(seen: Observed, place: int, limit: Limit) -> bool:
+def _keeps_limit(table: Observed, position: int, limit: Limit) -> bool:
     """Return True if the mean is within the limit, no run failed, and, for an upper limit, no value is a lower bound."""
-    if seen.lost.iloc[:, place].any() or (np.isfinite(limit.at_most) and seen.unfinished.iloc[:, place].any()):
+    if table.lost.iloc[:, position].any() or (np.isfinite(limit.at_most) and table.unfinished.iloc[:, position].any()):
         return False
-    return limit.kept(float(seen.scores.iloc[:, place].mean()))
+    return limit.kept(float(table.scores.iloc[:, position].mean()))
 
 
-def _exceeded(seen: Observed, place: int, limit: Limit) -> list[Exceeded]:
-    """Return the windows whose values break the limit, the worst first.  `place`: column of the setting."""
-    found = [
+def _exceeded(table: Observed, position: int, limit: Limit) -> list[Exceeded]:
+    """Return the windows whose values break the limit, the worst first.  `position`: column of the setting."""
+    windows = [
         Exceeded(limit.column, str(window), float(value))
-        for window, value in seen.scores.iloc[:, place].dropna().items()
+        for window, value in table.scores.iloc[:, position].dropna().items()
         if not limit.kept(float(value))
     ]
-    return sorted(found, key=lambda window: window.value, reverse=bool(np.isfinite(limit.at_most)))
+    return sorted(windows, key=lambda window: window.value, reverse=bool(np.isfinite(limit.at_most)))
 
 
-def _may_change(seen: Observed, place: int, limit: Limit) -> bool:
+def _may_change(table: Observed, position: int, limit: Limit) -> bool:
     """Return True if the limit is inside the confidence interval of the mean."""
-    values = seen.scores.iloc[:, place].dropna().to_numpy()
-    if not len(values) or np.isinf(half := half_width(values)) or seen.lost.iloc[:, place].any():
+    values = table.scores.iloc[:, position].dropna().to_numpy()
+    if not len(values) or np.isinf(half := half_width(values)) or table.lost.iloc[:, position].any():
         return False
     return bool(limit.kept(values.mean() - half) != limit.kept(values.mean() + half))
 
 
-def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
+def _chosen(selection: Selection, ranking: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
     """Return the selection with the best settings, the recommended one and its ties.  `counted`: scores of the compared windows."""
     places = {setting: place for place, setting in enumerate(settings_of(counted.columns))}
-    names = [standing.setting for standing in found.eligible]
+    names = [standing.setting for standing in selection.eligible]
     if not names:
-        return found
+        return selection
     chosen = [places[name] for name in names]
     values = counted.iloc[:, chosen].to_numpy(dtype=float)
-    worse = surely_worse(values, seen.unfinished.loc[counted.index].iloc[:, chosen].to_numpy(dtype=bool))
+    worse = surely_worse(values, ranking.unfinished.loc[counted.index].iloc[:, chosen].to_numpy(dtype=bool))
     best = tuple(
         name for name, is_worse in zip(names, [bool(row.any()) for row in worse], strict=True) if not is_worse
     ) or (names[0],)
-    least = min(found.standing(name).behind for name in best)
-    sound = [name for name in best if found.standing(name).behind == least]
+    least = min(selection.standing(name).behind for name in best)
+    sound = [name for name in best if selection.standing(name).behind == least]
     advised, reason = _advised(sound, reference, alone=len(best) == 1)
     of_advised = values[:, names.index(advised)]
     ties = tuple(name for i, name in enumerate(names) if name != advised and _equal(values[:, i], of_advised))
-    return replace(found, best=best, advised=advised, reason=reason, ties=ties)
+    return replace(selection, best=best, advised=advised, reason=reason, ties=ties)
 
 
 def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tuple[Setting, str]:

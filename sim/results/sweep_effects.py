@@ -113,9 +113,9 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
 
     def summed(values: Floats) -> Floats:
         """Return the sums of values by world and setting."""
-        found = np.zeros(shape)
-        np.add.at(found, (world_of, setting_of), values)
-        return found
+        sums = np.zeros(shape)
+        np.add.at(sums, (world_of, setting_of), values)
+        return sums
 
     value = flags["value"].to_numpy(dtype=float)
     known, runs = summed((~np.isnan(value)).astype(float)), summed(np.ones(len(rows)))
@@ -130,9 +130,9 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
 
     def by_window(values: Floats) -> Floats:
         """Return the sums over the worlds of each window, by window and setting."""
-        found = np.zeros((len(windows), len(names)))
-        np.add.at(found, first_of, values)
-        return found
+        sums = np.zeros((len(windows), len(names)))
+        np.add.at(sums, first_of, values)
+        return sums
 
     has = by_window((~np.isnan(score)).astype(float))
     is_lost = by_window(lost.astype(float)) > 0
@@ -188,8 +188,8 @@ def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd
     if column not in rows:
         return pd.Series(data=False, index=rows.index)
     codes, texts = pd.factorize(rows[column], use_na_sentinel=False)
-    found = np.array([not pd.isna(text) and holds(str(text)) for text in texts], dtype=bool)
-    return pd.Series(found[codes] if len(codes) else [], index=rows.index, dtype=bool)
+    flags = np.array([not pd.isna(text) and holds(str(text)) for text in texts], dtype=bool)
+    return pd.Series(flags[codes] if len(codes) else [], index=rows.index, dtype=bool)
 
 
 # ---- Effects of axes: shares of the variance of a result (Sobol indices; Saltelli et al., Global Sensitivity Analysis).

@@ -225,58 +225,60 @@ class RestoreRow(NamedTuple):
 
 def files_table(rows: Iterable[FileRow]) -> pd.DataFrame:
     """Return the table `files`."""
-    return frame("files", map(_file_row, rows))
+    return frame(
+        "files",
+        (
+            _cells(row._asdict())
+            | {
+                "owner": row.file.instance,
+                "checkpoint": row.file.checkpoint,
+                "size": row.file.size_bytes,
+                "scope": row.file.scope,
+                "needed_by": _names(row.needed_by),
+            }
+            for row in rows
+        ),
+    )
 
 
 def snapshots_table(rows: Iterable[SnapshotRow]) -> pd.DataFrame:
     """Return the table `snapshots`."""
-    return frame("snapshots", map(_snapshot_row, rows))
+    return frame(
+        "snapshots",
+        (
+            row._asdict()
+            | asdict(row.verdict)
+            | {
+                "job": row.snapshot.instance,
+                "id": row.snapshot.checkpoint,
+                "type": row.snapshot.type,
+                "owners": " ".join(map(str, row.verdict.owners)),
+                "relocatable_job_dir": {None: "n/a", True: "yes", False: "no"}[row.verdict.relocatable_job_dir],
+                "would_break": _names(row.would_break),
+                "would_break_job": _names(row.would_break_job),
+            }
+            for row in rows
+        ),
+    )
 
 
 def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
     """Return the table `restores`."""
-    return frame("restores", map(_restore_row, rows))
-
-
-def requests_table(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the table `requests`."""
-    return frame("requests", rows)
-
-
-def _file_row(row: FileRow) -> Row:
-    file = row.file
-    return _cells(row._asdict()) | {
-        "owner": file.instance,
-        "checkpoint": file.checkpoint,
-        "size": file.size_bytes,
-        "scope": file.scope,
-        "needed_by": _names(row.needed_by),
-    }
-
-
-def _snapshot_row(row: SnapshotRow) -> Row:
-    of_job = row.verdict.relocatable_job_dir
-    return {**row._asdict(), **asdict(row.verdict)} | {
-        "job": row.snapshot.instance,
-        "id": row.snapshot.checkpoint,
-        "type": row.snapshot.type,
-        "owners": " ".join(map(str, row.verdict.owners)),
-        "relocatable_job_dir": "n/a" if of_job is None else "yes" if of_job else "no",
-        "would_break": _names(row.would_break),
-        "would_break_job": _names(row.would_break_job),
-    }
-
-
-def _restore_row(row: RestoreRow) -> Row:
-    cells, full = _cells(row._asdict()), row.first_type == "full"
-    return cells | {
-        "restored_job": row.restored.instance,
-        "restored_id": row.restored.checkpoint,
-        "restored_type": row.restored.type,
-        "bytes_reuploaded_first_full": row.first_checkpointed_size if full else 0,
-        "first_full_duration": cells["first_duration"] if full else -1.0,
-        "time_until_old_snapshot_deletable": span_ms(row.begun_ns, row.free_ns),
-    }
+    return frame(
+        "restores",
+        (
+            _cells(row._asdict())
+            | {
+                "restored_job": row.restored.instance,
+                "restored_id": row.restored.checkpoint,
+                "restored_type": row.restored.type,
+                "bytes_reuploaded_first_full": row.first_checkpointed_size if row.first_type == "full" else 0,
+                "first_full_duration": ms(row.first_duration_ns) if row.first_type == "full" else -1.0,
+                "time_until_old_snapshot_deletable": span_ms(row.begun_ns, row.free_ns),
+            }
+            for row in rows
+        ),
+    )
 
 
 def _cells(fields_of_record: Mapping[str, Any]) -> Row:
@@ -336,16 +338,19 @@ class RecoveryStats:
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
     """Return the table `recoveries`, a row per restart in order of time."""
-    return frame("recoveries", map(_recovery_row, stats))
-
-
-def _recovery_row(row: RecoveryStats) -> Row:
-    return _cells(asdict(row)) | {
-        "restart": row.number,
-        "cause": row.what,
-        "downtime": span_ms(row.failed_ns, row.running_ns),
-        "restored_checkpoint": row.checkpoint,
-    }
+    return frame(
+        "recoveries",
+        (
+            _cells(asdict(row))
+            | {
+                "restart": row.number,
+                "cause": row.what,
+                "downtime": span_ms(row.failed_ns, row.running_ns),
+                "restored_checkpoint": row.checkpoint,
+            }
+            for row in stats
+        ),
+    )
 
 
 # ---- Tables of checkpoints, subtasks and tasks. Times are converted to ms since the start of the run.
@@ -368,24 +373,26 @@ def tasks_table(
     plane_tasks: np.ndarray, names: Sequence[tuple[str, int]], final_checkpoints: Sequence[int | None]
 ) -> pd.DataFrame:
     """Return the table `tasks`: totals of each task over the run."""
-    return frame("tasks", (_task_row(row, names[t], final_checkpoints[t]) for t, row in enumerate(plane_tasks)))
-
-
-def _task_row(row: np.void, name: tuple[str, int], final_checkpoint: int | None) -> Row:
-    return {
-        **task_name(name),
-        "numRecordsIn": row["served"],
-        "numRecordsOut": row["records_out"],
-        "numBytesIn": row["bytes_in"],
-        "numBytesOut": row["bytes_out"],
-        "numBuffersIn": row["buffers_in"],
-        "numBuffersOut": row["buffers_out"],
-        "accumulateBusyTimeMs": row["busy_ns"] / MS,
-        "accumulateIdleTimeMs": row["idle_ns"] / MS,
-        "x_softBackPressuredTimeMs": row["soft_ns"] / MS,
-        "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
-        "x_finalCheckpoint": -1 if final_checkpoint is None else final_checkpoint,
-    }
+    return frame(
+        "tasks",
+        (
+            {
+                **task_name(name),
+                "numRecordsIn": row["served"],
+                "numRecordsOut": row["records_out"],
+                "numBytesIn": row["bytes_in"],
+                "numBytesOut": row["bytes_out"],
+                "numBuffersIn": row["buffers_in"],
+                "numBuffersOut": row["buffers_out"],
+                "accumulateBusyTimeMs": row["busy_ns"] / MS,
+                "accumulateIdleTimeMs": row["idle_ns"] / MS,
+                "x_softBackPressuredTimeMs": row["soft_ns"] / MS,
+                "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
+                "x_finalCheckpoint": -1 if final is None else final,
+            }
+            for row, name, final in zip(plane_tasks, names, final_checkpoints, strict=True)
+        ),
+    )
 
 
 def _checkpoint_row(row: CheckpointStats) -> Row:

@@ -7,15 +7,18 @@ if there is nothing to say.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
+from operator import attrgetter
 from typing import NamedTuple
 
 from sim.model.text import capitalised, listed
 from sim.results.consequences import Finish, late_triggers_sentence, long_savepoint_sentence
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.results.not_completed import COLUMN_OF
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text
 from sim.results.summary import STATISTICS
@@ -29,107 +32,114 @@ MAX_NAMED = 4
 """Maximum strategies that a sentence lists by name; for more, it gives only their number."""
 
 
-def finish_sentence(lines: Sequence[StrategyRow]) -> str:
+def finish_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return sentences on the end of a bounded job, or "" if it finishes with no strategy.
 
     They say when the job finishes with each strategy, how long it waits after its last record, how long the final
     checkpoint takes (FLIP-147), and which strategy commits fewer records.
     """
-    found = [(line, line.finish) for line in lines if line.finish is not None]
-    if not found:
+    ends = [(strategy, strategy.finish) for strategy in strategies if strategy.finish is not None]
+    if not ends:
         return ""
-    early, late = min(found, key=lambda item: item[1].at_s), max(found, key=lambda item: item[1].at_s)
-    soon = [line for line, end in found if not _later(end, early[1])]
-    text = f"The job finishes at {_at(early[1])}" + (f" with {_names(soon)}" if len(soon) < len(lines) else "")
-    if _later(late[1], early[1]):
-        text += f", and at {_at(late[1])} with {late[0].called}"
-    if len(found) < len(lines):
-        text += f"; with {_names([line for line in lines if line.finish is None])} it does not"
-    return f"{text}. {''.join(f'{sentence}. ' for sentence in _about_ends(lines, found))}"
+    (_, first), (last_strategy, last) = (choose(ends, key=lambda pair: pair[1].at_s) for choose in (min, max))
+    at_first = [strategy for strategy, end in ends if not _is_later(end, first)]
+    text = f"The job finishes at {_time_of(first)}"
+    if len(at_first) < len(strategies):
+        text += f" with {_names(at_first)}"
+    if _is_later(last, first):
+        text += f", and at {_time_of(last)} with {last_strategy.called}"
+    if len(ends) < len(strategies):
+        text += f"; with {_names([strategy for strategy in strategies if strategy.finish is None])} it does not"
+    return f"{text}. {''.join(f'{sentence}. ' for sentence in _end_sentences(strategies, ends))}"
 
 
-def _about_ends(lines: Sequence[StrategyRow], found: Sequence[tuple[StrategyRow, Finish]]) -> Iterator[str]:
+def _end_sentences(strategies: Sequence[StrategyRow], ends: Sequence[tuple[StrategyRow, Finish]]) -> Iterator[str]:
     """Yield sentences on the end of jobs, without a full stop.
 
-    They are about the wait after the last record, the final checkpoint, and strategies that commit fewer records.  `found`:
+    They are about the wait after the last record, the final checkpoint, and strategies that commit fewer records.  `ends`:
     the strategies with which the job finishes.
     """
-    waiting, longest = max(found, key=lambda item: item[1].idle_s)
+    waiting, longest = max(ends, key=lambda pair: pair[1].idle_s)
     if longest.checkpoints > 1:
         checkpoints = f"{ms_text(1e3 * longest.idle_s)} and {count_text(longest.checkpoints)} checkpoints"
-        yield f"With {waiting.called} {checkpoints} pass after its last record"
+        yield f"With {waiting.called} the job ends {checkpoints} after its last record"
     # these jobs need at most one checkpoint after their last record
-    if once := [(line, end) for line, end in found if end.final is not None and end.checkpoints <= 1]:
-        line, end = max(once, key=lambda item: item[1].final_ms)
-        complete = f"is complete after {ms_text(end.final_ms)}"
-        yield f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and {complete}"
-    if few := [line for line in lines if line not in _sound(lines) and line in _sound([line]) and line.completes_end]:
-        yield f"Not compared: {_names(few)}, where such a checkpoint is one of few"
-    if open_ := [line for line, end in found if end.final is None]:
-        yield f"With {_names(open_)} no checkpoint holds its end"
-    most, (less, least) = max(end.committed for _, end in found), min(found, key=lambda item: item[1].committed)
+    if once := [pair for pair in ends if pair[1].final is not None and pair[1].checkpoints <= 1]:
+        strategy, end = max(once, key=lambda pair: pair[1].final_ms)
+        completes = f"completes in {ms_text(end.final_ms)}"
+        yield f"Checkpoint {end.final}{end.of} ({strategy.called}) is the final one and {completes}"
+    if excluded := [strategy for strategy in strategies if _is_excluded_for_final_checkpoint(strategy, strategies)]:
+        yield f"Not compared: {_names(excluded)}, where the final checkpoint is one of few"
+    if without := [strategy for strategy, end in ends if end.final is None]:
+        yield f"With {_names(without)} no final checkpoint completes"
+    most, (less, least) = max(end.committed for _, end in ends), min(ends, key=lambda pair: pair[1].committed)
     if least.committed < COMMITTED_SHARE * most:
         yield f"{capitalised(less.called)} commits {count_text(least.committed)} records of {count_text(most)}"
 
 
-def off_sentence(lines: Sequence[StrategyRow]) -> str:
+def _is_excluded_for_final_checkpoint(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -> bool:
+    """Return whether a strategy is not compared because its final checkpoint would distort its median."""
+    return strategy.completes_end and strategy in _comparable([strategy]) and strategy not in _comparable(strategies)
+
+
+def disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on strategies without checkpoints and savepoints, or "" if there are none.
 
     It says that transactional output never becomes visible, and that there is nothing to restore after a failure.
     """
-    off = [line for line in lines if line.without_interval]
-    if not off:
+    disabled = [strategy for strategy in strategies if strategy.without_interval]
+    if not disabled:
         return ""
-    hidden = listed([f"'{vertex}'" for vertex in off[0].hidden])
-    output = f"output of {hidden} never becomes visible, and " if hidden else ""
+    output = f"output of {_vertices(disabled[0].hidden)} never becomes visible, and " if disabled[0].hidden else ""
     return (
-        f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure finds none to go back to. "
+        f"With {_names(disabled)} checkpoints are off (checkpoint.interval): {output}a failure finds none to restore. "
     )
 
 
-def unseen_sentence(lines: Sequence[StrategyRow]) -> str:
+def _invisible_output_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on strategies with which transactional sinks commit nothing in this run, or "" if there are none.
 
-    Strategies without checkpoints are left out: see `off_sentence`.
+    Strategies without checkpoints are left out: see `disabled_checkpoints_sentence`.
     """
-    found = [line for line in lines if line.hidden and not line.without_interval]
-    if not found:
+    hiding = [strategy for strategy in strategies if strategy.hidden and not strategy.without_interval]
+    if not hiding:
         return ""
-    vertices = listed([f"'{vertex}'" for vertex in found[0].hidden])
-    return f"With {_names(found)} no output of {vertices} becomes visible in this run. "
+    return f"With {_names(hiding)} no output of {_vertices(hiding[0].hidden)} becomes visible in this run. "
 
 
-def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
+def early_end_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on strategies whose checkpoints stop before the job does, or "" if there are none."""
-    stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]
+    stopped = [strategy for strategy in strategies if not math.isnan(strategy.last_trigger_s)]
     if not stopped:
         return ""
-    first = min(stopped, key=lambda line: line.last_trigger_s)
-    if not first.last_trigger_s:
+    first_s = min(strategy.last_trigger_s for strategy in stopped)
+    if not first_s:
         return f"With {_names(stopped)} no checkpoint is triggered. "
-    when = ms_text(1e3 * first.last_trigger_s)
-    since = f"none is triggered after {when}, and a failure goes back to that one"
-    return f"With {_names(stopped)} checkpoints end while the job runs on: {since}. "
+    since = f"none is triggered after {ms_text(1e3 * first_s)}, and a failure restores that last one"
+    return f"With {_names(stopped)} checkpoints stop before the job does: {since}. "
 
 
-def _later(late: Finish, early: Finish) -> bool:
+def _is_later(late: Finish, early: Finish) -> bool:
     """Return whether a job finishes later than another one by more than noise."""
     return not is_noise(1e3 * late.at_s, 1e3 * early.at_s)
 
 
-def _at(found: Finish) -> str:
-    """Return the time at which a job finishes."""
-    return ms_text(1e3 * found.at_s)
+def _time_of(end: Finish) -> str:
+    return ms_text(1e3 * end.at_s)
 
 
-def _names(lines: Sequence[StrategyRow]) -> str:
+def _names(strategies: Sequence[StrategyRow]) -> str:
     """Return the strategies as a list of names, or only their number if there are many."""
-    return few_names([line.called for line in lines])
+    return few_names([strategy.called for strategy in strategies])
 
 
 def few_names(names: Sequence[str]) -> str:
     """Return a list of strategy names, or only their number if there are more than `MAX_NAMED`."""
     return listed(names) if len(names) <= MAX_NAMED else f"{len(names)} strategies"
+
+
+def _vertices(names: Sequence[str]) -> str:
+    return listed([f"'{name}'" for name in names])
 
 
 _ALWAYS_BUSY = 0.9
@@ -141,27 +151,22 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
 
     Returns "" if all strategies keep up.
     """
-    found = [
-        (line.overload.emitted_per_second / line.overload.due_per_second, line, line.overload)
-        for line in strategies
-        if line.overload
-    ]
-    if not found:
+    overloaded = [(strategy, strategy.overload) for strategy in strategies if strategy.overload]
+    if not overloaded:
         return ""
-    _, worst, overload = min(found, key=lambda item: item[0])
-    when = (
-        "" if math.isnan(overload.until_s) else f" before the first failure or stop ({ms_text(1e3 * overload.until_s)})"
-    )
-    rates = f"{per_second_text(overload.emitted_per_second)} of {per_second_text(overload.due_per_second)} that are due{when}"
+    worst, rates = min(overloaded, key=lambda pair: pair[1].emitted_per_second / pair[1].due_per_second)
+    due = f"{per_second_text(rates.emitted_per_second)} of {per_second_text(rates.due_per_second)} that are due"
+    if not math.isnan(rates.until_s):
+        due += f" before the first failure or stop ({ms_text(1e3 * rates.until_s)})"
     name, share = worst.busiest
-    others = [line.label for _, line, _ in found if line is not worst]
-    names = "all others" if len(found) == len(strategies) > 2 else few_names(others)
-    also = f" So {'are' if others[1:] else 'is'} {names}." if others else ""
     load = f"'{name}' is busy {share_text(share)}"
-    if overload.never_idle is not None and share < _ALWAYS_BUSY:
-        name, busy, waits = overload.never_idle
-        load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(waits)}"
-    return f"Overloaded: {worst.label}: sources emit {rates}, and their backlog grows; {load} over the whole run.{also}"
+    if rates.never_idle is not None and share < _ALWAYS_BUSY:
+        name, busy, back_pressured = rates.never_idle
+        load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(back_pressured)}"
+    others = [strategy.label for strategy, _ in overloaded if strategy is not worst]
+    names = "all others" if len(overloaded) == len(strategies) > 2 else few_names(others)
+    also = f" Also overloaded: {names}." if others else ""
+    return f"Overloaded: {worst.label}: sources emit {due}, and their backlog grows; {load} over the whole run.{also}"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.
@@ -179,7 +184,7 @@ _TAIL_FACTOR = 5
 
 Quick checkpoints have another limit: twice `QUICK_MS`.
 """
-_MANY = 4
+_MIN_WITH_FINAL = 4
 """With fewer completed checkpoints than this, the final checkpoint would distort the median."""
 NOISE_THROUGHPUT = 0.015
 """Relative difference below which two throughputs count as equal."""
@@ -191,77 +196,83 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     If there are several workloads (groups), they are about the one in which the choice of a strategy matters most.
     Strategies with which a sink does not start or loses records, or in which no window ends, are listed but not compared.
     """
-    if harmed := [line for line in strategies if line.harmed_sink]:
-        sinks = " and ".join(dict.fromkeys(line.harmed_sink for line in harmed))
-        if usable := [line for line in strategies if not line.harmed_sink]:
+    if harmed := [strategy for strategy in strategies if strategy.harmed_sink]:
+        sinks = " and ".join(dict.fromkeys(strategy.harmed_sink for strategy in harmed))
+        if usable := [strategy for strategy in strategies if not strategy.harmed_sink]:
             return f"Not compared: {_names(harmed)}, with which {sinks}. {verdict(usable)}"
-        strategies = [replace(line, harmed_sink="") for line in strategies]
-        return f"Real jobs differ, as {sinks} where barriers overtake data. As simulated: {verdict(strategies)}"
-    if held := [line for line in strategies if line.held_window]:
-        rest = [line for line in strategies if not line.held_window]
+        simulated = verdict([replace(strategy, harmed_sink="") for strategy in strategies])
+        return f"A real job does not run like this: with barriers that overtake data {sinks}. As simulated: {simulated}"
+    if held := [strategy for strategy in strategies if strategy.held_window]:
+        rest = [strategy for strategy in strategies if not strategy.held_window]
         return f"With {_names(held)} {held[0].held_window}.{f' {verdict(rest)}' if rest else ''}"
     groups: dict[str, list[StrategyRow]] = {}
-    for line in strategies:
-        groups.setdefault(line.group, []).append(line)
-    uploads = _first_uploads(strategies) + _schedule(strategies)
-    if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
-        return f"{_ends(strategies)}{_sentence(strategies)}{_unlimited(strategies)}.{uploads}"
-    group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
-    text = f"{_ends(lines)}{_sentence(lines)}{_unlimited(lines)}.{uploads}"
-    return f"With {group} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {group}: {text}"
-
-
-def _ends(lines: Sequence[StrategyRow]) -> str:
-    """Return the sentences on the end of jobs and of checkpoints."""
-    return finish_sentence(lines) + off_sentence(lines) + unseen_sentence(lines) + stopped_sentence(lines)
-
-
-def _unlimited(lines: Sequence[StrategyRow]) -> str:
-    """Return a clause, with "; " before it, that writes took no time because storage has no bandwidth limit, or ""."""
-    text = unlimited_text(
-        max((line.unlimited_bytes for line in lines if line.summary.completed or line.first), default=0)
+    for strategy in strategies:
+        groups.setdefault(strategy.group, []).append(strategy)
+    if all(len(group) == 1 for group in groups.values()):
+        groups = {"": list(strategies)}
+    name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
+    parts = (
+        finish_sentence(compared),
+        disabled_checkpoints_sentence(compared),
+        _invisible_output_sentence(compared),
+        early_end_sentence(compared),
+        _joined(_sentence(compared), _unlimited_text(compared)),
+        ".",
+        _first_uploads(strategies),
+        _schedule(strategies),
     )
-    return f"; {text}" if text else ""
+    text = "".join(parts)
+    if len(groups) == 1:
+        return text
+    return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
+
+
+def _unlimited_text(strategies: Sequence[StrategyRow]) -> str:
+    """Return a clause that writes took no time because storage has no bandwidth limit, or ""."""
+    writing = (strategy for strategy in strategies if strategy.summary.completed or strategy.first)
+    return unlimited_text(max((strategy.unlimited_bytes for strategy in writing), default=0))
 
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on the longest first upload, which no other number includes, or "" if there is none."""
-    found = _longest(strategies, lambda line: line.singles.first_upload)
-    if found is None:
+    longest = _longest(strategies, lambda strategy: strategy.singles.first_upload)
+    if longest is None:
         return ""
-    line, first = found
-    name = capitalised(_called(line, first, several=len(strategies) > 1))
+    strategy, first = longest
+    name = capitalised(_checkpoint_name(strategy, first, several=len(strategies) > 1))
     written = f"{bytes_text(first.written_bytes)} in {ms_text(first.duration_ms)}"
-    only = [line for line in strategies if _is_first_upload(line, strategies)]
+    only = [strategy for strategy in strategies if _is_first_upload(strategy, strategies)]
     alike = f" So does the only one of {_names(only)}, which is not compared." if only else ""
     return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones.{alike}"
 
 
 def _longest(
-    lines: Sequence[StrategyRow], single_of: Callable[[StrategyRow], Single | None]
+    strategies: Sequence[StrategyRow], single_of: Callable[[StrategyRow], Single | None]
 ) -> tuple[StrategyRow, Single] | None:
     """Return the strategy with the longest of these checkpoints, and the checkpoint, or None if there is none."""
-    found = [(line, single) for line in lines if (single := single_of(line)) is not None]
-    return max(found, key=lambda pair: pair[1].duration_ms, default=None)
+    pairs = [(strategy, single) for strategy in strategies if (single := single_of(strategy)) is not None]
+    return max(pairs, key=lambda pair: pair[1].duration_ms, default=None)
 
 
-def _is_first_upload(line: StrategyRow, lines: Sequence[StrategyRow]) -> bool:
+def _is_first_upload(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -> bool:
     """Return whether the only completed checkpoint of a strategy corresponds to the first upload of other strategies.
 
     `first_uploads` does not mark it: without later checkpoints it is unknown whether they would be smaller.
     """
-    return line.summary.completed == 1 and not line.first and any(other.first for other in lines)
+    return strategy.summary.completed == 1 and not strategy.first and any(other.first for other in strategies)
 
 
 def _schedule(strategies: Sequence[StrategyRow]) -> str:
     """Return sentences on triggers that are later than the interval, and on the longest savepoint, or ""."""
-    several, groups = len(strategies) > 1, len({line.group for line in strategies})
-    names = {line.label: line.label if groups > 1 else line.called for line in strategies}
-    late = [(names[line.label], line.late) for line in strategies if line.late is not None]
-    long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
+    several = len(strategies) > 1
+    name_of = attrgetter("label" if len({strategy.group for strategy in strategies}) > 1 else "called")
+    late_triggers = [(name_of(strategy), strategy.late) for strategy in strategies if strategy.late is not None]
+    long_savepoints = [
+        (name_of(strategy), strategy.savepoint) for strategy in strategies if strategy.savepoint is not None
+    ]
     return (
-        late_triggers_sentence(late[:MAX_NAMED], several=several)
-        + long_savepoint_sentence(long, several=several)
+        late_triggers_sentence(late_triggers[:MAX_NAMED], several=several)
+        + long_savepoint_sentence(long_savepoints, several=several)
         + _longest_savepoint(strategies)
     )
 
@@ -272,112 +283,118 @@ def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
     The wait is given if barriers or the asynchronous part take at least half of the duration.  Returns "" if there is
     nothing to report.
     """
-    found = _longest(
+    longest = _longest(
         strategies,
-        lambda line: single if (single := line.singles.savepoint) and (single.cut_off or line.savepoint) else None,
+        lambda strategy: (
+            single if (single := strategy.singles.savepoint) and (single.cut_off or strategy.savepoint) else None
+        ),
     )
-    if found is None:
+    if longest is None:
         return ""
-    line, single = found
-    duration_ms = single.duration_ms
-    several, way = len(strategies) > 1, single.path
-    fails = (
-        f" {capitalised(_called(line, single, several))} fails after {ms_text(duration_ms)}."
-        if single.cut_off and line.savepoint is None
-        else ""
-    )
-    barriers, snapshot = max(way.queue_ms, way.alignment_ms), max(way.async_work_ms, way.upload_ms)
-    # "not >=" instead of "<": times are NaN if no path was recorded
-    if not 2 * max(barriers, snapshot) >= duration_ms:
-        return fails
-    aligned = ": savepoints are always aligned" if barriers > snapshot else ""
-    return f"{fails} {_cause_of(line, single, several)}{aligned}."
+    (strategy, single), several = longest, len(strategies) > 1
+    path, text = single.path, ""
+    if single.cut_off and strategy.savepoint is None:
+        text = f" {capitalised(_checkpoint_name(strategy, single, several))} fails after {ms_text(single.duration_ms)}."
+    barriers_ms, snapshot_ms = max(path.queue_ms, path.alignment_ms), max(path.async_work_ms, path.upload_ms)
+    # False if times are NaN, because no path was recorded
+    if 2 * max(barriers_ms, snapshot_ms) >= single.duration_ms:
+        aligned = ": savepoints are always aligned" if barriers_ms > snapshot_ms else ""
+        text += f" {_cause_of(strategy, single, several)}{aligned}."
+    return text
 
 
-def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
+def _importance_of_choice(strategies: Sequence[StrategyRow]) -> tuple[int, int, float]:
     """Return how much the choice of a strategy matters: failed jobs, failed checkpoints, largest ratio of median durations."""
-    durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
+    durations = [_median_ms(strategy) for strategy in strategies if strategy.summary.completed]
     ratio = max(durations) / max(min(durations), 1.0) if durations else 0.0
-    return sum(line.failed for line in lines), sum(map(_failures, lines)), ratio
+    return sum(strategy.failed for strategy in strategies), sum(map(_failures, strategies)), ratio
 
 
-def _sentence(lines: Sequence[StrategyRow]) -> str:
+def _sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return the sentence on the decisive difference, without a full stop.
 
     The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
     differ, all strategies are equal.
     """
     running = [
-        line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill
+        strategy
+        for strategy in strategies
+        if strategy.summary.completed + strategy.summary.failed or strategy.failed or strategy.summary.standstill
     ]
     if not running:
-        return _none_ended(lines)
-    if any(math.isnan(line.last_trigger_s) for line in running):
-        # the few checkpoints of a strategy whose checkpoints stop early are not comparable
-        running = [line for line in running if math.isnan(line.last_trigger_s)]
-    several = len(lines) > 1
-    worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
-    sound = _sound(running)
+        return _none_ended(strategies)
+    # the few checkpoints of a strategy whose checkpoints stop early are not comparable
+    running = [strategy for strategy in running if math.isnan(strategy.last_trigger_s)] or running
+    several, comparable = len(strategies) > 1, _comparable(running)
+    worst = max(running, key=lambda own: (own.failed, bool(own.summary.standstill), _failed_share(own)))
     if worst.failed or _failures(worst) or worst.summary.standstill:
-        return _failing(worst, running, sound)
-    if not sound:
+        return _failing(worst, running, comparable)
+    if not comparable:
         return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
-    slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
+    slow, fast = max(comparable, key=_median_ms), _best(comparable, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
         return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))
-    tail = _tail(sound)
-    late, early = max(sound, key=tail.ms), _best(sound, tail.ms)
+    tail = _tail(comparable)
+    late, early = max(comparable, key=tail.ms), _best(comparable, tail.ms)
     if not is_noise(tail.ms(late), tail.ms(early)):
-        return _joined(_tails(late, early, tail), _throughput(early, late))
-    return _equal(slow, sound, several)
+        return _joined(_tails(late, early, tail, _medians_text(comparable)), _throughput(early, late))
+    return _equal(slow, comparable, several)
 
 
-def _sound(lines: Sequence[StrategyRow]) -> list[StrategyRow]:
+def _comparable(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
     """Return the strategies that may be compared.
 
     All their checkpoints must complete, and there must be others than the first upload.
 
     The final checkpoint is quick, because channels are empty at the end of input.  Therefore a strategy with a final
-    checkpoint and fewer than `_MANY` checkpoints is left out, unless all comparable strategies have a final checkpoint.
+    checkpoint and fewer than `_MIN_WITH_FINAL` checkpoints is left out, unless all comparable strategies have a final
+    checkpoint.
     """
-    found = [
-        line
-        for line in lines
-        if line.summary.completed
-        and not (line.failed or _failures(line) or line.summary.standstill or _is_first_upload(line, lines))
+    complete = [
+        strategy
+        for strategy in strategies
+        if strategy.summary.completed
+        and not (strategy.failed or _failures(strategy) or strategy.summary.standstill)
+        and not _is_first_upload(strategy, strategies)
     ]
-    without = [line for line in found if not line.completes_end]
-    return [line for line in found if line in without or line.summary.completed >= _MANY] if without else found
+    if all(strategy.completes_end for strategy in complete):
+        return complete
+    return [
+        strategy for strategy in complete if not strategy.completes_end or strategy.summary.completed >= _MIN_WITH_FINAL
+    ]
 
 
-def axis_sentences(lines: Sequence[StrategyRow]) -> Iterator[str]:
+def axis_sentences(strategies: Sequence[StrategyRow]) -> Iterator[str]:
     """Yield a sentence per axis on its effect alone, if there are several axes.
 
     It compares the two strategies that differ only in this axis and whose median durations differ most.
     """
-    for axis in dict(lines[0].axes) if lines and len(lines[0].axes) > 1 else ():
+    for axis in dict(strategies[0].axes) if strategies and len(strategies[0].axes) > 1 else ():
         pairs = [
             pair
-            for pair in permutations(_sound(lines), 2)
+            for pair in permutations(_comparable(strategies), 2)
             if {name for name, _ in {*pair[0].axes} ^ {*pair[1].axes}} == {axis}
             and not is_noise(*map(_median_ms, pair))
         ]
         if pairs:
             slow, fast = max(pairs, key=lambda pair: _median_ms(pair[0]) / _median_ms(pair[1]))
-            yield f"{axis} alone: {ms_text(_median_ms(fast))} in the median ({fast.label}) instead of {ms_text(_median_ms(slow))} ({slow.label})."
+            yield f"{axis} alone: {_median_text(fast)} in the median ({fast.label}) instead of {_median_text(slow)} ({slow.label})."
 
 
-def _none_ended(lines: Sequence[StrategyRow]) -> str:
+def _none_ended(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence for runs in which no checkpoint completed or failed: what the longest-running one waits for."""
     text = "No checkpoint was completed or failed after the warm-up"
-    if all(line.is_off for line in lines):
+    if all(strategy.is_off for strategy in strategies):
         return "No checkpoint is due: set checkpoint.interval"
-    found = _longest(lines, lambda line: single if (single := line.singles.under_way) and single.cut_off else None)
-    if found is None:
+    longest = _longest(
+        strategies, lambda strategy: single if (single := strategy.singles.under_way) and single.cut_off else None
+    )
+    if longest is None:
         return f"{text}: run longer"
-    (line, single), several = found, len(lines) > 1
-    since = f"{_called(line, single, several)} has been under way for {ms_text(single.duration_ms)} when the run ends, so run longer"
-    return f"{text}: {since}. {_cause_of(line, single, several)}"
+    (strategy, single), several = longest, len(strategies) > 1
+    lasts = f"has been under way for {ms_text(single.duration_ms)} when the run ends, so run longer"
+    cause = _cause_of(strategy, single, several)
+    return f"{text}: {_checkpoint_name(strategy, single, several)} {lasts}. {cause}"
 
 
 class _Tail(NamedTuple):
@@ -387,87 +404,90 @@ class _Tail(NamedTuple):
     ms: Callable[[StrategyRow], float]
 
 
-def _tail(lines: Sequence[StrategyRow]) -> _Tail:
+def _tail(strategies: Sequence[StrategyRow]) -> _Tail:
     """Return the measure by which the slowest checkpoints of these strategies are compared."""
-    if all(line.summary.completed >= STATISTICS["end_to_end_p99_ms"].smallest_sample for line in lines):
-        return _Tail("p99", lambda line: line.summary.end_to_end_p99_ms)
-    return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
+    if all(own.summary.completed >= STATISTICS["end_to_end_p99_ms"].smallest_sample for own in strategies):
+        return _Tail("p99", attrgetter("summary.end_to_end_p99_ms"))
+    return _Tail("longest", attrgetter("summary.end_to_end_max_ms"))
 
 
-def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[StrategyRow]) -> str:
-    """Return the sentence on the strategy that fails most: its failures, their cause, and the best of the `sound` strategies.
+def _failing(worst: StrategyRow, strategies: Sequence[StrategyRow], comparable: Sequence[StrategyRow]) -> str:
+    """Return the sentence on the strategy that fails most: its failures, their cause, and the best of the `comparable` ones.
 
     `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints.
     """
-    row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
-    begun, more = (
-        f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}",
-        "".join(f"; {fate}" for fate in fates[1:]),
-    )
+    standstill, failed, failures = worst.summary.standstill, worst.singles.failed, _failure_texts(worst)
+    begin = f"With {worst.called} {failures[0] if failures else 'a checkpoint hangs'}"
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
+        others = f"with {' or '.join(strategy.called for strategy in comparable)} it " if comparable else ""
         if worst.status.startswith("RESTARTING"):
-            remedy = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
-            hung = f"; {row.standstill}" if row.standstill else ""
-            is_expiry = failed is not None and failed.cut_off and EXPIRED in reason
-            cause = (
-                f"; {_lower(_cause_of(worst, failed, several=len(lines) > 1))}"
-                if failed is not None and is_expiry
-                else ""
-            )
-            return f"With {worst.called} the job restarts forever: {reason}{hung}{remedy}{cause}"
+            cause = ""
+            if failed is not None and failed.cut_off and EXPIRED in reason:
+                cause = _lower(_cause_of(worst, failed, several=len(strategies) > 1))
+            begin = f"With {worst.called} the job restarts forever: {reason}"
+            return _joined(begin, standstill, others and f"{others}does not", cause)
         # no checkpoint failed, but a job of a chain found no snapshot to start from
         if "cannot begin" in reason:
-            return f"With {worst.called} {reason}" + (
-                f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else ""
-            )
-        begun = f"With {worst.called} the job fails ({reason})" + (f" after {fates[0]}" if fates else "")
-    if row.standstill:
-        begun += f", because {_circle(worst)}"
+            return _joined(f"With {worst.called} {reason}", others and f"{others}goes on")
+        begin = f"With {worst.called} the job fails ({reason})" + (f" after {failures[0]}" if failures else "")
+    if standstill:
+        begin += f", because tasks wait for each other: {standstill}; with aligned barriers they do not"
     elif failed is not None and (
         failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
     ):
-        begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
-    # Explain why the job did not fail although it had more failures than are tolerated in a row. A steady run with
-    # enough checkpoints explains it, too, even if it had fewer failures.
-    is_limit_near = worst.tolerable < _failures(worst) or (worst.steady and worst.tolerable <= row.completed)
-    if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable and is_limit_near:
-        in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
-        more = f"; {in_a_row}: one that completes sets the count to 0{more}"
-    if not worst.failed and worst.singles.restarts:
-        more = f"; {_restarts(worst)}{more}"
-    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MAX_NAMED]
-    more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
-    if not sound:
-        return begun + more
-    fast = _best(sound, _median_ms)
-    count = fast.summary.completed
-    completes = "its one" if count == 1 else f"all {count}"
-    took = ms_text(fast.summary.end_to_end_p50_ms)
-    if fast.summary.end_to_end_max_ms >= _TAIL_FACTOR * fast.summary.end_to_end_p50_ms and count > 1:
-        took += f" in the median, the longest in {ms_text(fast.summary.end_to_end_max_ms)}"
-    return f"{begun}{more}; {fast.called} completes {completes} in {took}{_stored(fast, 'stores')}"
+        begin += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    others_failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
+    return _joined(
+        begin,
+        *([] if worst.failed else _survival_texts(worst)),
+        *failures[1:],
+        *(f"with {strategy.called} {'; '.join(_failure_texts(strategy))}" for strategy in others_failing[:MAX_NAMED]),
+        _completion_text(comparable),
+    )
 
 
-def _restarts(line: StrategyRow) -> str:
+def _survival_texts(strategy: StrategyRow) -> Iterator[str]:
+    """Yield clauses on the restarts that failed checkpoints caused, and on why the job did not fail."""
+    summary, singles, tolerable = strategy.summary, strategy.singles, strategy.tolerable
+    if singles.restarts:
+        yield _restarts_text(strategy)
+    # A steady run with more checkpoints than failures are tolerated explains it, too, even if it had fewer failures.
+    is_limit_near = tolerable < _failures(strategy) or (strategy.steady and tolerable <= summary.completed)
+    if summary.completed and singles.in_a_row <= tolerable and is_limit_near:
+        yield f"at most {singles.in_a_row} in a row, of {tolerable} that are tolerated: a completed one resets the count"
+
+
+def _restarts_text(strategy: StrategyRow) -> str:
     """Return ``the job restarts 2 times, from the beginning, as more than 3 checkpoints in a row fail (checkpoint.tolerable-failed)``."""
-    count, from_beginning = line.singles.restarts, line.singles.from_beginning
-    times = "once" if count == 1 else f"{count} times"
+    count, from_beginning, tolerable = strategy.singles.restarts, strategy.singles.from_beginning, strategy.tolerable
     places = {0: "", count: ", from the beginning"}
     place = places.get(from_beginning, f", {from_beginning} of them from the beginning")
-    what = "a checkpoint fails"
-    if line.tolerable:
-        what = f"more than {line.tolerable} {'checkpoint in a row fails' if line.tolerable == 1 else 'checkpoints in a row fail'}"
-    return f"the job restarts {times}{place}, as {what} (checkpoint.tolerable-failed)"
+    reasons = {0: "a checkpoint fails", 1: "more than 1 checkpoint in a row fails"}
+    reason = reasons.get(tolerable, f"more than {tolerable} checkpoints in a row fail")
+    times = "once" if count == 1 else f"{count} times"
+    return f"the job restarts {times}{place}, as {reason} (checkpoint.tolerable-failed)"
 
 
-def _fates(line: StrategyRow) -> list[str]:
+def _completion_text(comparable: Sequence[StrategyRow]) -> str:
+    """Return a clause on the best of these strategies, whose checkpoints all complete, or "" if there is none."""
+    if not comparable:
+        return ""
+    fast = _best(comparable, _median_ms)
+    completed, longest_ms = fast.summary.completed, fast.summary.end_to_end_max_ms
+    took = _median_text(fast)
+    if longest_ms >= _TAIL_FACTOR * _median_ms(fast) and completed > 1:
+        took += f" in the median, the longest in {ms_text(longest_ms)}"
+    return f"{fast.called} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_stored(fast, 'stores')}"
+
+
+def _failure_texts(strategy: StrategyRow) -> list[str]:
     """Return a clause per failure reason with its count: ``3 of 9 checkpoints expire``, ``2 fail (IO_EXCEPTION)``."""
-    expire, fail = ("expired", "failed") if line.failed else ("expire", "fail")
+    expire, fail = ("expired", "failed") if strategy.failed else ("expire", "fail")
     return [
-        f"{count}{'' if i else f' of {line.summary.completed + _failures(line)} checkpoints'} "
+        f"{count}{'' if i else f' of {strategy.summary.completed + _failures(strategy)} checkpoints'} "
         + (expire if _is_expiry(message) else f"{fail} ({message.rstrip('.') or 'no reason given'})")
-        for i, (message, count) in enumerate(line.singles.failures)
+        for i, (message, count) in enumerate(strategy.singles.failures)
     ]
 
 
@@ -481,250 +501,237 @@ def _is_expiry(message: str) -> bool:
     return "expire" in message.lower()
 
 
-def _circle(line: StrategyRow) -> str:
-    """Return a clause on tasks that wait for each other (a deadlock of unaligned barriers)."""
-    return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
-
-
-def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
+def _equal(slow: StrategyRow, strategies: Sequence[StrategyRow], several: bool) -> str:
     """Return the sentence for strategies that do not differ by more than noise, or for a single one."""
-    row, fast = slow.summary, min(lines, key=_median_ms)
-    begun = f"Checkpoints of {slow.called} take" if several and len(lines) == 1 else "Checkpoints take"
-    low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
-    is_quick = row.end_to_end_p50_ms < QUICK_MS
-    if row.end_to_end_max_ms >= (2 * QUICK_MS if is_quick else _TAIL_FACTOR * row.end_to_end_p50_ms):
-        times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
-        text = f"{begun} {times}: {_lower(_cause(slow, several, slowest=True))}"
+    fast, longest_ms = min(strategies, key=_median_ms), slow.summary.end_to_end_max_ms
+    is_quick, medians = _median_ms(slow) < QUICK_MS, _medians_text(strategies)
+    begin = f"Checkpoints of {slow.called} take" if several and len(strategies) == 1 else "Checkpoints take"
+    if longest_ms >= (2 * QUICK_MS if is_quick else _TAIL_FACTOR * _median_ms(slow)):
+        times = f"{_median_text(slow)} in the median, the longest {ms_text(longest_ms)}"
+        text = f"{begin} {times}: {_lower(_cause(slow, several, slowest=True))}"
     elif is_quick:
-        text = f"{begun} {low if low == high else f'{low} to {high}'}: nothing holds the barriers up ({_load(slow)})"
+        text = f"{begin} {medians}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow, several)
-    if len(lines) == 1:
+    if len(strategies) == 1:
         return _joined(text, _cost(slow))
     alike = (
-        f"checkpoints take {low} with all strategies"
-        if low == high
-        else f"the strategies differ by less than repetitions of one real job do ({low} to {high})"
+        f"checkpoints take {medians} with all strategies"
+        if medians == _median_text(slow)
+        else f"the strategies differ by less than repetitions of one real job do ({medians})"
     )
-    return _joined(text, alike, _throughputs(slow, fast, lines))
+    return _joined(text, alike, _throughputs(slow, fast, strategies))
 
 
-def _cost(line: StrategyRow) -> str:
+def _cost(strategy: StrategyRow) -> str:
     """Return a clause on the throughput that checkpoints cost, compared with a run without checkpoints, or "" if unknown.
 
     Throughput is a mean over the run, and records that a savepoint delays are processed after it.  The mean therefore
     cannot show the cost of savepoints, and the clause never says that they cost nothing.
     """
-    change, what = line.throughput_change, "checkpoints and savepoints" if line.has_savepoints else "checkpoints"
+    change = strategy.throughput_change
+    cause = "checkpoints and savepoints" if strategy.has_savepoints else "checkpoints"
     if math.isnan(change):
         return ""
     if abs(change) < NOISE_THROUGHPUT:
-        return "" if line.has_savepoints else f"{what} cost no throughput"
+        return "" if strategy.has_savepoints else f"{cause} cost no throughput"
     if change < 0:
-        return f"{what} cost {change_text(change).lstrip('-')} of throughput"
-    return f"throughput is {change_text(change)} with {what}"
+        return f"{cause} cost {change_text(change).lstrip('-')} of throughput"
+    return f"throughput is {change_text(change)} with {cause}"
 
 
-def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
+def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail, medians: str) -> str:
     """Return the sentence for strategies with equal medians but different slowest checkpoints, with the cause of the slowest one."""
-    low, high = sorted((_median_ms(early), _median_ms(late)))
-    medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
     slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
     cause = _lower(_cause(late, several=True, slowest=True))
     return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.called} is {slowest}"
 
 
-def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
+def _cause(strategy: StrategyRow, several: bool, *, slowest: bool = False) -> str:
     """Return the largest wait of the median checkpoint (or the `slowest`) of a strategy, and where it occurs."""
-    single = line.singles.slowest if slowest else line.singles.median
+    single = strategy.singles.slowest if slowest else strategy.singles.median
     if single is None:
-        return f"Nothing was recorded of these checkpoints ({_load(line)})"
-    return _cause_of(line, single, several)
+        return f"Nothing was recorded of these checkpoints ({_load(strategy)})"
+    return _cause_of(strategy, single, several)
 
 
-def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
+def _cause_of(strategy: StrategyRow, single: Single, several: bool) -> str:
     """Return a sentence, without a full stop, on the largest wait of this checkpoint, and where it occurs.
 
     `several`: there are other strategies, so the checkpoint is named together with its strategy.
     """
-    way, called = single.path, _called(line, single, several)
-    # grouped as in the table of strategies, so that text and table agree on the largest column
-    columns = (
-        {"queue": way.queue_ms, "timeout": way.timeout_ms},
-        {"alignment": way.alignment_ms},
-        {"pre-barrier": way.pre_barrier_ms},
-        {"sync": way.sync_ms},
-        {
-            "async queue": way.async_queue_ms,
-            "async work": way.async_work_ms,
-            "upload": way.upload_ms,
-            "channel state": way.channel_state_ms,
-        },
-        {"messages": way.messages_ms},
-    )
+    path, checkpoint = single.path, _checkpoint_name(strategy, single, several)
     if single.cut_off == FINALISATION:
-        return f"All tasks of {called} acknowledge it, and its metadata cannot be written"
+        return f"All tasks of {checkpoint} acknowledge it, and its metadata cannot be written"
     if single.unknown_loss is not None:
         cause, lost_ms, known_ms = single.unknown_loss
         lost = f"{cause.removesuffix(' lost')} is lost at {ms_text(lost_ms)}"
-        return f"{lost}, which the JobManager learns at {ms_text(known_ms)}: its tasks do not acknowledge {called}"
-    if math.isnan(way.queue_ms):
-        return f"Nothing was recorded of the path of {called} ({_load(line)})"
-    parts = max(columns, key=lambda column: sum(column.values()))
-    part = max(parts, key=lambda name: parts[name])
-    took = f"{ms_text(parts[part])} of the {ms_text(single.duration_ms)} of {called}"
-    queue, worker = f"'{way.queue_vertex}'", f"'{way.async_vertex}'"
-    spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-    match part:
-        case "queue" if way.queue_at_source:
-            if single is line.singles.failed and line.singles.failures[0][0] == NOT_TRIGGERED:
-                return f"{queue} does not answer the trigger of {called} within {spent}, pekko.ask.timeout: its TaskManager is cut off"
-            late = (
-                f"does not take the trigger of {called} within"
-                if single.cut_off
-                else f"takes the trigger of {called} only after"
-            )
-            return f"{queue} {late} {spent}: its task thread is held up ({load})"
-        case "queue" if single.persisted_bytes > 0:
-            return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
-        case "queue" if way.queue_vertex in line.committers:
-            return f"Barriers of {called} wait {spent} for {queue}, whose thread is at work on an older commit ({load})"
-        case "queue" if way.queue_vertex in line.firing:
-            return (
-                f"Barriers of {called} wait {spent} behind data in front of {queue}, or while its window fires ({load})"
-            )
+        return f"{lost}, which the JobManager learns at {ms_text(known_ms)}: its tasks do not acknowledge {checkpoint}"
+    if math.isnan(path.queue_ms):
+        return f"Nothing was recorded of the path of {checkpoint} ({_load(strategy)})"
+    # the largest kind in the largest column of the table of strategies, so that text and table agree
+    times_ms = {kind: getattr(path, f"{kind}_ms") for kind in COLUMN_OF}
+    columns_ms = Counter[str]()
+    for kind, ms in times_ms.items():
+        columns_ms[COLUMN_OF[kind]] += ms
+    largest = max(times_ms, key=lambda kind: (columns_ms[COLUMN_OF[kind]], times_ms[kind]))
+    took = f"{ms_text(times_ms[largest])} of the {ms_text(single.duration_ms)} of {checkpoint}"
+    worker = f"'{path.async_vertex}'"
+    match largest:
         case "queue":
-            return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
+            return _queue_text(strategy, single, checkpoint)
         case "timeout":
-            place = f"in front of '{way.timeout_vertex}' until the alignment timeout lets them overtake"
-            return f"Barriers of {called} wait {ms_text(way.timeout_ms)} {place} ({_load(line, way.timeout_vertex)})"
+            place = f"in front of '{path.timeout_vertex}' until the alignment timeout lets them overtake"
+            return f"Barriers of {checkpoint} wait {ms_text(path.timeout_ms)} {place} ({_load(strategy, path.timeout_vertex)})"
         case "alignment":
-            waits = (
-                f"'{way.alignment_vertex}' waits {ms_text(way.alignment_vertex_ms)} from its first to its last barrier"
-            )
-            return f"In {called} {waits}, which comes from {single.late_input} ({_load(line, way.alignment_vertex)})"
-        case "pre-barrier":
+            waits = f"'{path.alignment_vertex}' waits {ms_text(path.alignment_vertex_ms)} from its first to its last barrier"
+            load = _load(strategy, path.alignment_vertex)
+            return f"In {checkpoint} {waits}, which comes from {single.late_input} ({load})"
+        case "pre_barrier":
             return f"Work before the barrier takes {took}"
         case "sync":
             return f"The synchronous phase takes {took}, on the task threads"
-        case "async queue":
+        case "async_queue":
             return f"Snapshots wait {took} for the asynchronous thread of {worker}, at work for older checkpoints"
-        case "async work":
-            canonical = " (canonical: entries are serialised at checkpoint.savepoint-rate)"
-            why = canonical if single.savepoint_format == "CANONICAL" else ""
-            return f"Asynchronous work of {worker} takes {took}{why}, beside its files: neither storage nor barriers decide"
+        case "async_work":
+            is_canonical = single.savepoint_format == "CANONICAL"
+            why = " (canonical: entries are serialised at checkpoint.savepoint-rate)" if is_canonical else ""
+            return f"Asynchronous work of {worker} takes {took}{why}, not counting its files: neither storage nor barriers decide"
         case "upload":
-            # files that operators write are not part of the checkpoint size
-            is_known = single.written_bytes and not single.cut_off
-            written = bytes_text(single.written_bytes) if is_known else "files"
-            if single.initial_log_bytes:
-                written = f"{bytes_text(single.initial_log_bytes)} of initial state per subtask (a changelog, not in its size)"
-            older = ""
-            if 2 * way.async_queue_ms >= way.upload_ms:
-                older = f", after {ms_text(way.async_queue_ms)} in which the asynchronous thread of {worker} writes an older checkpoint"
-            return f"Writing {written} takes {took}{older}: storage decides, not the barriers"
-        case "channel state":
+            return f"Writing {_upload_text(single, took)}: storage decides, not the barriers"
+        case "channel_state":
             return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
         case _:
             return f"Messages to and from the coordinator take {took}"
 
 
-def _called(line: StrategyRow, single: Single, several: bool) -> str:
+def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
+    """Return the sentence on barriers that wait behind data or for a task thread, or on a trigger that waits for a source."""
+    name, singles = single.path.queue_vertex, strategy.singles
+    vertex, waited, load = f"'{name}'", ms_text(single.path.queue_vertex_ms), _load(strategy, name)
+    if single.path.queue_at_source:
+        if single is singles.failed and singles.failures[0][0] == NOT_TRIGGERED:
+            return f"{vertex} does not answer the trigger of {checkpoint} within {waited}, pekko.ask.timeout: its TaskManager is cut off"
+        takes, limit = ("does not take", "within") if single.cut_off else ("takes", "only after")
+        return f"{vertex} {takes} the trigger of {checkpoint} {limit} {waited}: its task thread is held up ({load})"
+    if single.persisted_bytes > 0:
+        return f"Even barriers that overtake data, as in {checkpoint}, wait {waited} for the task thread of {vertex} ({load})"
+    if name in strategy.committers:
+        waits = f"{waited} for {vertex}, whose thread is at work on an older commit"
+    elif name in strategy.firing:
+        waits = f"{waited} behind data in front of {vertex}, or while its window fires"
+    else:
+        waits = f"behind {waited} of queued data in front of {vertex}"
+    return f"Barriers of {checkpoint} wait {waits} ({load})"
+
+
+def _upload_text(single: Single, took: str) -> str:
+    """Return what a checkpoint writes, how long that takes, and its wait for an older checkpoint if that is as long."""
+    written = "files"
+    if single.initial_log_bytes:
+        written = f"{bytes_text(single.initial_log_bytes)} of initial state per subtask (a changelog, not in its size)"
+    elif single.written_bytes and not single.cut_off:  # files that operators write are not part of the checkpoint size
+        written = bytes_text(single.written_bytes)
+    path, older = single.path, ""
+    if 2 * path.async_queue_ms >= path.upload_ms:
+        older = f", after {ms_text(path.async_queue_ms)} in which the asynchronous thread of '{path.async_vertex}' writes an older checkpoint"
+    return f"{written} takes {took}{older}"
+
+
+def _checkpoint_name(strategy: StrategyRow, single: Single, several: bool) -> str:
     """Return ``checkpoint 4``, or ``checkpoint 4 (aligned)`` if there are several strategies."""
-    return f"{single} ({line.called})" if several else str(single)
+    return f"{single} ({strategy.called})" if several else str(single)
 
 
 def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
     """Return a clause that compares the median durations of two strategies."""
-    durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
-    return f"{fast.called} checkpoints {durations}{_stored(fast)}"
+    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{_stored(fast)}"
 
 
-def _stored(line: StrategyRow, verb: str = "store") -> str:
+def _stored(strategy: StrategyRow, verb: str = "store") -> str:
     """Return a clause on the in-flight data that each checkpoint stores (median), or "" if none is stored."""
-    stored = line.summary.persisted_bytes
-    return f" and {verb} {bytes_text(stored)} of in-flight data each" if stored > 0 else ""
+    stored_bytes = strategy.summary.persisted_bytes
+    return f" and {verb} {bytes_text(stored_bytes)} of in-flight data each" if stored_bytes > 0 else ""
 
 
 def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
     """Return a clause on the throughput of `fast` compared with `slow`, or "" if one of the jobs ends within the run."""
     if fast.is_over or slow.is_over:
         return ""
-    change = (
-        fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1
-        if slow.summary.throughput_per_second
-        else 0.0
-    )
+    change = _served_per_second(fast) / _served_per_second(slow) - 1 if _served_per_second(slow) else 0.0
     if abs(change) < NOISE_THROUGHPUT:
         return f"throughput is the same ({change_text(change)})"
     return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
 
 
-def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyRow]) -> str:
+def _throughputs(slow: StrategyRow, fast: StrategyRow, strategies: Sequence[StrategyRow]) -> str:
     """Return the highest and the lowest throughput with their strategies, if they differ by more than noise.
 
     Otherwise, and if some job ends within the run, returns `_throughput` of `fast` and `slow`.
     """
-    low, high = min(lines, key=_served), max(lines, key=_served)
-    if (
-        any(line.is_over for line in lines)
-        or not _served(low) > 0
-        or _served(high) / _served(low) - 1 < NOISE_THROUGHPUT
-    ):
+    low, high = min(strategies, key=_served_per_second), max(strategies, key=_served_per_second)
+    least, most = _served_per_second(low), _served_per_second(high)
+    if any(strategy.is_over for strategy in strategies) or not least > 0 or most / least - 1 < NOISE_THROUGHPUT:
         return _throughput(fast, slow)
-    return f"{high.called} serves {per_second_text(_served(high))}, {low.called} {per_second_text(_served(low))}"
+    return f"{high.called} serves {per_second_text(most)}, {low.called} {per_second_text(least)}"
 
 
-def _served(line: StrategyRow) -> float:
-    """Return the throughput of a strategy."""
-    return line.summary.throughput_per_second
-
-
-def _load(line: StrategyRow, named: str = "") -> str:
+def _load(strategy: StrategyRow, named: str = "") -> str:
     """Return the busiest and the most back-pressured vertex with their shares.
 
     `named`: a vertex that the sentence has already named, so its name is not repeated.
     """
-    row, (busiest, share) = line.summary, line.busiest
-    text = f"busy {share_text(share)}" if busiest == named else f"'{busiest}' busy {share_text(share)}"
-    if busiest != named and row.most_backpressured_share >= 0.1:
-        text += f", '{row.most_backpressured}' back-pressured {share_text(row.most_backpressured_share)}"
+    summary, (busiest, share) = strategy.summary, strategy.busiest
+    if busiest == named:
+        return f"busy {share_text(share)}"
+    text = f"'{busiest}' busy {share_text(share)}"
+    if summary.most_backpressured_share >= 0.1:
+        text += f", '{summary.most_backpressured}' back-pressured {share_text(summary.most_backpressured_share)}"
     return text
 
 
-def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
+def _best(strategies: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
     """Return the strategy with the smallest `duration`.
 
     Among strategies within noise of it and without less throughput, this is the one that stores least in-flight data.
     """
-    quickest = min(lines, key=duration)
-    served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
+    quickest = min(strategies, key=duration)
+    least_per_second = _served_per_second(quickest) * (1 - NOISE_THROUGHPUT)
     equals = [
-        line
-        for line in lines
-        if is_noise(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served
+        strategy
+        for strategy in strategies
+        if is_noise(duration(strategy), duration(quickest)) and _served_per_second(strategy) >= least_per_second
     ]
-    return min(equals or [quickest], key=lambda line: (line.summary.persisted_bytes, duration(line)))
+    return min(equals or [quickest], key=lambda strategy: (strategy.summary.persisted_bytes, duration(strategy)))
 
 
-def _median_ms(line: StrategyRow) -> float:
-    """Return the median duration of the completed checkpoints of a strategy."""
-    return line.summary.end_to_end_p50_ms
+_served_per_second: Callable[[StrategyRow], float] = attrgetter("summary.throughput_per_second")
+_median_ms: Callable[[StrategyRow], float] = attrgetter("summary.end_to_end_p50_ms")
 
 
-def _failed_share(line: StrategyRow) -> float:
+def _median_text(strategy: StrategyRow) -> str:
+    return ms_text(_median_ms(strategy))
+
+
+def _medians_text(strategies: Sequence[StrategyRow]) -> str:
+    """Return ``46 ms to 48 ms``: the smallest and the largest median duration, or one if they are printed alike."""
+    low, high = (ms_text(choose(map(_median_ms, strategies))) for choose in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _failed_share(strategy: StrategyRow) -> float:
     """Return the share of failed checkpoints among those that completed or failed."""
-    return _failures(line) / max(1, line.summary.completed + _failures(line))
+    return _failures(strategy) / max(1, strategy.summary.completed + _failures(strategy))
 
 
-def _failures(line: StrategyRow) -> int:
+def _failures(strategy: StrategyRow) -> int:
     """Return the number of failed checkpoints, except those that a restart or the end of the job interrupted."""
-    return line.summary.failed - line.summary.interrupted
+    return strategy.summary.failed - strategy.summary.interrupted
 
 
 def _joined(*parts: str) -> str:
     """Return the parts that are not empty, separated by "; "."""
-    return "; ".join(part for part in parts if part)
+    return "; ".join(filter(None, parts))
 
 
 def _lower(text: str) -> str:

@@ -167,7 +167,7 @@ class Paths:
 
     @cached_property
     def _places(self) -> Mapping[int, Sequence[int]]:
-        return self.context.journal.places()
+        return self.context.journal.positions()
 
     @cached_property
     def _files(self) -> dict[int, tuple[list[FileSpan], int]]:

@@ -18,6 +18,7 @@ from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
 from sim.protocol.snapshot_store import find_unrestorable_snapshots, restorable
 from sim.results.journal import Happening, Journal
+from sim.results.schema import frame
 from sim.results.tables import (
     CheckpointStats,
     FileRow,
@@ -26,7 +27,6 @@ from sim.results.tables import (
     commits_table,
     files_table,
     recoveries_table,
-    requests_table,
     restores_table,
     snapshots_table,
     stopped_with,
@@ -412,7 +412,7 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
         "commits": commits_table(instance.commits, instance.names),
         "recoveries": recoveries_table(instance.job.recovery.stats.values()),
         "path": Paths(instance.context).table(only.get("path")),
-        "requests": requests_table(map(asdict, getattr(instance.storage.medium, "requests", ()))),
+        "requests": frame("requests", map(asdict, getattr(instance.storage.medium, "requests", ()))),
     }
 
 

@@ -332,12 +332,16 @@ class Comparison:
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """Return (header, rows) of the table of consequences, or None if no strategy has a commit, a failure or a job end."""
-        rows, ends = list(self.consequences.values()), self.job_ends
-        if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
+        ends = self.job_ends
+        if all(row.nothing_happened for row in self.consequences.values()) and set(ends.values()) <= {RUNS_ON}:
             return None
-        runs = [len(results) for results in self.results.values()]
-        at_once = [all(vertex.commit is None for vertex in job.vertices) for job in self._jobs]
-        return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once, self._behind)
+        runs = {name: len(results) for name, results in self.results.items()}
+        at_once = [
+            name
+            for name, own in self.replications.items()
+            if all(vertex.commit is None for vertex in own.scenario.job.vertices)
+        ]
+        return consequences_texts(self.consequences, ends, runs, at_once, self._behind)
 
     @property
     def job_ends(self) -> dict[str, str]:
@@ -356,7 +360,7 @@ class Comparison:
             return []
         first = {name: own.tables[0] for name, own in self.replications.items()}
         sections = (
-            planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind),
+            planned_restarts_table(self.consequences, self._behind),
             restarts_table(self._tables),
             *stored(first, self._jobs[0].edges),
             storage_use_table(self.storage_use, self.prices),
@@ -372,7 +376,7 @@ class Comparison:
     def consequences_sentence(self) -> str:
         """Return a sentence that compares the cost of failures, or "" if strategies do not differ."""
         overloaded = [line.label for line in self.strategies if line.overload is not None]
-        return consequences_sentence(list(self.consequences), list(self.consequences.values()), overloaded=overloaded)
+        return consequences_sentence(self.consequences, overloaded=overloaded)
 
     @property
     def overload(self) -> str:

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import wraps
 from itertools import accumulate, pairwise
 from statistics import fmean, median
 
 import numpy as np
+import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.model.quantities import PLANNED_RESTARTS
@@ -41,6 +43,16 @@ COLUMNS = (
 SPENT = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs")
 LOAD = r" \((?P<load>[^)]*)\)"
 FATE = r"(?P<count>\d+) of (?P<m>\d+) checkpoints (?:expired?|fail(?:ed)? \((?P<reason>[\w ]+)\))"
+
+
+def of_each_run(holds):
+    """A claim about the first run of each strategy that a sentence names."""
+
+    @wraps(holds)
+    def claim(told, match):
+        return all(holds(runs[0], match) for runs in told.about(match))
+
+    return claim
 
 
 def finished(told, match):
@@ -105,9 +117,9 @@ def holds_the_end(told, match):
 
 def no_checkpoint_holds_the_end(told, match):
     """None was triggered after the last end of data and completed."""
-    for runs in told.listed(match["names"]):
-        end_ns, rows = end_of_data_ns(runs[0]), runs[0].checkpoints
-        if end_ns is not None and ((rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] * 1e6 > end_ns)).any():
+    for run in (runs[0] for runs in told.listed(match["names"])):
+        done = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "trigger_timestamp"]
+        if (end_ns := end_of_data_ns(run)) is not None and done.max() * 1e6 > end_ns:
             return False
     return True
 
@@ -302,10 +314,9 @@ def load_is(told, match):
         for runs in told.all_runs:
             of_runs = []
             for run in runs if index else ():
-                (row,) = run.tasks[
-                    (run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))
-                ].to_dict("records")
-                of_runs.append(row["accumulateBusyTimeMs"] / sum(row[column] for column in SPENT))
+                # several after a rescale
+                rows = run.tasks[(run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))]
+                of_runs += list(rows["accumulateBusyTimeMs"] / rows[list(SPENT)].sum(axis=1))
             shares += [of_runs, *([share] for share in of_runs)]
             column = {"busy": "busy", "back-pressured": "backPressured"}[kind]
             series = [
@@ -364,18 +375,11 @@ def was_given_up(told, match):
     return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
 
 
-def is_written_again(told, match):
+@of_each_run
+def is_written_again(run, match):
     """A sink without transactions, of which restarts serve so many records again."""
-    for run in (runs[0] for runs in told.about(match)):
-        vertex = run.scenario.job.vertex(match["at"])
-        again = sum(run.recoveries["served_again"])
-        if (
-            vertex.commit is not None
-            or run.recoveries.empty
-            or (match["count"] and not same_count(match["count"], again))
-        ):
-            return False
-    return True
+    is_count = match["count"] is None or same_count(match["count"], sum(run.recoveries["served_again"]))
+    return run.scenario.job.vertex(match["at"]).commit is None and not run.recoveries.empty and is_count
 
 
 def may_fire(told, match):
@@ -507,11 +511,8 @@ def no_window_ends(told, match):
 
 def is_only_upload(told, match):
     """Each of the strategies completed one checkpoint, which wrote nearly all that it refers to."""
-    for runs in told.listed(match["names"]):
-        rows = told.periodic(runs, "COMPLETED", uploads=True)
-        if len(rows) != 1 or rows[0]["checkpointed_size"] < 0.9 * rows[0]["state_size"]:
-            return False
-    return True
+    uploads = [told.periodic(runs, "COMPLETED", uploads=True) for runs in told.listed(match["names"])]
+    return all(len(rows) == 1 and rows[0]["checkpointed_size"] >= 0.9 * rows[0]["state_size"] for rows in uploads)
 
 
 def axis_changes(told, match):
@@ -556,16 +557,12 @@ def visible_after(told, match):
     return True
 
 
-def sinks_wait(told, match):
+@of_each_run
+def sinks_wait(run, match):
     """The median of the transactions of each vertex that commits."""
-    waits = {vertex: text for text, vertex in re.findall(r"(\S+ \w+) of '([^']+)'", match["waits"])}
-    for run in (runs[0] for runs in told.about(match)):
-        own = run.commits[run.commits["visible_latency"] >= 0].groupby("vertex")["visible_latency"].apply(list)
-        if dict.fromkeys(own.index, True) != {
-            vertex: abs(number(text) / median(own[vertex]) - 1) < 0.06 for vertex, text in waits.items()
-        }:
-            return False
-    return True
+    waits = {vertex: number(text) for text, vertex in re.findall(r"(\S+ \w+) of '([^']+)'", match["waits"])}
+    own = run.commits[run.commits["visible_latency"] >= 0].groupby("vertex")["visible_latency"].median()
+    return waits == pytest.approx(own.to_dict(), rel=0.06)
 
 
 def oldest_is_first(told, match):
@@ -594,88 +591,72 @@ def loses_a_task_manager(told, match):
     )
 
 
-def waits_since_its_checkpoint(told, match):
+@of_each_run
+def waits_since_its_checkpoint(run, match):
     """Some failure went back to that checkpoint; so long after its trigger something is committed, and about all that is replayed by then."""
-    for run in (runs[0] for runs in told.about(match)):
-        began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
-        restored = run.recoveries[run.recoveries["restored_checkpoint"] == int(match["number"])]
-        sources = {vertex.name for vertex in run.scenario.job.vertices if vertex.source}
-        read = run.tasks.loc[run.tasks["vertex"].isin(sources), "numRecordsIn"].sum()
-        found = False
-        for failed_ms, replayed in zip(restored["failed"], restored["replayed_records"], strict=True):
-            for _, own in run.commits.groupby("vertex"):
-                own = own[own["commit_latency"] >= 0]
-                after = own[own["commit_timestamp"] - own["commit_latency"] > failed_ms]
-                at_ms = [ms for ms in after["commit_timestamp"].unique() if same_ms(match["ms"], ms - began_ms)]
-                share = replayed * own["records"].sum() / read
-                found |= any(after.loc[after["commit_timestamp"] <= ms, "records"].sum() >= 0.5 * share for ms in at_ms)
-        if not found:
-            return False
-    return True
+    began_ms = run.checkpoints.loc[run.checkpoints["id"] == int(match["number"]), "trigger_timestamp"].max()
+    restored = run.recoveries[run.recoveries["restored_checkpoint"] == int(match["number"])]
+    sources = {vertex.name for vertex in run.scenario.job.vertices if vertex.source}
+    read = run.tasks.loc[run.tasks["vertex"].isin(sources), "numRecordsIn"].sum()
+    found = False
+    for failed_ms, replayed in zip(restored["failed"], restored["replayed_records"], strict=True):
+        for _, own in run.commits.groupby("vertex"):
+            own = own[own["commit_latency"] >= 0]
+            after = own[own["commit_timestamp"] - own["commit_latency"] > failed_ms]
+            at_ms = [ms for ms in after["commit_timestamp"].unique() if same_ms(match["ms"], ms - began_ms)]
+            share = replayed * own["records"].sum() / read
+            found |= any(after.loc[after["commit_timestamp"] <= ms, "records"].sum() >= 0.5 * share for ms in at_ms)
+    return found
 
 
-def are_beyond_the_frame(told, match):
+@of_each_run
+def are_beyond_the_frame(run, match):
     """So many completed checkpoints have a subtask with so large a part of an in-memory log."""
-    for run in (runs[0] for runs in told.about(match)):
-        frame = parse_flink_size(dict(run.scenario.written_keys).get("pekko.framesize", "10 mb"))
-        logs = {
-            own.name
-            for own in run.scenario.job.vertices
-            if own.state and own.state.changelog and own.state.changelog.in_memory
-        }
-        done = {row["id"] for _, row in run.checkpoints.iterrows() if row["status"] == "COMPLETED"}
-        sizes = Counter[int]()
-        for _, row in run.subtasks.iterrows():
-            if row["vertex"] in logs and row["id"] in done:
-                sizes[row["id"]] = max(sizes[row["id"]], row["checkpointed_size"])
-        beyond = [size for size in sizes.values() if size > frame]
-        told_so = (int(match["beyond"]), int(match["of"]), match["frame"], match["largest"])
-        if told_so != (len(beyond), len(done), bytes_text(frame), bytes_text(max(beyond, default=0))):
-            return False
-    return True
+    frame = parse_flink_size(dict(run.scenario.written_keys).get("pekko.framesize", "10 mb"))
+    logs = {
+        own.name
+        for own in run.scenario.job.vertices
+        if own.state and own.state.changelog and own.state.changelog.in_memory
+    }
+    done = {row["id"] for _, row in run.checkpoints.iterrows() if row["status"] == "COMPLETED"}
+    sizes = Counter[int]()
+    for _, row in run.subtasks.iterrows():
+        if row["vertex"] in logs and row["id"] in done:
+            sizes[row["id"]] = max(sizes[row["id"]], row["checkpointed_size"])
+    beyond = [size for size in sizes.values() if size > frame]
+    told_so = (int(match["beyond"]), int(match["of"]), match["frame"], match["largest"])
+    return told_so == (len(beyond), len(done), bytes_text(frame), bytes_text(max(beyond, default=0)))
 
 
-def goes_back(told, match):
+@of_each_run
+def goes_back(run, match):
     """Each restart restores that checkpoint, and none completes between the first and the last failure."""
-    for runs in told.about(match):
-        restored = [entry.checkpoint or 0 for entry in runs[0].journal if entry.happening is Happening.JOB_RESTORED]
-        failed = runs[0].recoveries["failed"]
-        between = [at for at in moments_ms(runs[0], Happening.COMPLETED) if failed.min() < at < failed.max()]
-        is_all = len(failed) == len(restored)
-        if between or len(restored) != int(match["count"]) or is_all != (match["which"] == "All"):
-            return False
-        if {*restored} != {int(match["checkpoint"] or 0)}:
-            return False
-    return True
+    restored = [entry.checkpoint or 0 for entry in run.journal if entry.happening is Happening.JOB_RESTORED]
+    failed = run.recoveries["failed"]
+    found = ("All" if len(failed) == len(restored) else "The first", len(restored), {*restored})
+    is_between = any(failed.min() < at < failed.max() for at in moments_ms(run, Happening.COMPLETED))
+    return not is_between and found == (match["which"], int(match["count"]), {int(match["checkpoint"] or 0)})
 
 
-def come_within(told, match):
+@of_each_run
+def come_within(run, match):
     """So many failures in the journal lie within the interval of the strategy, one more than tolerated if the job fails."""
-    for run in (runs[0] for runs in told.about(match)):
-        restart, failed_ms = run.scenario.restart, moments_ms(run, Happening.JOB_RESTARTING, Happening.GIVEN_UP)
-        within_ms = restart.rate_interval_ns / 1e6
-        most = max(sum(0 <= ms - first <= within_ms for ms in failed_ms) for first in failed_ms)
-        is_limit = same_ms(match["within"], within_ms) and int(match["rate"]) == restart.rate
-        fails = run.job_status.startswith("FAILED") and most > restart.rate
-        if not is_limit or int(match["count"]) != most or fails != (match["fails"] is not None):
-            return False
-    return True
+    restart, failed_ms = run.scenario.restart, moments_ms(run, Happening.JOB_RESTARTING, Happening.GIVEN_UP)
+    within_ms = restart.rate_interval_ns / 1e6
+    most = max(sum(0 <= ms - first <= within_ms for ms in failed_ms) for first in failed_ms)
+    fails = run.job_status.startswith("FAILED") and most > restart.rate
+    found = (str(most), str(restart.rate), fails)
+    return same_ms(match["within"], within_ms) and (*match.group("count", "rate"), match["fails"] is not None) == found
 
 
-def reads_no_state(told, match):
+@of_each_run
+def reads_no_state(run, match):
     """So many restarts of the whole job read no bytes from storage, and the most that others read is named."""
-    for run in (runs[0] for runs in told.about(match)):
-        tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
-        rows = [row for row in run.recoveries.to_dict("records") if row["running"] >= 0 and row["tasks"] == tasks]
-        read = [row["restored_bytes"] for row in rows if row["restored_checkpoint"] > 0]
-        if not run.scenario.checkpoint.state.local_recovery or (read.count(0), len(read)) != (
-            int(match["local"]),
-            int(match["all"]),
-        ):
-            return False
-        if match["most"] != (bytes_text(max(read)) if max(read) else None):
-            return False
-    return True
+    tasks = sum(vertex.parallelism for vertex in run.scenario.job.vertices)
+    rows = [row for row in run.recoveries.to_dict("records") if row["running"] >= 0 and row["tasks"] == tasks]
+    read = [row["restored_bytes"] for row in rows if row["restored_checkpoint"] > 0]
+    found = (str(read.count(0)), str(len(read)), bytes_text(max(read)) if max(read) else None)
+    return run.scenario.checkpoint.state.local_recovery and match.group("local", "all", "most") == found
 
 
 def runs_before(told, match):
@@ -687,92 +668,68 @@ def runs_before(told, match):
     )
 
 
-def uses_attempts(told, match):
+@of_each_run
+def uses_attempts(run, match):
     """The strategy allows so many, and the journal has as many failures that restarted the job."""
-    for runs in told.about(match):
-        used = len(moments_ms(runs[0], Happening.JOB_RESTARTING))
-        most = runs[0].scenario.restart.attempts
-        if (most, used, most + 1) != tuple(map(int, match.group("most", "used", "next"))):
-            return False
-    return True
+    used = len(moments_ms(run, Happening.JOB_RESTARTING))
+    most = run.scenario.restart.attempts
+    return (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
 
 
-def has_all_requests(told, match):
+@of_each_run
+def has_all_requests(run, match):
     """Little's law: requests under way are what the vertex reads per second times their latency, close to all that it may have."""
-    for runs in told.about(match):
-        vertex = runs[0].scenario.job.vertex(match["at"])
-        if vertex.async_io is None or int(match["capacity"]) != vertex.async_io.capacity:
-            return False
-        latency_s = vertex.async_io.latency.mean / 1e9
-        read = runs[0].tasks.loc[runs[0].tasks["vertex"] == match["at"], "numRecordsIn"].sum() / (
-            runs[0].ended_ns / 1e9
-        )
-        all_requests = vertex.parallelism * vertex.async_io.capacity
-        if not (
-            same_ms(match["latency"], 1e3 * latency_s)
-            and abs(number(match["rate"]) * latency_s / all_requests - 1) < 0.05
-            and read * latency_s > 0.9 * all_requests
-        ):
-            return False
-    return True
+    vertex = run.scenario.job.vertex(match["at"])
+    if vertex.async_io is None or int(match["capacity"]) != vertex.async_io.capacity:
+        return False
+    latency_s = vertex.async_io.latency.mean / 1e9
+    read = run.tasks.loc[run.tasks["vertex"] == match["at"], "numRecordsIn"].sum() / (run.ended_ns / 1e9)
+    all_requests = vertex.parallelism * vertex.async_io.capacity
+    return bool(
+        same_ms(match["latency"], 1e3 * latency_s)
+        and abs(number(match["rate"]) * latency_s / all_requests - 1) < 0.05
+        and read * latency_s > 0.9 * all_requests
+    )
 
 
-def longest_of_timeout(told, match):
-    for runs in told.about(match):
-        rows = runs[0].checkpoints
-        longest = rows.loc[rows["status"] == "COMPLETED", "end_to_end_duration"].max()
-        expired = any(
-            "expired" in str(entry.detail).lower() for entry in runs[0].journal if entry.happening is Happening.ABORTED
-        )
-        if (
-            expired
-            or not same_ms(match["took"], longest)
-            or not same_ms(match["timeout"], runs[0].scenario.checkpoint.timeout_ns / 1e6)
-        ):
-            return False
-    return True
+@of_each_run
+def longest_of_timeout(run, match):
+    longest = run.checkpoints.loc[run.checkpoints["status"] == "COMPLETED", "end_to_end_duration"].max()
+    return (
+        same_ms(match["took"], longest)
+        and same_ms(match["timeout"], run.scenario.checkpoint.timeout_ns / 1e6)
+        and not any("expired" in entry.detail.lower() for entry in run.journal if entry.happening is Happening.ABORTED)
+    )
 
 
-def full_size_grows(told, match):
+@of_each_run
+def full_size_grows(run, match):
     """Both checkpoints have these full sizes; whether it still grows, and how much, in the second half."""
-    for runs in told.about(match):
-        rows = {row["id"]: row for row in runs[0].checkpoints.to_dict("records") if row["status"] == "COMPLETED"}
-        sizes = [row["state_size"] - row["persisted_data"] for row in rows.values() if not row["savepointFormat"]]
-        first, last = (rows[int(match[name])] for name in ("first", "last"))
-        found = [bytes_text(row["state_size"] - row["persisted_data"]) for row in (first, last)]
-        half = np.array(sizes[len(sizes) // 2 :])
-        grows = (np.diff(half) > 0).all() or half[-1] > 1.05 * half[: len(half) // 2].max()
-        each = bytes_text(np.diff(half).mean()) if grows else None
-        if [match["low"], match["high"], match["each"]] != [*found, each]:
-            return False
-    return True
+    rows = {row["id"]: row for row in run.checkpoints.to_dict("records") if row["status"] == "COMPLETED"}
+    sizes = [row["state_size"] - row["persisted_data"] for row in rows.values() if not row["savepointFormat"]]
+    first, last = (rows[int(match[name])] for name in ("first", "last"))
+    found = [bytes_text(row["state_size"] - row["persisted_data"]) for row in (first, last)]
+    half = np.array(sizes[len(sizes) // 2 :])
+    grows = (np.diff(half) > 0).all() or half[-1] > 1.05 * half[: len(half) // 2].max()
+    each = bytes_text(np.diff(half).mean()) if grows else None
+    return [match["low"], match["high"], match["each"]] == [*found, each]
 
 
-def worked_off_after(told, match):
+@of_each_run
+def worked_off_after(run, match):
     """So much waits then, and a tenth of it or less for the first time in the sample after that wait, or in none."""
-    for runs in told.about(match):
-        waits = {}
-        for row in runs[0].series.to_dict("records"):
-            waits[row["time"]] = waits.get(row["time"], 0.0) + row["backlog"]
-        tops = [time for time in waits if same_ms(match["at"], 1e3 * time) and same_count(match["most"], waits[time])]
-        ends = [time for top in tops for time, count in waits.items() if time > top and count <= waits[top] / 10]
-        if (match["how"] == "more") != (not ends) or (match["open"] is None) == (not ends) or not tops:
-            return False
-        if not same_ms(match["wait"], 1e3 * min(ends, default=max(waits)) - 1e3 * tops[0]):
-            return False
-    return True
+    waits = run.series.groupby("time")["backlog"].sum().to_dict()
+    tops = [time for time in waits if same_ms(match["at"], 1e3 * time) and same_count(match["most"], waits[time])]
+    ends = [time for top in tops for time, count in waits.items() if time > top and count <= waits[top] / 10]
+    is_open = (match["how"] == "more", match["open"] is not None) == (not ends, not ends)
+    return tops and is_open and same_ms(match["wait"], 1e3 * min(ends, default=max(waits)) - 1e3 * tops[0])
 
 
-def writes_files(told, match):
+@of_each_run
+def writes_files(run, match):
     """So many files were written for each snapshot, and in all by the end of the run."""
-    for runs in told.about(match):
-        rows = [row for row in runs[0].files.to_dict("records") if row["scope"] != "savepoint"]
-        counts = Counter((row["owner"], row["checkpoint"]) for row in rows)
-        if not same_count(match["each"], median(counts.values())):
-            return False
-        if not same_count(match["all"], len(rows) * 3.6e12 / runs[0].ended_ns):
-            return False
-    return True
+    counts = run.files[run.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
+    return same_count(match["each"], counts.median()) and same_count(match["all"], counts.sum() * 3.6e12 / run.ended_ns)
 
 
 def metadata_fails(told, match):
@@ -809,13 +766,17 @@ def costs_the_same(told, match):
     """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
     down, replayed = [], []
     for runs in told.all_runs:
-        rows = [
-            row for run in runs if not run.job_status.startswith("FAILED") for row in run.recoveries.to_dict("records")
-        ]
-        if rows := [row for row in rows if row["running"] >= 0]:
-            down.append(median(row["running"] - row["failed"] for row in rows))
-            replayed.append(median(row["replayed_records"] for row in rows))
+        if not any(run.job_status.startswith("FAILED") for run in runs):
+            if ran := [restart for restart in costs_of(runs) if restart[-1]["running"] >= 0]:
+                down.append(median(rows[-1]["running"] - rows[0]["failed"] for rows in ran))
+                replayed.append(median(sum(row["replayed_records"] for row in rows) for rows in ran))
     return max(down) - min(down) < max(100.0, 0.1 * max(down)) and max(replayed) <= 1.1 * min(replayed)
+
+
+def costs_of(runs):
+    """The failures with their attempts; or the planned restarts, where nothing failed."""
+    restarts = [restart for run in runs for restart in restarts_with_attempts(run)]
+    return [rows for rows in restarts if rows[0]["kind"] not in PLANNED_RESTARTS] or restarts
 
 
 def restarts_with_attempts(run):
@@ -834,9 +795,7 @@ def restarts_with_attempts(run):
 def replays(told, match):
     """The median over its failures, or over planned restarts where nothing failed; and its largest lag."""
     runs = told.runs(match["of"])
-    restarts = [restart for run in runs for restart in restarts_with_attempts(run)]
-    failures = [own for own in restarts if own[0]["kind"] not in PLANNED_RESTARTS] or restarts
-    ran = [own for own in failures if own[-1]["running"] >= 0] or failures
+    ran = [own for own in costs_of(runs) if own[-1]["running"] >= 0] or costs_of(runs)
     ran = [sum(row["replayed_records"] for row in own) for own in ran]
     disturbed, to_the_end = 0.0, 0.0  # the second: of a backlog that is not worked off after the first failure
     for run in runs:
@@ -1109,13 +1068,13 @@ TEMPLATES = (
     ),
     template(
         "after the last record",
-        r"With (?P<of>NAME) (?P<ms>MS) and (?P<count>COUNT) checkpoints pass after its last record",
+        r"With (?P<of>NAME) the job ends (?P<ms>MS) and (?P<count>COUNT) checkpoints after its last record",
         passes_after_the_last_record,
         finished,
     ),
     template(
         "few with the end",
-        r"Not compared: (?P<names>NAMES), where such a checkpoint is one of few",
+        r"Not compared: (?P<names>NAMES), where the final checkpoint is one of few",
         lambda told, match: all(
             len(rows := told.periodic(runs, "COMPLETED")) < 4
             and rows[-1]["trigger_timestamp"] >= (end_of_data_ns(runs[0]) or 0) / 1e6
@@ -1123,10 +1082,10 @@ TEMPLATES = (
         ),
         finished,
     ),
-    template("holds the end", r"CHECKPOINT holds its end and is complete after (?P<took>MS)", holds_the_end),
+    template("holds the end", r"CHECKPOINT is the final one and completes in (?P<took>MS)", holds_the_end),
     template(
         "no checkpoint holds the end",
-        r"With (?P<names>NAMES) no checkpoint holds its end",
+        r"With (?P<names>NAMES) no final checkpoint completes",
         no_checkpoint_holds_the_end,
         finished,
     ),
@@ -1186,15 +1145,15 @@ TEMPLATES = (
     ),
     template(
         "checkpoints end",
-        r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
-        r"and a failure goes back to that one",
+        r"With (?P<names>NAMES) checkpoints stop before the job does: none is triggered after (?P<at>MS), "
+        r"and a failure restores that last one",
         ends_with_one_that_completed,
         runs_on,
     ),
     template(
         "none is due",
-        r"With (?P<names>NAMES) no checkpoint is due \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
-        r"becomes visible, and )?a failure finds none to go back to",
+        r"With (?P<names>NAMES) checkpoints are off \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
+        r"becomes visible, and )?a failure finds none to restore",
         none_due,
     ),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
@@ -1234,7 +1193,8 @@ TEMPLATES = (
     ),
     template(
         "none is compared",
-        r"Real jobs differ, as '(?P<at>[^']+)' \([^)]*\) (?P<what>does not start|loses records) where barriers overtake data\. As simulated:",
+        r"A real job does not run like this: with barriers that overtake data '(?P<at>[^']+)' \([^)]*\) (?P<what>does not start|loses records)\. "
+        r"As simulated:",
         bears_no_overtaking,
     ),
     template(
@@ -1333,7 +1293,7 @@ TEMPLATES = (
     template(
         "async work",
         rf"Asynchronous work of {AT} {TOOK}(?P<canonical> \(canonical: entries are serialised at checkpoint\.savepoint-rate\))?, "
-        r"beside its files: neither storage nor barriers decide",
+        r"not counting its files: neither storage nor barriers decide",
         works_asynchronously,
         exists,
     ),
@@ -1386,8 +1346,7 @@ TEMPLATES = (
     ),
     template(
         "failures in a row",
-        r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: one that completes sets the count to "
-        r"0",
+        r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: a completed one resets the count",
         in_a_row,
         some_completed,
     ),
@@ -1429,7 +1388,7 @@ TEMPLATES = (
         r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
         r"the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
         r"(?: and back-pressured \d+ %)?) over the whole run"
-        r"(?:\. So (?:is|are) [^.]+)?",
+        r"(?:\. Also overloaded: [^.]+)?",
         falls_short,
     ),
     template(

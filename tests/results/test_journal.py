@@ -71,7 +71,7 @@ def test_a_long_journal_is_compressed_and_reads_as_it_was_noted():
         rows[i] for i in (0, 4095, 4096, 9999, -1, -10_000, 17)
     ]
     assert [entry for entry in entries if entry.checkpoint == 170] == rows.story(170)
-    assert [*range(4080, 4104)] == list(rows.places()[170])
+    assert [*range(4080, 4104)] == list(rows.positions()[170])
     assert rows == Journal(entries)
     assert rows != Journal([*entries[:5], entries[5]._replace(number=9), *entries[6:]])
     assert len(pickle.dumps(Journal(entries))) < 10_000 * 12  # 40 bytes in columns

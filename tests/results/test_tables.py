@@ -14,7 +14,6 @@ from sim.results.tables import (
     commits_table,
     files_table,
     recoveries_table,
-    requests_table,
     restores_table,
     snapshots_table,
     subtasks_table,
@@ -79,7 +78,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "files": files_table([]),
         "snapshots": snapshots_table([]),
         "restores": restores_table([]),
-        "requests": requests_table([]),
+        "requests": frame("requests", []),
         "path": frame("path", []),
     }
 

@@ -30,7 +30,7 @@ def cost(*restarts, end=10_000.0, lags=(0.0,), **others):
 def test_a_job_whose_backlog_grows_never_catches_up():
     failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 50)])
     keeps_up, behind = (consequences([failing], [10_000.0], behind=[grows]) for grows in (False, True))
-    header, rows = consequences_texts(["a", "b"], ["runs on"] * 2, [keeps_up, behind], behind=["b"])
+    header, rows = consequences_texts({"a": keeps_up, "b": behind}, dict.fromkeys("ab", "runs on"), behind=["b"])
 
     assert tuple((row.caught_up_ms, row.unfinished) for row in (keeps_up, behind)) == (
         (3_000, ""),
@@ -66,7 +66,9 @@ def test_every_failure_counts_also_one_shortly_before_the_end():
     row = cost(first, second, end=100_000.0)
 
     assert (row.caught_up_ms, row.downtime_ms, row.unfinished) == (10_500.0, 5_000.0, "caught_up_ms")
-    assert "more than 10 s" in [text.replace("11 s", "10 s") for text in consequences_texts(["a"], [""], [row])[1][0]]
+    assert "more than 10 s" in [
+        text.replace("11 s", "10 s") for text in consequences_texts({"a": row}, {"a": ""})[1][0]
+    ]
 
 
 def test_a_failure_during_a_restart():
@@ -125,11 +127,11 @@ def test_columns_are_those_that_say_something():
     committing = consequences([run([(12_345, 4_000.0, False, 0)])], [1.0])
     failing = cost((1_000.0, 3_000.0, -1.0, 50), lags=[0.5, 3.5])
 
-    header, rows = consequences_texts(["a"], ["runs on"], [committing])
+    header, rows = consequences_texts({"a": committing}, {"a": "runs on"})
 
     assert header == ["strategy", "job", "commits", "committed", "visible p50", "visible max"]
     assert rows == [["a", "runs on", "1", "12.3k", "4 s", "4 s"]]
-    assert consequences_texts(["b"], ["runs on"], [failing])[1] == [
+    assert consequences_texts({"b": failing}, {"b": "runs on"})[1] == [
         ["b", "runs on", "1", "2 s", "50", "more than 9 s", "3.5 s", "90 %"]
     ]
 
@@ -139,8 +141,8 @@ def test_a_percentile_of_commits_needs_a_hundred_of_them():
     commits = [(1, 1_000.0 + k, False, 0) for k in range(50)]
     row = consequences([run(commits), run(commits)], [1.0, 1.0])
 
-    assert "visible p99" not in consequences_texts(["a"], ["runs on"], [row])[0]
-    header, rows = consequences_texts(["a"], ["runs on"], [row], [2])
+    assert "visible p99" not in consequences_texts({"a": row}, {"a": "runs on"})[0]
+    header, rows = consequences_texts({"a": row}, {"a": "runs on"}, {"a": 2})
     assert header[4:] == ["visible p50", "visible p99", "visible max"]
     assert rows[0][2] == "50"
 
@@ -151,22 +153,22 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     quick = cost((1_000.0, 3_000.0, 4_000.0, 50), lags=[2.0])
     calm = cost()
 
-    assert consequences_sentence(["a", "b", "c"], [slow, quick, calm]) == (
+    assert consequences_sentence({"a": slow, "b": quick, "c": calm}) == (
         "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
         "b replays 50 records, lags by up to 2 s and is disturbed 30 % of the time."
     )
     assert (
-        consequences_sentence(["a", "b"], [slow, slow])
+        consequences_sentence({"a": slow, "b": slow})
         == "A failure stops the job and replays as much under all of them."
     )
-    assert consequences_sentence(["a", "c"], [slow, calm]) == ""
+    assert consequences_sentence({"a": slow, "c": calm}) == ""
 
 
 def test_who_is_disturbed_a_little_less_may_replay_more():
     """5.1 s and 5 s of 10 s are the same; 100 and 150 records are not."""
     longer, more = (cost((1_000.0, 3_000.0, up, records)) for up, records in ((6_100.0, 100), (6_000.0, 150)))
 
-    assert "a replays 150 records" in consequences_sentence(["b", "a"], [longer, more])
+    assert "a replays 150 records" in consequences_sentence({"b": longer, "a": more})
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
     base, other = (cost((1_000.0, 3_000.0, up, records)) for up, records in ((6_000.0, 100), (caught_up, replayed)))
 
     assert is_same == (
-        consequences_sentence(["a", "b"], [base, other])
+        consequences_sentence({"a": base, "b": other})
         == "A failure stops the job and replays as much under all of them."
     )
 
@@ -188,8 +190,8 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
     late = cost((1_000.0, 3_000.0, -1.0, 50))
     quick, slow = (cost((1_000.0, up, 9_000.0, 50)) for up in (2_000.0, 4_000.0))
 
-    assert consequences_sentence(["a", "b"], [late, late]) == ""
-    assert consequences_sentence(["a", "b"], [quick, slow]) == ""
+    assert consequences_sentence({"a": late, "b": late}) == ""
+    assert consequences_sentence({"a": quick, "b": slow}) == ""
 
 
 def test_a_dead_job_has_no_lag():
@@ -198,11 +200,11 @@ def test_a_dead_job_has_no_lag():
         cost(end=33_000.0, died=True),
         cost((1e3, 3e3, 9e3, 50)),
     )
-    header, rows = consequences_texts(["none", "fixed"], ["failed at 33 s", "runs on"], [dead, back])
+    header, rows = consequences_texts({"none": dead, "fixed": back}, {"none": "failed at 33 s", "fixed": "runs on"})
 
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
-    assert consequences_sentence(["a", "b"], [cost((1e3, 3e3, 9e3, 50), died=True), back]) == ""
+    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), died=True), "b": back}) == ""
 
 
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
@@ -211,7 +213,7 @@ def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same)
     quick, slow = (cost((1_000.0, 1_000 + ms, 9_000.0, 50)) for ms in (1_000.0, slower_ms))
 
     assert is_same == (
-        consequences_sentence(["a", "b"], [quick, slow])
+        consequences_sentence({"a": quick, "b": slow})
         == "A failure stops the job and replays as much under all of them."
     )
 
@@ -221,7 +223,7 @@ def test_one_bound_hides_the_cost():
     open_one = cost((1_000.0, 3_000.0, -1.0, 50), end=9_000.0)
     closed = cost((1_000.0, 3_000.0, 9_000.0, 50), end=9_000.0)
 
-    assert consequences_sentence(["a", "b"], [open_one, closed]) == ""
+    assert consequences_sentence({"a": open_one, "b": closed}) == ""
 
 
 def test_sums_are_means_per_run():
@@ -260,7 +262,7 @@ def test_what_is_for_good_and_what_only_did_not_happen():
         cost(died=True),
         cost(),
     ]
-    header, cells = consequences_texts(["a", "b", "c"], ["died", "dead", "runs"], rows)
+    header, cells = consequences_texts(dict(zip("abc", rows, strict=True)), {"a": "died", "b": "dead", "c": "runs"})
     found = [dict(zip(header, row, strict=True)) for row in cells]
 
     assert [tuple(row[name] for name in ("failures", "downtime", "caught up after")) for row in found] == [
@@ -275,7 +277,7 @@ def test_what_is_for_good_and_what_only_did_not_happen():
 def test_a_job_without_committers_has_its_output_at_once():
     """Beside one that commits; what is lost has a column where anything is."""
     commits, none = consequences([run([(100, 4_000.0, False, 7)])], [1e4]), cost()
-    header, cells = consequences_texts(["a", "b"], ["", ""], [commits, none], at_once=[False, True])
+    header, cells = consequences_texts({"a": commits, "b": none}, dict.fromkeys("ab", ""), at_once=["b"])
     found = [dict(zip(header, row, strict=True)) for row in cells]
 
     assert [tuple(row[name] for name in ("commits", "committed", "visible p50", "lost")) for row in found] == [

@@ -70,12 +70,13 @@ def test_the_verdict_says_when_the_job_finishes():
 
     assert verdict(lines).startswith(
         "The job finishes at 10 s with flink and off, and at 17 s with naive. "
-        "With naive 7.1 s and 2 checkpoints pass after its last record. "
-        "Checkpoint 2 (flink) holds its end and is complete after 50 ms. "
-        "Not compared: flink and naive, where such a checkpoint is one of few. With off no checkpoint holds its end. Off commits 90 records of 100. "
+        "With naive the job ends 7.1 s and 2 checkpoints after its last record. "
+        "Checkpoint 2 (flink) is the final one and completes in 50 ms. "
+        "Not compared: flink and naive, where the final checkpoint is one of few. With off no final checkpoint completes. "
+        "Off commits 90 records of 100. "
     )
     assert verdict([lines[0]]).startswith(
-        "The job finishes at 10 s. Checkpoint 2 (flink) holds its end and is complete after 50 ms. Checkpoints take"
+        "The job finishes at 10 s. Checkpoint 2 (flink) is the final one and completes in 50 ms. Checkpoints take"
     )
     assert "; with runs on it does not. " in verdict([lines[0], line("runs on", ended())])
 
@@ -106,7 +107,7 @@ def test_checkpoints_that_end_before_their_job():
     assert math.isnan(last_trigger_s([down], [60.0], 2.0))
     lines = [line("flink", ended(4, 6)), line("off", quiet, last_s=4.0)]
     assert verdict(lines).startswith(
-        "With off checkpoints end while the job runs on: none is triggered after 4 s, and a failure goes back to that one. "
+        "With off checkpoints stop before the job does: none is triggered after 4 s, and a failure restores that last one. "
         "Checkpoints of flink take"
     )
     assert "differ" not in verdict(lines), "a few checkpoints are no match for many"

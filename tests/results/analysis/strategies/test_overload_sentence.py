@@ -28,15 +28,15 @@ def test_the_one_that_falls_short_most_is_told_in_numbers():
     assert text.startswith(
         "Overloaded: c: sources emit 150/s of 200/s that are due before the first failure or stop (12 s), and"
     )
-    assert text.endswith(" So is b.")
+    assert text.endswith(" Also overloaded: b.")
 
 
 def test_others_are_named_up_to_four_and_counted_beyond():
     rows = [row("g"), row("a", 50.0), *(row(name, 80.0) for name in "bcdef")]
 
-    assert overload_sentence(rows[:5]).endswith(" So are b, c and d.")
-    assert overload_sentence(rows).endswith(" So are 5 strategies.")
-    assert overload_sentence(rows[1:5]).endswith(" So are all others.")
+    assert overload_sentence(rows[:5]).endswith(" Also overloaded: b, c and d.")
+    assert overload_sentence(rows).endswith(" Also overloaded: 5 strategies.")
+    assert overload_sentence(rows[1:5]).endswith(" Also overloaded: all others.")
 
 
 def test_what_is_never_idle_limits_a_job_in_which_nothing_is_always_busy():

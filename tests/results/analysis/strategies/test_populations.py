@@ -209,10 +209,11 @@ def test_a_cooldown_does_not_change_what_the_failure_costs(report_23):
     assert costs[0].planned_restarts > costs[1].planned_restarts
     assert costs[0].downtime_ms == costs[1].downtime_ms > 30_000
     assert costs[0].replayed_records == costs[1].replayed_records > 18_000
-    sentence = consequences_sentence(["0 s", "1 min"], costs)
+    by_label = dict(zip(["0 s", "1 min"], costs, strict=True))
+    sentence = consequences_sentence(by_label)
     assert "by 1 failure and 1 planned restart" in sentence
     assert "by 1 failure and 2 planned restarts" in sentence
-    assert [row[1] for row in planned_restarts_table(["0 s", "1 min"], costs).rows] == ["2", "1"]
+    assert [row[1] for row in planned_restarts_table(by_label).rows] == ["2", "1"]
 
 
 def test_each_of_several_restarts_has_a_row():

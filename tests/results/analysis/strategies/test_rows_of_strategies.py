@@ -3,13 +3,12 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from sim.model.quantities import S3_STANDARD
 from sim.results.consequences import finish, first_uploads, last_trigger_s
-from sim.results.not_completed import _sums, not_completed
+from sim.results.not_completed import not_completed
 from sim.results.rates import KeepingUp, backlog_per_second, emitted_per_second, served_per_second
 from sim.results.side_by_side import Single, Singles, StrategyRow, singles, table, texts
 from sim.results.stored import storage_use, storage_use_table
@@ -334,14 +333,6 @@ def test_rates_are_of_sinks_and_of_sources():
 def test_an_extreme_by_more_than_a_tenth_is_left_out(values, count):
     """At the beginning, and not beyond the first half."""
     assert count == settled_after(pd.Series(values, dtype=float).to_numpy())
-
-
-def test_sums_do_not_add_up_rounding_errors():
-    """Ten times 0.1 is 1, in each group for itself; what has no values is 0."""
-    sums = _sums(np.array([0.1] * 10 + [0.2] * 5), np.array([0] * 10 + [2] * 5), 3)
-
-    assert sums.tolist() == [1.0, 0.0, 1.0]
-    assert _sums(np.array([1.0, 7.0, 2.0]), np.array([0, 1, 0]), 2).tolist() == [3.0, 7.0]
 
 
 def test_durations_that_did_not_end_are_bounds():

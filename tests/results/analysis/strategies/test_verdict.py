@@ -67,7 +67,7 @@ def test_storage_does_not_decide_about_an_operators_own_work():
     text = waiting_for("async work")
 
     assert text.startswith(
-        "Asynchronous work of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1, beside its files: neither storage nor barriers decide"
+        "Asynchronous work of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1, not counting its files: neither storage nor barriers decide"
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.results.consequences import Finish
 from sim.results.side_by_side import Singles
-from sim.results.verdict import finish_sentence, off_sentence, stopped_sentence, verdict
+from sim.results.verdict import disabled_checkpoints_sentence, early_end_sentence, finish_sentence, verdict
 from tests.results.analysis.runs_by_hand import Made, line, saturated
 
 EXPIRED = "CHECKPOINT_EXPIRED"
@@ -212,15 +212,15 @@ def test_strategies_whose_throughputs_differ_are_named():
 def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on():
     rows = [line("a", saturated(70, 0)), line("b", saturated(70, 0))]
 
-    assert "" == finish_sentence(rows) == stopped_sentence(rows)
+    assert "" == finish_sentence(rows) == early_end_sentence(rows)
     assert (
-        stopped_sentence([replace(row, last_trigger_s=0.0) for row in rows])
+        early_end_sentence([replace(row, last_trigger_s=0.0) for row in rows])
         == "With a and b no checkpoint is triggered. "
     )
     repeated = [replace(row, last_trigger_s=5.0) for row in rows * 3]
-    assert stopped_sentence(repeated).startswith("With 6 strategies checkpoints end")
-    assert stopped_sentence(repeated[:4]).startswith("With a, b, a and b checkpoints end")
-    assert "none is triggered after 3 s" in stopped_sentence([*repeated, replace(rows[0], last_trigger_s=3.0)])
+    assert early_end_sentence(repeated).startswith("With 6 strategies checkpoints stop before the job does")
+    assert early_end_sentence(repeated[:4]).startswith("With a, b, a and b checkpoints stop before the job does")
+    assert "none is triggered after 3 s" in early_end_sentence([*repeated, replace(rows[0], last_trigger_s=3.0)])
     assert math.isnan(rows[0].last_trigger_s)
 
 
@@ -228,11 +228,13 @@ def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible():
     off = replace(line("off", saturated(70, 0)), without_interval=True)
 
     assert (
-        off_sentence([off])
-        == "With off no checkpoint is due (checkpoint.interval): a failure finds none to go back to. "
+        disabled_checkpoints_sentence([off])
+        == "With off checkpoints are off (checkpoint.interval): a failure finds none to restore. "
     )
-    assert "output of 'sink' never becomes visible, and a failure" in off_sentence([replace(off, hidden=("sink",))])
-    assert off_sentence([replace(off, without_interval=False)]) == ""
+    assert "output of 'sink' never becomes visible, and a failure" in disabled_checkpoints_sentence(
+        [replace(off, hidden=("sink",))]
+    )
+    assert disabled_checkpoints_sentence([replace(off, without_interval=False)]) == ""
 
 
 def test_the_longest_first_upload_is_named():
