@@ -212,7 +212,10 @@ class ChangelogBackend:
         self.inner.stop()
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Restore the materialisation, then read and replay the log."""
+        """Restore the materialisation, then read and replay the log.
+
+        One thread reads the files of the log one after the other (ChangelogBackendRestoreOperation#restore).
+        """
         below, log, replayed_bytes = [], [], 0
         for part in parts:
             log_files = [handle for handle in part.handles if handle.name.startswith(_LOG)]
@@ -224,16 +227,20 @@ class ChangelogBackend:
         restoring = self.inner.restore(0, below, now_ns) if below or not log else Restoring()
         replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * SECOND // self.load_bytes_per_second
         self._stand(log, below)
-        reads, threads = [*restoring.reads], restoring.threads
+        reads, then, threads = [*restoring.reads], [], restoring.threads
         for handle in log:
             # The log of a run begins with its initial state.  In a real job that state would be in tables of a
             # materialisation, which several threads read.
             is_initial = handle.name == f"{_LOG}{handle.size_bytes}" and self.state.backend == "rocksdb"
-            pieces = min(self.transfer_threads, handle.size_bytes) if is_initial else 1
-            bounds = [handle.size_bytes * piece // pieces for piece in range(pieces + 1)]
+            if not is_initial:
+                then.append((handle, handle.size_bytes))
+                continue
+            threads = max(threads, min(self.transfer_threads, handle.size_bytes))
+            bounds = [handle.size_bytes * piece // threads for piece in range(threads + 1)]
             reads += [(handle, end - begin) for begin, end in pairwise(bounds)]
-            threads = max(threads, pieces)
-        return restoring._replace(reads=tuple(reads), threads=threads, after_ns=restoring.after_ns + replay_ns)
+        return restoring._replace(
+            reads=tuple(reads), threads=threads, then=tuple(then), after_ns=restoring.after_ns + replay_ns
+        )
 
     def _stand(self, log: Sequence[Handle], below: Sequence[KeyedPart]) -> None:
         """Reset to a restored snapshot.  Checkpoints refer to its files until the next materialisation."""

@@ -88,6 +88,7 @@ class Restoring(NamedTuple):
     reads: tuple[tuple[Handle, int], ...] = ()  # (file, bytes to read)
     threads: int = 1
     work_ns: int = 0  # CPU time, which overlaps with reading
+    then: tuple[tuple[Handle, int], ...] = ()  # (file, bytes to read), one after the other when `reads` have ended
     after_ns: int = 0  # CPU time after all reads
 
 

@@ -203,9 +203,8 @@ def a_restored_log_is_forgotten(original):
 def the_log_is_not_read(original):
     def restore(self, number, parts, now_ns):
         restoring = original(self, number, parts, now_ns)
-        return restoring._replace(
-            reads=tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG))
-        )
+        reads = tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG))
+        return restoring._replace(reads=reads, then=())
 
     return restore
 

@@ -342,9 +342,11 @@ class KeyedState(NoKeyedState):
         """Process: download the files of a restore and load them.  Returns the number of bytes read."""
         reads = [self.subtask.read(storage, handle, size_bytes) for handle, size_bytes in restoring.reads]
         yield from on_own_core(storage.env, in_parallel(storage.env, reads, restoring.threads), restoring.work_ns)
+        for handle, size_bytes in restoring.then:
+            yield from self.subtask.read(storage, handle, size_bytes)
         if restoring.after_ns:
             yield storage.env.timeout(restoring.after_ns)
-        return sum(size_bytes for _, size_bytes in restoring.reads)
+        return sum(size_bytes for _, size_bytes in (*restoring.reads, *restoring.then))
 
     def _from_local_copy(
         self, storage: CheckpointStorage, checkpoint: int, parts: Sequence[Part], work_ns: int

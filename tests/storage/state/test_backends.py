@@ -515,7 +515,8 @@ def test_a_restore_reads_the_materialisation_and_replays_the_log():
     restoring = again.restore(1, [part(frozen, frozen.reused)], 9 * S)
     after = again.take(2, "checkpoint", lambda _: True)
 
-    assert set(frozen.reused) == {handle for handle, _ in restoring.reads}
+    assert set(frozen.reused) == {handle for handle, _ in (*restoring.reads, *restoring.then)}
+    assert [size for _, size in restoring.then] == [2000], "one thread reads the log, after the tables"
     assert restoring.after_ns == 2 * MS
     assert frozen.reused == after.reused
     assert after.written_bytes == 0
