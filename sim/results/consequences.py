@@ -514,6 +514,7 @@ _RESTART_PHASES = (
     ("failed", "in attempts that failed"),
     ("detected", "until it is detected"),
     ("cancelled", "until the old tasks are gone"),
+    ("delayed", "until the restart delay is over"),
     ("deployed", "until the new ones have slots and are deployed"),
     ("running", "until all of them run"),
 )
@@ -545,7 +546,9 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
             last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
-            moments = last[[phase for phase, _ in _RESTART_PHASES]].to_numpy(dtype=float)
+            moments = last[[phase for phase, _ in _RESTART_PHASES]].astype(float)
+            # tasks may need longer to stop than the delay, which runs meanwhile
+            moments["delayed"] = np.clip(moments["delayed"], moments["cancelled"], moments["deployed"])
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]

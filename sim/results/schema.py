@@ -149,7 +149,7 @@ COMMITS = (
         "trigger of the checkpoint -> visible; -1: nothing became visible, or there is no checkpoint",
     ),
     Column("visible_latency", "ms", "oldest of its transactions opened -> visible; -1: nothing became visible"),
-    Column("again", "bool", "requested again after a restore: output that is already visible is not committed twice"),
+    Column("again", "bool", "requested again after a restore, when all of its output was visible already"),
     Column("lost_records", "records", "of transactions that were open for longer than their timeout"),
     Column("missing_files", "", "committed files that are missing or incomplete"),
 )
@@ -168,6 +168,7 @@ RECOVERIES = (
         "ms",
         "when all old tasks had ended; -1 here and below: not yet, or a later failure restarted the tasks again",
     ),
+    Column("delayed", "ms", "when the delay of the restart strategy was over, which begins when the failure is detected"),
     Column("deployed", "ms", "when the tasks had slots and were deployed, after the restart delay: download begins"),
     Column("first_record", "ms", "first record served by a restarted task, recovered records included"),
     Column("running", "ms", "when all restarted tasks ran"),

@@ -153,7 +153,7 @@ class CommitStats(NamedTuple):
     trigger_ns: int  # trigger of the checkpoint; -1 without a checkpoint
     committed: tuple[CommittedEpoch, ...]
     lost: tuple[CommittedEpoch, ...] = ()
-    again: bool = False  # repeated after a restore
+    again: bool = False  # repeated after a restore, when all of it was visible already
     why: str = TIMED_OUT  # reason why `lost` are lost
 
 
@@ -320,6 +320,7 @@ class RecoveryStats:
     tasks: int  # number of restarted tasks
     deployments: int = 0  # attempts; all but the last failed because a TaskManager was lost
     cancelled_ns: int = -1  # all old tasks have ended
+    delayed_ns: int = -1  # the delay of the restart strategy is over; it runs while tasks are cancelled
     deployed_ns: int = -1  # all tasks are deployed again, and the download of state begins
     checkpoint: int = -1  # restored checkpoint; 0 if none was complete, so that the job started from the beginning
     restored_bytes: int = 0  # state downloaded

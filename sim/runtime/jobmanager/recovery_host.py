@@ -267,7 +267,8 @@ class RecoveryHost:
                 self._cancel(command)
             case recovery.ArmRestart():
                 elapsed = lambda: self.dispatch(recovery.RestartDelayElapsed(self.env.now, command.restart))  # noqa: E731
-                self.env.call_in(max(0, command.at_ns - self.env.now) + self.overheads.restart_ns, elapsed)
+                self.stats[command.restart].delayed_ns = at_ns = max(command.at_ns, self.env.now)
+                self.env.call_in(at_ns - self.env.now + self.overheads.restart_ns, elapsed)
             case recovery.RestoreTasks():
                 self._restore(command)
             case recovery.ResumeCheckpoints():

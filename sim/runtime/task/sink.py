@@ -520,7 +520,7 @@ class SinkCommitter:
         else:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
-            self._note(commit.checkpoint, fresh, lost, again=commit.again)
+            self._note(commit.checkpoint, fresh, lost, again=commit.again and not fresh)
             if self._emits and not self.drained():  # finished operators drop these outputs (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
         if self._commit_ns:
@@ -569,7 +569,7 @@ class SinkCommitter:
     ) -> None:
         """Record the committed and the lost transactions in the journal and in the results.
 
-        `why` is the reason for the loss; `again` means that the commit follows a restore.
+        `why` is the reason for the loss; `again` means that the commit follows a restore and makes nothing visible.
         """
         context, now, task = self.context, self.slot.now, self.slot.task
         self.output.throw_away(lost)
