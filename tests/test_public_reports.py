@@ -161,7 +161,7 @@ CASES = {
         ["run", "scenario.yaml"],
         [
             "readers need isolation.level=read_committed",
-            "commits.again.sum == 0: it is 2 (again: requested again after a restore: output that is already visible is not committed",
+            "commits.again.sum == 0: it is 2 (again: requested again after a restore, when all of its output was visible already",
         ],
         ["2 bool"],
     ),

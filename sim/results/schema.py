@@ -168,7 +168,9 @@ RECOVERIES = (
         "ms",
         "when all old tasks had ended; -1 here and below: not yet, or a later failure restarted the tasks again",
     ),
-    Column("delayed", "ms", "when the delay of the restart strategy was over, which begins when the failure is detected"),
+    Column(
+        "delayed", "ms", "when the delay of the restart strategy was over, which begins when the failure is detected"
+    ),
     Column("deployed", "ms", "when the tasks had slots and were deployed, after the restart delay: download begins"),
     Column("first_record", "ms", "first record served by a restarted task, recovered records included"),
     Column("running", "ms", "when all restarted tasks ran"),

@@ -937,6 +937,10 @@ def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> flo
     return max(visible_ms, default=math.nan)
 
 
+_GROWN_DELAY = 3
+"""Ratio of two restart delays of a run from which a sentence names their growth."""
+
+
 def _failure_sentences(result: Result) -> Iterator[str]:
     """Yield sentences on the replacement of a killed TaskManager, the checkpoint that restarts restore, and restart attempts used."""
     scenario, rows, restart = result.scenario, result.recoveries, result.scenario.restart
@@ -950,6 +954,12 @@ def _failure_sentences(result: Result) -> Iterator[str]:
         yield (
             f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
             f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
+        )
+    delays_ms = (rows["delayed"] - rows["detected"])[rows["delayed"] >= 0]
+    if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
+        yield (
+            f"The restart delay grows from {ms_text(delays_ms.min())} to {ms_text(delays_ms.max())}: exponential-delay begins anew "
+            f"only after {ms_text(restart.reset_ns / 1e6)} without a failure (restart.reset)"
         )
     used = int((rows["deployments"].clip(lower=1) * ~rows["kind"].isin(PLANNED_RESTARTS)).sum())
     if restart.strategy == "fixed-delay" and restart.attempts and used:

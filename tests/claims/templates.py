@@ -13,7 +13,7 @@ import pytest
 from sim.model.checkpoint import Barriers
 from sim.model.quantities import PLANNED_RESTARTS
 from sim.model.sinks import SINKS
-from sim.model.units import parse_flink_size
+from sim.model.units import parse_duration, parse_flink_size
 from sim.results.formats import bytes_text
 from sim.results.journal import Happening
 from sim.runtime.simulate import simulate
@@ -674,6 +674,25 @@ def uses_attempts(run, match):
     used = len(moments_ms(run, Happening.JOB_RESTARTING))
     most = run.scenario.restart.attempts
     return (most, used, most + 1) == tuple(map(int, match.group("most", "used", "next")))
+
+
+@of_each_run
+def restart_delay_grew(run, match):
+    """Each failure multiplies the delay, up to the longest one, within its jitter, as none follows a quiet time of the reset."""
+    restart = run.scenario.restart
+    begun_ms = moments_ms(run, Happening.JOB_RESTARTING)
+    last_ns = min(restart.initial_ns * restart.multiplier ** (len(begun_ms) - 1), restart.max_ns)
+    spread = float(restart.jitter) + 0.05
+    is_reset = any(later - earlier > restart.reset_ns / 1e6 for earlier, later in pairwise(begun_ms))
+    return (
+        restart.strategy == "exponential-delay"
+        and not is_reset
+        and same_ms(match["reset"], restart.reset_ns / 1e6)
+        and all(
+            (1 - spread) * expected_ns <= parse_duration(text) <= (1 + spread) * expected_ns
+            for text, expected_ns in ((match["first"], restart.initial_ns), (match["last"], last_ns))
+        )
+    )
 
 
 @of_each_run
@@ -1476,6 +1495,12 @@ TEMPLATES = (
         rf"{ABOUT}Restarted tasks run before they have processed the in-flight data that they read back, up to (?P<most>SIZE) "
         r"\(during-recovery\): downtime ends before",
         runs_before,
+    ),
+    template(
+        "a restart delay that grows",
+        rf"{ABOUT}The restart delay grows from (?P<first>MS) to (?P<last>MS): exponential-delay begins anew only after (?P<reset>MS) "
+        r"without a failure \(restart\.reset\)",
+        restart_delay_grew,
     ),
     template(
         "requests at their limit",

@@ -295,6 +295,11 @@ run: {duration: 30 s}
         rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s}\nstorage: {bandwidth: 40 MB/s}\n"
         "faults: [{kill: b, at: 8 s}, {kill: b, at: 17 s}, {kill: b, at: 26 s}]",
     ),
+    "failures that prolong the delay of the next restart": job(
+        b=", connector: file-sink",
+        duration="40 s",
+        rest="restart: {initial: 500 ms, multiplier: 2}\nfaults: [{kill: b, at: [5 s, 10 s, 15 s, 22 s]}]",
+    ),
     "two upload everything, as none is acknowledged before": job(
         b=", state: {size: 200 MB, backend: rocksdb, update: 0 %}",
         checkpoint=", incremental: true, max-concurrent: [1, 4]",

@@ -54,3 +54,19 @@ def test_a_commit_that_fails_again_after_each_restart_fails_the_restored_task(co
     assert (result.recoveries["cause"] == "a commit failed").sum() > 3
     assert not result.commits["lost_records"].any()
     assert result.commits["commit_timestamp"].max() > 1800
+
+
+def test_output_whose_commit_failed_becomes_visible_with_the_commit_after_the_restart():
+    """A catalog refuses commits for a while: what the restored task commits was not visible before, and is no repetition."""
+    job = chain(2, rate=200)
+    sink = replace(job.vertices[-1], commit=Commit())
+    base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
+    failing = Fault(FailedCommits("sink", lasts_ns=300 * MS), When((800 * MS,)))
+    plain, failed = (
+        simulate(replace(base, faults=faults, restart=Restart("fixed-delay", 100 * MS))) for faults in ((), (failing,))
+    )
+    waited_ms = [result.commits["visible_latency"].max() for result in (plain, failed)]
+
+    assert not failed.commits.loc[failed.commits["again"], "records"].any()
+    assert failed.recoveries["cause"].eq("a commit failed").any()
+    assert waited_ms[1] > waited_ms[0] + 100

@@ -243,7 +243,7 @@ def test_each_of_several_restarts_has_a_row():
 def test_a_restart_that_has_not_ended_is_not_the_longest_downtime():
     """How long it takes is not known: the sentence says that it is about those that ended."""
     run = Made().tables()
-    phases = {name: [1e3, -1.0] for name in ("cancelled", "deployed")} | {"detected": [1e3, 60e3]}
+    phases = {name: [1e3, -1.0] for name in ("cancelled", "delayed", "deployed")} | {"detected": [1e3, 60e3]}
     run["recoveries"] = pd.DataFrame(
         {
             "failed": [1e3, 60e3],
@@ -270,12 +270,21 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
     causes = ["killed", "restore: storage is down", "restore: storage is down"]
     sizes = {"restored_bytes": [0.0, 0.0, 9e6], "recovered_bytes": 0.0, "replayed_records": [500, 0, 7]}
     run["recoveries"] = pd.DataFrame(
-        {"cause": causes, "kind": "task", **times, **phases, "deployed": [101e3, -1.0, 170e3], **sizes}
+        {
+            "cause": causes,
+            "kind": "task",
+            **times,
+            **phases,
+            "delayed": [101e3, -1.0, 168e3],
+            "deployed": [101e3, -1.0, 170e3],
+            **sizes,
+        }
     )
 
     assert longest_downtime_sentence({"aligned": [run]}) == (
         "The longest downtime, 2.2 min (killed; then restore: storage is down): 60 s in attempts that failed, "
-        "1 s until it is detected, 9 s until the new ones have slots and are deployed, 60 s until all of them run (9 MB are read)."
+        "1 s until it is detected, 7 s until the restart delay is over, 2 s until the new ones have slots and are deployed, "
+        "60 s until all of them run (9 MB are read)."
     )
     assert [row[1:4] for row in restarts_table({"aligned": [run]}).rows] == [
         ["100 s", "killed", "2.2 min"],
