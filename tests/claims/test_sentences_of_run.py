@@ -298,7 +298,7 @@ run: {duration: 30 s}
     "failures that prolong the delay of the next restart": job(
         b=", connector: file-sink",
         duration="40 s",
-        rest="restart: {initial: 500 ms, multiplier: 2}\nfaults: [{kill: b, at: [5 s, 10 s, 15 s, 22 s]}]",
+        rest="restart: {initial: 500 ms, multiplier: 2}\nfaults: [{kill: b, at: 5 s}, {kill: b, at: 10 s}, {kill: b, at: 15 s}, {kill: b, at: 22 s}]",
     ),
     "two upload everything, as none is acknowledged before": job(
         b=", state: {size: 200 MB, backend: rocksdb, update: 0 %}",
