@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, starmap
 from typing import TYPE_CHECKING, TypeVar
 
 from sim.model.faults import StorageOutage, TaskManagerLost, kind_of_fault
@@ -81,32 +81,35 @@ def outage_sentence(scenario: Scenario) -> str:
 
     Return "" if every lost TaskManager stops orderly (SIGTERM) or falls silent, or if none is lost.
     """
-    lost = [fault.what for fault in scenario.faults if isinstance(fault.what, TaskManagerLost)]
-    if all(what.silent or what.orderly for what in lost):
+    losses = [fault.what for fault in scenario.faults if isinstance(fault.what, TaskManagerLost)]
+    if all(loss.silent or loss.orderly for loss in losses):
         return ""
     overheads, restart = scenario.overheads, scenario.restart
-    law = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)
-    given_up = f"the restart strategy gives up before the JobMaster misses it in {100 * (1 - len(ready) / len(law)):.0f} % of all cases"
-    if not ready:
-        return f"A killed task manager fails the job: {given_up}"
-    deployments = sorted(outage.deployments for outage in law if outage.ready_ns is not None)
+    cases = outages(restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    redeployed = [case for case in cases if case.ready_ns is not None]
+    share = 100 * (1 - len(redeployed) / len(cases))
+    gives_up = f"the restart strategy gives up before the JobMaster misses it in {share:.0f} % of all cases"
+    if not redeployed:
+        return f"A killed task manager fails the job: {gives_up}"
     by = "of its end" if restart.provider != "standalone" else "by its heartbeats (heartbeat-interval)"
-    sentence = f"The JobMaster hears {by} after {_range(sorted(outage.missed_ns for outage in law))} that a task manager was killed"
-    fewest, most = deployments[0] - 1, deployments[-1] - 1
-    if most:
-        sentence += f"; {most if fewest == most else f'{fewest} to {most}'} deployments onto it fail before"
+    missed = _range([case.missed_ns for case in cases])
+    sentence = f"The JobMaster hears {by} after {missed} that a task manager was killed"
+    failing = sorted({case.deployments - 1 for case in redeployed})
+    if failing[-1]:
+        count = " to ".join(map(str, dict.fromkeys((failing[0], failing[-1]))))
+        sentence += f"; {count} deployments onto it fail before"
     if restart.scheduler == "adaptive":
         sentence += "; the adaptive scheduler goes on with the others if their slots are enough"
     else:
-        sentence += f"; its tasks have slots again after {_range(ready)}"
-    return f"{sentence}{f'; {given_up}' if len(ready) < len(law) else ''}"
+        ready = _range([case.ready_ns for case in redeployed if case.ready_ns is not None])
+        sentence += f"; its tasks have slots again after {ready}"
+    return sentence + (f"; {gives_up}" if len(redeployed) < len(cases) else "")
 
 
-def _range(sorted_ns: list[int]) -> str:
+def _range(times_ns: list[int]) -> str:
     """Return ``4.2 s to 9.8 s``, rounded to 0.1 s."""
-    first, last = (format_duration(round(ns / _TENTH_NS) * _TENTH_NS) for ns in (sorted_ns[0], sorted_ns[-1]))
-    return first if first == last else f"{first} to {last}"
+    bounds_ns = (round(bound(times_ns) / _TENTH_NS) * _TENTH_NS for bound in (min, max))
+    return " to ".join(dict.fromkeys(map(format_duration, bounds_ns)))
 
 
 # ---- Values that a scenario omits, and that would change its answer.
@@ -135,12 +138,12 @@ class DecidingAssumption:
         """Return, e.g., ``Assumed: files have no latency (storage.file-latency).  With 40 ms ... instead of ...``."""
         before, after = self._values
         if self.key == TIMEOUT:
-            fate = (
+            outcome = (
                 f"is not complete after {ms_text(self.after_ms)} either"
                 if self.is_bound
                 else f"completes after {after}"
             )
-            return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {fate}."
+            return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {outcome}."
         if self.key == WARM_UP:
             change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
         else:
@@ -168,10 +171,14 @@ class DecidingAssumption:
         return "" if self.count is None else f", and {self.count} wait for each other"
 
 
-def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
+def assumptions_table(assumptions: Sequence[DecidingAssumption]) -> TextTable | None:
     """Return a row per assumption, or None if there are none."""
     header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
-    return TextTable("Assumptions that decide", header, [assumption.row() for assumption in found]) if found else None
+    return (
+        TextTable("Assumptions that decide", header, [assumption.row() for assumption in assumptions])
+        if assumptions
+        else None
+    )
 
 
 # ---- State backends that are compared with the same service times.
@@ -201,9 +208,9 @@ def rocksdb_access_sentence(scenarios: Iterable[Scenario]) -> str:
 
 # ---- Hosts whose task threads need more cores than they have.
 
-_MIN_SLOWDOWN = 0.05
+_MIN_SLOWDOWN_IF_FULL = 0.05
 """Minimum slowdown that is reported if threads need all cores or more on average."""
-_MIN_BELOW = 0.25
+_MIN_SLOWDOWN_AT_TIMES = 0.25
 """Minimum slowdown that is reported if threads need fewer cores on average, so that they compete only at times."""
 
 _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
@@ -219,21 +226,21 @@ def scarce_cores(result: Result) -> str:
     tasks, managers = result.tasks, hosts(scenario)
     if cluster.cores is None or cluster.tasks_contend is False or len(tasks) != len(managers) or not result.ended_ns:
         return ""
-    numbers = [(vertex, index) for vertex in scenario.job.vertices for index in range(vertex.parallelism)]
-    place = {
-        (vertex.name, index): (vertex, manager) for (vertex, index), manager in zip(numbers, managers, strict=True)
+    subtasks = [(vertex, index) for vertex in scenario.job.vertices for index in range(vertex.parallelism)]
+    manager_of = {
+        (vertex.name, index): (vertex, manager) for (vertex, index), manager in zip(subtasks, managers, strict=True)
     }
-    busy = defaultdict[int, list[float]](list)
+    busy_shares = defaultdict[int, list[float]](list)
     for name, index, busy_ms, records in zip(*(tasks[column] for column in _COLUMNS), strict=True):
-        vertex, manager = place[str(name), int(index)]
+        vertex, manager = manager_of[str(name), int(index)]
         worked_ns = busy_ms * 1e6 if vertex.work_ns is None else min(busy_ms * 1e6, records * vertex.work_ns)
-        busy[cluster.host(manager)].append(worked_ns / result.ended_ns)
-    host = max(busy, key=lambda host: sum(busy[host]))
-    slower = slowdown(busy[host], cluster.cores)
-    if slower < 1 + (_MIN_SLOWDOWN if sum(busy[host]) >= cluster.cores else _MIN_BELOW):
+        busy_shares[cluster.host(manager)].append(worked_ns / result.ended_ns)
+    busiest = max(busy_shares.values(), key=sum)
+    threads, slower = sum(busiest), slowdown(busiest, cluster.cores)
+    if slower < 1 + (_MIN_SLOWDOWN_IF_FULL if threads >= cluster.cores else _MIN_SLOWDOWN_AT_TIMES):
         return ""
     cores = f"{cluster.cores} core{'s' * (cluster.cores > 1)}"
-    load = f"on average over the run {sum(busy[host]):.1f} threads of tasks are busy at once on {cores}"
+    load = f"on average over the run {threads:.1f} threads of tasks are busy at once on {cores}"
     if cluster.tasks_contend:
         return f"{load}, so records take {slower:.2g} times as long as on idle ones; subtasks added there would share these cores"
     return (
@@ -250,29 +257,29 @@ def uneven_subtask(vertex: Vertex, index: int) -> str:
 
     Return "" if the scenario does not explain it.
     """
-    parts, groups = [], vertex.max_parallelism
+    reasons, groups = [], vertex.max_parallelism
     for inlet in vertex.inputs:
         if inlet.weights and (shares := vertex.shares(inlet))[index] > Fraction(1, vertex.parallelism):
             least = share_text(float(min(shares)))
-            parts.append(
+            reasons.append(
                 f"gets {share_text(float(shares[index]))} of the records of '{inlet.upstream}', and the least {least}"
             )
         elif inlet.shipping.keyed and not inlet.weights:
             owned = [len(key_groups(i, vertex.parallelism, groups)) for i in range(vertex.parallelism)]
             if owned[index] > min(owned):
                 fewest = f"{owned.count(min(owned))} of its {vertex.parallelism} subtasks own {min(owned)}"
-                parts.append(
+                reasons.append(
                     f"owns {owned[index]} of {groups} key groups, and {fewest} (a max-parallelism that is a multiple of "
                     f"{vertex.parallelism} gives each as many; state that exists keeps the one it has)"
                 )
     if (factor := dict(vertex.service_factors).get(index, 1)) > 1:
-        parts.append(f"takes {float(factor):.2g} times as long per record")
-    return "; it ".join(dict.fromkeys(parts))
+        reasons.append(f"takes {float(factor):.2g} times as long per record")
+    return "; it ".join(dict.fromkeys(reasons))
 
 
 # ---- Results of a study by strategy. Derived values are computed at their first use, and cached.
 
-_EMPTY_COMMITS = 10
+_MAX_EMPTY_COMMITS = 10
 """Default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
 """Status of a job that neither failed nor finished."""
@@ -304,31 +311,31 @@ class Comparison:
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
         """Return a row per strategy, in the order of `results`."""
-        return tuple(self._strategy(name, own) for name, own in self.replications.items())
+        return tuple(starmap(self._strategy, self.replications.items()))
 
     def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
         """Return a copy with deciding assumptions.  Cached values are copied too; call this before `notes` is used."""
-        found = replace(self)
-        vars(found).update(vars(self) | {"deciding": assumptions})
-        return found
+        copy = replace(self)
+        vars(copy).update(vars(self) | {"deciding": assumptions})
+        return copy
 
     @cached_property
     def consequences(self) -> dict[str, Consequences]:
         """Return the consequences by label of the strategy."""
         return {
-            name: own.consequences(died=any(result.job_status.startswith("FAILED") for result in own.results))
-            for name, own in self.replications.items()
+            name: runs.consequences(died=any(result.job_status.startswith("FAILED") for result in runs.results))
+            for name, runs in self.replications.items()
         }
 
     @property
     def _behind(self) -> list[str]:
         """Return the labels of strategies in which the backlog grows in some run."""
-        return [name for name, own in self.replications.items() if any(own.falls_behind)]
+        return [name for name, runs in self.replications.items() if any(runs.falls_behind)]
 
     @property
     def warmup_s(self) -> float:
         """Return the longest warm-up of all strategies [s], for figures that show all of them."""
-        return max((own.warmup_s for own in self.replications.values()), default=0.0)
+        return max((runs.warmup_s for runs in self.replications.values()), default=0.0)
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """Return (header, rows) of the table of consequences, or None if no strategy has a commit, a failure or a job end."""
@@ -338,8 +345,8 @@ class Comparison:
         runs = {name: len(results) for name, results in self.results.items()}
         at_once = [
             name
-            for name, own in self.replications.items()
-            if all(vertex.commit is None for vertex in own.scenario.job.vertices)
+            for name, runs in self.replications.items()
+            if all(vertex.commit is None for vertex in runs.scenario.job.vertices)
         ]
         return consequences_texts(self.consequences, ends, runs, at_once, self._behind)
 
@@ -349,7 +356,7 @@ class Comparison:
         return {
             name: DOES_NOT_START
             if _harmed_sink(results[0].scenario).endswith(DOES_NOT_START)
-            else _end(results) or (CONTINUES_DRAINED if _continues_drained(results[0]) else RUNS_ON)
+            else _job_end(results) or (CONTINUES_DRAINED if _continues_drained(results[0]) else RUNS_ON)
             for name, results in self.results.items()
         }
 
@@ -358,7 +365,7 @@ class Comparison:
         """Return non-empty tables on restarts, and on checkpoint storage in the first run of each strategy."""
         if not self.results:
             return []
-        first = {name: own.tables[0] for name, own in self.replications.items()}
+        first = {name: tables[0] for name, tables in self._tables.items()}
         sections = (
             planned_restarts_table(self.consequences, self._behind),
             restarts_table(self._tables),
@@ -370,7 +377,7 @@ class Comparison:
     @cached_property
     def storage_use(self) -> dict[str, StorageUse]:
         """Return the use of an object store by label of the strategy."""
-        return {name: own.storage_use for name, own in self.replications.items()}
+        return {name: runs.storage_use for name, runs in self.replications.items()}
 
     @property
     def consequences_sentence(self) -> str:
@@ -465,7 +472,8 @@ class Comparison:
 
     def _during_faults(self) -> Iterator[str]:
         """Yield a sentence on each planned fault that has a duration, with the checkpoints in progress during it."""
-        found, backoffs_ms = defaultdict[str, list[str]](list), set[float]()
+        checkpoints_of = defaultdict[str, list[str]](list)  # description of a fault -> checkpoints
+        backoffs_ms = set[float]()
         for name, results in self.results.items():
             rows = results[0].checkpoints
             ended_ms = rows["trigger_timestamp"] + rows["end_to_end_duration"]
@@ -476,11 +484,11 @@ class Comparison:
                     ids = rows["id"][(rows["trigger_timestamp"] <= until_ms) & (ended_ms >= at_ms)].tolist()
                     if ids:
                         text = f"{kind_of_fault(fault.what)} from {ms_text(at_ms)} to {ms_text(until_ms)}"
-                        found[text].append(f"{_ids_text(ids)} ({name})")
+                        checkpoints_of[text].append(f"{_ids_text(ids)} ({name})")
                     if isinstance(fault.what, StorageOutage):
                         backoffs_ms |= set(_backoffs_ms(results[0].scenario.storage.retry, lasts_ns))
-        for during, checkpoints in found.items():
-            yield f"During {during}: {'; '.join(checkpoints)}."
+        for fault_text, checkpoints in checkpoints_of.items():
+            yield f"During {fault_text}: {'; '.join(checkpoints)}."
         if (longest_ms := max(backoffs_ms, default=0.0)) >= _MIN_BACKOFF_MS:
             yield (
                 f"Clients of storage wait up to {ms_text(longest_ms)} before they try again (storage.retry), so an outage may last "
@@ -489,12 +497,13 @@ class Comparison:
 
     def _left_out(self) -> Iterator[str]:
         """Yield sentences on detected warm-ups (`run.warmup: auto`), and on cold starts."""
-        found = {name: own.warm_up for name, own in self.replications.items() if own.scenario.run.finds_warm_up}
-        if any(warm.ns for warm in found.values()):
-            yield f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
-        elif found:
+        ends = {name: runs.warm_up for name, runs in self.replications.items() if runs.scenario.run.finds_warm_up}
+        if any(end.ns for end in ends.values()):
+            texts = [f"{name} {end if end.ns else 'nothing'}" for name, end in ends.items()]
+            yield f"Left out as warm-up: {'; '.join(texts)}."
+        elif ends:
             yield "Nothing is left out as warm-up: no run begins with an extreme of its own."
-        if starts := [_in_cold_start(name, own) for name, own in self.replications.items() if own.cold_start.ns]:
+        if starts := [_in_cold_start(name, runs) for name, runs in self.replications.items() if runs.cold_start.ns]:
             yield " ".join(starts)
 
     def _remarks(self) -> Iterator[str]:
@@ -502,8 +511,8 @@ class Comparison:
         yield from axis_sentences(self.strategies)
         yield from _with_names(
             {
-                name: _sentences(own.results[0], self.consequences[name], own.warmup_s)
-                for name, own in self.replications.items()
+                name: _sentences(runs.results[0], self.consequences[name], runs.warmup_s)
+                for name, runs in self.replications.items()
             }
         )
 
@@ -535,7 +544,9 @@ class Comparison:
             names = listed([f"'{name}'" for name in sorted(metadata)])
             yield f"Requests, bytes and cost are without the metadata that {names} writes for each commit{least}"
         vertices = {vertex.name: vertex for job in self._jobs for vertex in job.vertices}
-        committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
+        committing = [
+            name for name, vertex in vertices.items() if vertex.commit is not None and not vertex.committer_of
+        ]
         if len(committing) != 1:
             return  # with several sinks it is unknown which of them had no data
         sinks = [known_sinks(job).get(committing[0]) for job in self._jobs]
@@ -544,10 +555,10 @@ class Comparison:
         for line in self.strategies:
             completed = line.summary.completed
             empty = completed - self.consequences[line.label].commits * len(self.results[line.label])
-            if empty >= _EMPTY_COMMITS:
+            if empty >= _MAX_EMPTY_COMMITS:
                 yield (
                     f"{line.label}: {empty:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
-                    f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
+                    f"empty commit after {_MAX_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
                 )
 
     def _axes_without_effect(self) -> Iterator[str]:
@@ -565,18 +576,14 @@ class Comparison:
             for line in self.strategies
         }
         for axis in dict.fromkeys(axis for line in self.strategies for axis, _ in line.axes if axis):
-            groups = defaultdict[tuple[tuple[str, str], ...], list[str]](list)
+            groups = defaultdict[tuple[tuple[str, str], ...], list[str]](list)  # values of the other axes -> results
             for line in self.strategies:
-                groups[tuple(own for own in line.axes if own[0] != axis)].append(results[line.label])
-            values = dict.fromkeys(value for line in self.strategies for own, value in line.axes if own == axis)
+                groups[tuple(pair for pair in line.axes if pair[0] != axis)].append(results[line.label])
+            values = list(dict.fromkeys(dict(line.axes)[axis] for line in self.strategies if axis in dict(line.axes)))
             if all(len(group) == len(values) > 1 and len(set(group)) == 1 for group in groups.values()):
-                rescaled = axis == "restart.scheduler" and any(scenario.rescale for scenario in self._scenarios)
-                why = (
-                    ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
-                    if rescaled
-                    else ""
-                )
-                yield f"{axis} makes no difference here: {listed(list(values))} give the same results{why}"
+                is_rescaled = axis == "restart.scheduler" and any(scenario.rescale for scenario in self._scenarios)
+                why = ": a rescale is a new job that begins from a snapshot, rescaling in place is not simulated"
+                yield f"{axis} makes no difference here: {listed(values)} give the same results{why * is_rescaled}"
 
     def _lost_windows(self) -> Iterator[str]:
         """Yield a sentence on each processing-time window of a job that finishes: its last window never fires."""
@@ -599,7 +606,7 @@ class Comparison:
 
     @property
     def _scenarios(self) -> list[Scenario]:
-        return [own.scenario for own in self.replications.values()]
+        return [runs.scenario for runs in self.replications.values()]
 
     @property
     def _jobs(self) -> list[Job]:
@@ -614,11 +621,11 @@ class Comparison:
     @property
     def _runs_during_recovery(self) -> list[str]:
         """Return the strategies whose tasks run before they have processed recovered in-flight data."""
-        return [name for name, own in self.replications.items() if own.scenario.checkpoint.during_recovery]
+        return [name for name, runs in self.replications.items() if runs.scenario.checkpoint.during_recovery]
 
     @property
     def _tables(self) -> dict[str, list[Tables]]:
-        return {name: own.tables for name, own in self.replications.items()}
+        return {name: runs.tables for name, runs in self.replications.items()}
 
     def _of_runs(self, rows_of: Callable[[Result], Iterable[_Row]]) -> Iterator[tuple[str, list[_Row]]]:
         """Yield (label of the strategy, rows of all its runs); strategies without rows are left out."""
@@ -626,37 +633,38 @@ class Comparison:
             if rows := [row for result in results for row in rows_of(result)]:
                 yield name, rows
 
-    def _strategy(self, name: str, own: Replications) -> StrategyRow:
+    def _strategy(self, name: str, replications: Replications) -> StrategyRow:
         """Return the row of a strategy, from which the verdict and the tables are built."""
-        results, scenario, runs, ends_s, warmup_s = own.results, own.scenario, own.tables, own.ends_s, own.warmup_s
-        job, options, summary = scenario.job, scenario.checkpoint, own.summary()
+        results, scenario, runs = replications.results, replications.scenario, replications.tables
+        ends_s, warmup_s = replications.ends_s, replications.warmup_s
+        job, options, summary = scenario.job, scenario.checkpoint, replications.summary()
         statuses = [result.job_status for result in results]
         failed = [status for status in statuses if status.startswith(DEAD)]
-        steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
-        bare = [
+        is_steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
+        baselines = [
             run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None
         ]
-        over = all(status.startswith(("FAILED", "FINISHED")) for status in statuses)
+        is_over = all(status.startswith(("FAILED", "FINISHED")) for status in statuses)
         is_stopped = any(action.stop is not None for action in scenario.actions)  # a stop is not the end of the data
-        finished = set(statuses) == {"FINISHED"} and not is_stopped
+        is_finished = set(statuses) == {"FINISHED"} and not is_stopped
         interval_ns = options.interval_ns or 0
         runs_on = set(statuses) == {"RUNNING"}
         cost = self.consequences[name]
         return StrategyRow(
             label=name,
             axes=scenario.axes,
-            group=label(scenario, _of_the_world) if scenario.axes else "",
+            group=label(scenario, _is_of_workload) if scenario.axes else "",
             status=failed[0] if failed else statuses[0],
             summary=summary,
-            baseline_per_second=Replications(bare).throughput if bare and steady else math.nan,
+            baseline_per_second=Replications(baselines).throughput if baselines and is_steady else math.nan,
             failed=bool(failed),
-            name=label(scenario, lambda axis: not _of_the_world(axis)),
-            steady=steady,
-            until_s=sum(ends_s) / len(results) if over else math.nan,
-            overload=None if over and not (failed or is_stopped) else own.overload,
+            name=label(scenario, lambda axis: not _is_of_workload(axis)),
+            steady=is_steady,
+            until_s=sum(ends_s) / len(results) if is_over else math.nan,
+            overload=None if is_over and not (failed or is_stopped) else replications.overload,
             singles=singles(runs, warmup_s=warmup_s),
-            first=own.summary(of_first_uploads=True) if summary.first_uploads else None,
-            finish=finish(runs, ends_s, cost.committed_records) if finished else None,
+            first=replications.summary(of_first_uploads=True) if summary.first_uploads else None,
+            finish=finish(runs, ends_s, cost.committed_records) if is_finished else None,
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
             late=late_triggers(
                 runs,
@@ -683,12 +691,12 @@ class Comparison:
         )
 
 
-def _in_cold_start(name: str, own: Replications) -> str:
+def _in_cold_start(name: str, replications: Replications) -> str:
     """Return a sentence on the number of checkpoints in the cold start, and on the median duration of later ones."""
-    end = own.cold_start
-    inside = max(int((run["checkpoints"]["trigger_timestamp"] * 1e6 < end.ns).sum()) for run in own.tables)
+    end = replications.cold_start
+    inside = max(int((run["checkpoints"]["trigger_timestamp"] * 1e6 < end.ns).sum()) for run in replications.tables)
     counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(inside, f"the first {inside} checkpoints are")
-    after_ms = own.median_duration_ms(end)
+    after_ms = replications.median_duration_ms(end)
     rest = "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
     return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
 
@@ -779,18 +787,18 @@ def _ids_text(ids: Sequence[int]) -> str:
 
 def _held_window(result: Result) -> str:
     """Return a clause on an event-time window that never fires because a silent subtask holds back its watermark, or ""."""
-    job, left = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
-    holding: dict[str, str] = {}
+    job, emitted = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
+    silent_source_of: dict[str, str] = {}  # vertex -> silent source that holds back its watermark, or ""
     for vertex in job.vertices:
         is_silent = vertex.source and vertex.source.silent and not vertex.source.watermark.idle_timeout_ns
-        above = max((holding.get(inlet.upstream, "") for inlet in vertex.inputs), default="")
-        source = holding[vertex.name] = vertex.name if is_silent else above
+        above = max((silent_source_of.get(inlet.upstream, "") for inlet in vertex.inputs), default="")
+        source = silent_source_of[vertex.name] = vertex.name if is_silent else above
         if (
             source
             and vertex.window
             and vertex.window.time == "event"
             and vertex.name in dict(job.edges)
-            and not left[vertex.name]
+            and not emitted[vertex.name]
         ):
             return (
                 f"no window of '{vertex.name}' ends: a subtask of '{source}' without records holds the watermark; "
@@ -799,11 +807,11 @@ def _held_window(result: Result) -> str:
     return ""
 
 
-def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[str]:
+def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[str]:
     """Yield sentences on the first run of a strategy: visibility of output, files, replay, failures, limits and growth."""
     done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
     hours = result.ended_ns / 3.6e12
-    if own.commits:
+    if cost.commits:
         yield "Visible p50 is how long the oldest record of a transaction waits, by records; later ones wait less"
         waits_ms = {
             str(vertex): float(rows["visible_latency"].median())
@@ -813,20 +821,19 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
             listed_waits = listed([f"{ms_text(ms)} of '{vertex}'" for vertex, ms in sorted(waits_ms.items())])
             yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
         if "checkpoint.interval" in dict(result.scenario.axes):
-            waits = "more than " * ("visible_p50_ms" in own.unfinished.split())
             written_bytes = float(done["checkpointed_size"].sum())
             usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} written in this run"
             if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
                 usage = f"at {count_text(len(done) / hours)} checkpoints and {bytes_text(written_bytes / hours)} written per hour"
-            yield f"The oldest record of a transaction waits {waits}{ms_text(own.visible_p50_ms)} until it is visible, {usage}"
-        yield from _replayed_sentences(result, own)
+            yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
+        yield from _replayed_sentences(result, cost)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
     if files > 0:
         is_compacted = any(kind.name == "file-sink-compaction" for _, kind in known_sinks(result.scenario.job).values())
         before = ", as writers flush them; those of the compactor are not counted" * is_compacted
         yield f"Commits per hour: {count_text(commits)} with {count_text(files)} data files{before}"
     written = result.files[result.files["scope"] != "savepoint"].groupby(["owner", "checkpoint"]).size()
-    if not result.scenario.storage.merging and (each := written.median()) >= _MANY_FILES:
+    if not result.scenario.storage.merging and (each := written.median()) >= _MIN_FILES:
         an_hour = count_text(written.sum() / hours)
         yield f"A checkpoint writes {count_text(each)} files in the median, beside its metadata; {an_hour} are written per hour"
     for name, (_, kind) in known_sinks(result.scenario.job).items() if len(result.recoveries) else ():
@@ -843,13 +850,16 @@ def _sentences(result: Result, own: Consequences, warmup_s: float) -> Iterator[s
     yield from _size_sentences(result, done[is_periodic(done)])
 
 
-def _with_names(said: Mapping[str, Iterable[str]]) -> list[str]:
+def _with_names(sentences_of: Mapping[str, Iterable[str]]) -> list[str]:
     """Return each distinct sentence once, preceded by the names of its strategies unless it applies to all of them."""
-    found = defaultdict[str, list[str]](list)
-    for name, sentences in said.items():
-        for text in sentences:
-            found[text].append(name)
-    return [f"{few_names(names)}: {text}." if len(names) < len(said) else f"{text}." for text, names in found.items()]
+    names_of = defaultdict[str, list[str]](list)
+    for name, sentences in sentences_of.items():
+        for sentence in sentences:
+            names_of[sentence].append(name)
+    return [
+        f"{few_names(names)}: {sentence}." if len(names) < len(sentences_of) else f"{sentence}."
+        for sentence, names in names_of.items()
+    ]
 
 
 def _interruptions(result: Result) -> Iterator[str]:
@@ -888,7 +898,8 @@ def _interruptions(result: Result) -> Iterator[str]:
     rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
     if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
         busiest = [
-            f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in (bottleneck(own) for _, own in jobs)
+            f"{vertex}[{index}] {share_text(share)}"
+            for vertex, index, share in (bottleneck(tasks) for _, tasks in jobs)
         ]
         yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
     ran_s = restarts["running"].max() / 1e3
@@ -901,7 +912,7 @@ def _interruptions(result: Result) -> Iterator[str]:
         )
 
 
-def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
+def _replayed_sentences(result: Result, cost: Consequences) -> Iterator[str]:
     """Yield a sentence on records replayed after a failure, if they wait longer for visibility than any transaction does."""
     started_ms = result.checkpoints.groupby("id")["trigger_timestamp"].max()
     failures = result.recoveries[~result.recoveries["kind"].isin(PLANNED_RESTARTS)]
@@ -910,7 +921,7 @@ def _replayed_sentences(result: Result, own: Consequences) -> Iterator[str]:
         for row in failures.to_dict("records")
         if (number := row["restored_checkpoint"]) in started_ms.index
     ]
-    longest_ms, number = max((wait for wait in waits_ms if wait[0] > own.visible_max_ms), default=(0.0, 0))
+    longest_ms, number = max((wait for wait in waits_ms if wait[0] > cost.visible_max_ms), default=(0.0, 0))
     if number:
         yield (
             f"What is replayed after a failure becomes visible up to {ms_text(longest_ms)} after checkpoint {number}, from which it is "
@@ -928,12 +939,11 @@ def _replay_visible_ms(result: Result, failed_ms: float, replayed: float) -> flo
     read = result.tasks[result.tasks["vertex"].isin(sources)]
     served = read["numRecordsIn"].sum() - result.recoveries["replayed_records"].sum()
     visible_ms: list[float] = []
-    for _, own in commits.groupby("vertex"):
-        per_record = own["records"].sum() / served  # committed records per record of the sources
-        is_after = own["commit_timestamp"] - own["commit_latency"] > failed_ms
-        after = own[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
-        done = after.index[after >= _FULL * replayed * per_record]
-        visible_ms += [float(done[0])] if len(done) else []
+    for _, rows in commits.groupby("vertex"):
+        per_record = rows["records"].sum() / served  # committed records per record of the sources
+        is_after = rows["commit_timestamp"] - rows["commit_latency"] > failed_ms
+        committed = rows[is_after].groupby("commit_timestamp")["records"].sum().cumsum()
+        visible_ms += committed.index[committed >= _FULL_SHARE * replayed * per_record][:1].tolist()
     return max(visible_ms, default=math.nan)
 
 
@@ -1007,17 +1017,17 @@ def _peak_sentences(series: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on the backlog that takes longest to be worked off, if the lag reaches a second."""
     waiting = backlog(series)
     is_high = waiting > MAX_REMAINING_SHARE * waiting.max()
-    found = []
-    for _, own in waiting[is_high].groupby((~is_high).cumsum()[is_high]):
-        top_s = float(own.index[int(own.to_numpy().argmax())])
-        rest_s = waiting.index[(waiting.index > top_s) & (waiting <= MAX_REMAINING_SHARE * own.max())]
-        found.append(((rest_s[0] if len(rest_s) else waiting.index[-1]) - top_s, top_s, own.max(), len(rest_s) > 0))
-    if found and series["lag"].max() >= 1:
-        lasts_s, top_s, records, is_over = max(found)
-        after = f"a tenth of it is left {ms_text(1e3 * lasts_s)} later"
+    peaks = []
+    for _, peak in waiting[is_high].groupby((~is_high).cumsum()[is_high]):
+        top_s = float(peak.index[int(peak.to_numpy().argmax())])
+        rest_s = waiting.index[(waiting.index > top_s) & (waiting <= MAX_REMAINING_SHARE * peak.max())]
+        peaks.append(((rest_s[0] if len(rest_s) else waiting.index[-1]) - top_s, top_s, peak.max(), len(rest_s) > 0))
+    if peaks and series["lag"].max() >= 1:
+        lasts_s, top_s, records, is_over = max(peaks)
+        after = f"than a tenth of it is left {ms_text(1e3 * lasts_s)} later"
         yield (
             f"The backlog of the sources grows to {count_text(records)} records at {ms_text(1e3 * top_s)}, and "
-            f"{f'less than {after}' if is_over else f'more than {after}, when the run ends'}"
+            f"{f'less {after}' if is_over else f'more {after}, when the run ends'}"
         )
 
 
@@ -1029,12 +1039,12 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
     scenario, timeout_ms = result.scenario, result.scenario.checkpoint.timeout_ns / 1e6
     read = result.tasks.groupby("vertex")["numRecordsIn"].sum() * 1e9 / result.ended_ns
     for vertex in scenario.job.vertices:
-        if (own := vertex.async_io) is None:
+        if (requests := vertex.async_io) is None:
             continue
-        most = vertex.parallelism * own.answers_per_second
-        if read[vertex.name] >= _FULL * most:
+        most = vertex.parallelism * requests.answers_per_second
+        if read[vertex.name] >= _FULL_SHARE * most:
             yield (
-                f"'{vertex.name}' has {own.capacity} requests of {ms_text(own.latency.mean / 1e6)} under way per subtask, and more are "
+                f"'{vertex.name}' has {requests.capacity} requests of {ms_text(requests.latency.mean / 1e6)} under way per subtask, and more are "
                 f"not allowed: {per_second_text(most)} in all, whatever its threads could do (async-io.capacity)"
             )
     in_memory = {
@@ -1047,14 +1057,14 @@ def _limit_sentences(result: Result, done: pd.DataFrame) -> Iterator[str]:
         frame_bytes = parse_flink_size(keys.get("pekko.framesize", keys.get("akka.framesize", _FRAME_BYTES)))
     rows = result.subtasks[result.subtasks["vertex"].isin(in_memory) & result.subtasks["id"].isin(done["id"])]
     largest = rows.groupby("id")["checkpointed_size"].max()
-    if beyond := int((largest > frame_bytes).sum()):
+    if count := int((largest > frame_bytes).sum()):
         yield (
-            f"{beyond} of {len(done)} completed checkpoints have an acknowledgement of more than pekko.framesize ({bytes_text(frame_bytes)}), up to "
+            f"{count} of {len(done)} completed checkpoints have an acknowledgement of more than pekko.framesize ({bytes_text(frame_bytes)}), up to "
             f"{bytes_text(largest.max())}, as the changelog is in memory: Flink drops it, and the checkpoint expires, which is not simulated"
         )
     longest_ms = done["end_to_end_duration"].max()
-    least_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _NOTABLE * timeout_ms
-    if longest_ms > least_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
+    min_ms = 0 if re.search("expire|time.?out", scenario.question.lower()) else _MIN_TIMEOUT_SHARE * timeout_ms
+    if longest_ms > min_ms and EXPIRED not in {*result.checkpoints["failure_message"]}:
         yield f"The longest checkpoint or savepoint takes {ms_text(longest_ms)} of {ms_text(timeout_ms)} (checkpoint.timeout)"
 
 
@@ -1063,11 +1073,13 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
     sizes = (rows["state_size"] - rows["persisted_data"]).tolist()
     half = len(sizes) // 2
     if half >= _MIN_SIZES and sizes[-1] - sizes[0] >= max(sizes[0], _MIN_GROWN_BYTES):
-        late = sizes[half:]
-        grows = sizes[-1] > _LEVEL * max(sizes[half : -half // 2]) or all(a < b for a, b in pairwise(late))
+        second_half = sizes[half:]
+        is_growing = sizes[-1] > _GROWTH_FACTOR * max(sizes[half : -half // 2]) or all(
+            a < b for a, b in pairwise(second_half)
+        )
         still = (
-            f"still grows, by {bytes_text((late[-1] - late[0]) / (len(late) - 1))} per checkpoint"
-            if grows
+            f"still grows, by {bytes_text((second_half[-1] - second_half[0]) / (len(second_half) - 1))} per checkpoint"
+            if is_growing
             else "hardly grows"
         )
         logs = any(vertex.state and vertex.state.changelog for vertex in result.scenario.job.vertices)
@@ -1080,15 +1092,15 @@ def _size_sentences(result: Result, rows: pd.DataFrame) -> Iterator[str]:
 
 _FRAME_BYTES = 10 * 1024**2
 """Default of pekko.framesize."""
-_MANY_FILES = 40
+_MIN_FILES = 40
 """Minimum files per checkpoint (median) that are reported."""
-_FULL = 0.95
+_FULL_SHARE = 0.95
 """Share of the possible requests from which a vertex counts as full, and of replayed records from which all count as committed."""
 _MIN_CHECKPOINTS_FOR_RATE = 3
 """With more completed checkpoints than this, their number is given per hour instead of per run."""
-_NOTABLE = 0.05
+_MIN_TIMEOUT_SHARE = 0.05
 """Share of the checkpoint timeout above which the longest checkpoint is reported."""
-_MIN_SIZES, _MIN_GROWN_BYTES, _LEVEL = 4, 8_000_000, 1.05
+_MIN_SIZES, _MIN_GROWN_BYTES, _GROWTH_FACTOR = 4, 8_000_000, 1.05
 """Minimum checkpoints per half of the run, and minimum growth [bytes], for which growth of the full size is reported; factor
 by which the last size exceeds the third quarter of the run if the size still grows."""
 
@@ -1097,25 +1109,25 @@ def _others(count: int) -> str:
     return f" (and {count} more)" if count else ""
 
 
-def _of_the_world(axis: str) -> bool:
+def _is_of_workload(axis: str) -> bool:
     """Return True if an axis belongs to the workload or the environment, and not to the strategy."""
     return axis.startswith(("job.", "storage.", "cluster.", "faults", "run.", "overheads."))
 
 
-def label(scenario: Scenario, chosen: Callable[[str], bool] = lambda _: True) -> str:
-    """Return the label of a strategy: name and value of each axis for which `chosen` is True; barrier modes have no name.
+def label(scenario: Scenario, is_chosen: Callable[[str], bool] = lambda _: True) -> str:
+    """Return the label of a strategy: name and value of each axis for which `is_chosen` is True; barrier modes have no name.
 
     Without axes, the label is the barrier mode, or ``no checkpoints``.
     """
     if not scenario.axes:
         return "no checkpoints" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
-    axes = [(axis, value) for axis, value in scenario.axes if chosen(axis)]
+    axes = [(axis, value) for axis, value in scenario.axes if is_chosen(axis)]
     return ", ".join(
         value if axis.endswith("barriers") or not axis else f"{axis.rpartition('.')[2]} {value}" for axis, value in axes
     )
 
 
-def _end(results: Sequence[Result]) -> str:
+def _job_end(results: Sequence[Result]) -> str:
     """Return how the jobs of one strategy ended, e.g. ``failed at 33 s (2 of 3)``, or "" if none ended within its run."""
     ended = [result for result in results if result.job_status != "RUNNING"]
     if not ended:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -51,7 +51,7 @@ LEADING = (
 """Columns that the overview prefers, in this order."""
 MIN_UNLIKE_SHARE = 0.1
 """Minimum difference of a kind's share of the failures for which what failures cost is not compared."""
-WORTH_NAMING = 0.1
+MIN_LEADING_SHARE = 0.1
 """Minimum relative change that the verdict prefers; repetitions of a real job differ by as much (`sim.results.estimates`)."""
 
 
@@ -78,7 +78,7 @@ class QuantityDifference:
         before, after = self.sides_text()
         return (
             before == after
-            and not self.bounds & {A, B}
+            and not self.bounds
             and math.isfinite(self.change.value)
             and value_text(self.column, abs(self.change.value)) == value_text(self.column, 0.0)
         )
@@ -87,12 +87,8 @@ class QuantityDifference:
     def is_sure(self) -> bool:
         """Return True if the sign of the change is certain: its interval excludes zero, and no lower bound can reverse it."""
         # the true value of a side with a lower bound may be higher, which may reverse an increase of A or a decrease of B
-        can_turn = {A: self.change.value > 0, B: self.change.value < 0}
-        return (
-            self.change.is_sure
-            and not self.bounds >= {A, B}
-            and not any(can_turn[side] for side in self.bounds & {A, B})
-        )
+        can_reverse = {A: self.change.value > 0, B: self.change.value < 0}
+        return self.change.is_sure and not any(can_reverse[side] for side in self.bounds) and len(self.bounds) < 2
 
     @property
     def is_of_one_side(self) -> bool:
@@ -115,11 +111,11 @@ class QuantityDifference:
 
         If B is a lower bound, it is ``> +194/s``; if A is a lower bound, ``< +194/s``; if both are, MISSING.
         """
-        change, ends = self.change, self.bounds
-        if len(ends) > 1 or not math.isfinite(change.value):
+        if len(self.bounds) > 1 or not math.isfinite(self.change.value):
             return MISSING
-        known = PairedChange(change.value, math.inf) if ends else change
-        return ("" if not ends else "< " if A in ends else "> ") + known.text(partial(value_text, self.column))
+        change = replace(self.change, half_width=math.inf) if self.bounds else self.change
+        sign = "" if not self.bounds else "< " if A in self.bounds else "> "
+        return sign + change.text(partial(value_text, self.column))
 
     @property
     def text(self) -> str:
@@ -133,7 +129,7 @@ class QuantityDifference:
         """Return the change in percent of A, or MISSING if it is not defined or a value is a lower bound."""
         return (
             change_text(self.change.value / self.before)
-            if self.before and not self.bounds & {A, B} and math.isfinite(self.before)
+            if self.before and not self.bounds and math.isfinite(self.before)
             else MISSING
         )
 
@@ -147,12 +143,12 @@ class QuantityDifference:
             "after": json_ready(self.after),
             "change": json_ready(self.change.value),
             "half_width": json_ready(self.change.half_width),
-            "bounds": "".join(side for side in (A, B) if side in self.bounds),
+            "bounds": "".join(sorted(self.bounds)),
         }
 
 
-def runs(
-    found: InputDifferences,
+def run_both_sides(
+    differences: InputDifferences,
     *,
     prices: Prices = S3_STANDARD,
     engine: Engine = "compiled",
@@ -160,40 +156,42 @@ def runs(
     watch: Watch = no_watch,
 ) -> pd.DataFrame:
     """Simulate both sides.  Return a row per side and replication, with the columns of `sim.studies.cells` and the storage cost."""
-    planned = [(side, cell) for side, scenario in ((A, found.before), (B, found.after)) for cell in cells([scenario])]
-    rows = dict(run_each(partial(outcome, engine=engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
-    made = [
-        {SIDE: name, "replication": cell.replication, **rows[i]}
-        | ({COST: prices.cost_per_month(rows[i])} if set(USE) <= set(rows[i]) else {})
-        for i, (name, cell) in enumerate(planned)
-    ]
-    return pd.DataFrame(made)
+    sides = ((A, differences.before), (B, differences.after))
+    planned = [(side, cell) for side, scenario in sides for cell in cells([scenario])]
+    outcomes = dict(run_each(partial(outcome, engine=engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
+    rows = []
+    for i, (side, cell) in enumerate(planned):
+        cost = {COST: prices.cost_per_month(outcomes[i])} if set(USE) <= set(outcomes[i]) else {}
+        rows.append({SIDE: side, "replication": cell.replication, **outcomes[i], **cost})
+    return pd.DataFrame(rows)
 
 
-def simulated_ns(found: InputDifferences) -> tuple[int, int]:
-    """Return (number of runs, total simulated time [ns]) of `runs`."""
-    count = 2 * found.before.run.replications
-    return count, count * found.before.run.duration_ns
+def simulated_ns(differences: InputDifferences) -> tuple[int, int]:
+    """Return (number of runs, total simulated time [ns]) of `run_both_sides`."""
+    count = 2 * differences.before.run.replications
+    return count, count * differences.before.run.duration_ns
 
 
 def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
     """Return the quantities that have a value on at least one side."""
-    sides = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
+    rows_of = {side: rows[rows[SIDE] == side].sort_values("replication").to_dict("records") for side in (A, B)}
     have_unlike_causes = bool(unlike_failures(rows, by_cause=True))
-    before, after = sides[A], sides[B]
-    columns = [name for name, column in STATISTICS.items() if column.title and name in rows]
-    found = []
-    for column in columns:
-        old, new = _values(column, before), _values(column, after)
-        if np.isnan(old).all() and np.isnan(new).all():
+    differences = []
+    for name, column in STATISTICS.items():
+        if not column.title or name not in rows:
             continue
+        before, after = (_values(name, side_rows) for side_rows in rows_of.values())
+        if np.isnan(before).all() and np.isnan(after).all():
+            continue
+        is_compared = not (have_unlike_causes and column.of == "failures")
+        change = paired_change(before, after) if is_compared else PairedChange(math.nan, math.nan)
         bounds = frozenset(
-            name for name, own in sides.items() if any(column in str(row.get("unfinished", "")).split() for row in own)
+            side
+            for side, side_rows in rows_of.items()
+            if any(name in str(row.get("unfinished", "")).split() for row in side_rows)
         )
-        is_compared = not (have_unlike_causes and STATISTICS[column].of == "failures")
-        change = paired_change(old, new) if is_compared else PairedChange(math.nan, math.nan)
-        found.append(QuantityDifference(column, float(old.mean()), float(new.mean()), change, bounds))
-    return found
+        differences.append(QuantityDifference(name, float(before.mean()), float(after.mean()), change, bounds))
+    return differences
 
 
 def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
@@ -206,68 +204,67 @@ def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
         for number, kind in re.findall(r"(\d+) ([^,]+)", text):
             counts[side][kind.partition(" ")[0] if by_cause else kind] += int(number)
     before, after = counts.values()
-    kinds = {*before, *after}
     if not (before and after) or all(
-        abs(before[kind] / before.total() - after[kind] / after.total()) < MIN_UNLIKE_SHARE for kind in kinds
+        abs(before[kind] / before.total() - after[kind] / after.total()) < MIN_UNLIKE_SHARE for kind in before | after
     ):
         return ""
     texts = (
-        f"{side} has {listed([f'{count} {kind}' for kind, count in sorted(own.items())])}"
-        for side, own in counts.items()
+        f"{side} has {listed([f'{count} {kind}' for kind, count in sorted(kinds.items())])}"
+        for side, kinds in counts.items()
     )
     return f"Failures are unlike, and so are downtime and time until caught up: {'; '.join(texts)}"
 
 
-def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
+def leading(quantities: Sequence[QuantityDifference]) -> QuantityDifference | None:
     """Return the quantity that the verdict is about, or None if there is none.
 
-    In order of preference: completed checkpoints, if one side has none; the first certain change of at least WORTH_NAMING,
-    in the order of LEADING; the largest certain change; a quantity that only one side has.
+    In order of preference: completed checkpoints, if one side has none; the first certain change of at least
+    MIN_LEADING_SHARE, in the order of LEADING; the largest certain change; a quantity that only one side has.
     """
-    by_column = {quantity.column: quantity for quantity in found}
+    by_column = {quantity.column: quantity for quantity in quantities}
     completed = by_column.get("completed")
     if completed is not None and min(completed.before, completed.after) == 0 < max(completed.before, completed.after):
         return completed
-    ordered = [
-        *(by_column[column] for column in LEADING if column in by_column),
-        *(quantity for quantity in found if quantity.column not in LEADING),
-    ]
+    ordered = [by_column[column] for column in dict.fromkeys((*LEADING, *by_column)) if column in by_column]
     sure = [quantity for quantity in ordered if not quantity.is_same and quantity.is_sure]
-    alone = next((quantity for quantity in ordered if quantity.is_of_one_side), None)
-    largest = max(sure, key=lambda quantity: quantity.share, default=alone)
-    return next((quantity for quantity in sure if quantity.share >= WORTH_NAMING), largest)
+    of_one_side = next((quantity for quantity in ordered if quantity.is_of_one_side), None)
+    largest = max(sure, key=lambda quantity: quantity.share, default=of_one_side)
+    return next((quantity for quantity in sure if quantity.share >= MIN_LEADING_SHARE), largest)
 
 
 def trouble(rows: pd.DataFrame) -> list[str]:
     """Return messages on runs with errors, violated invariants, and failed jobs, for each side."""
-    found = []
-    for name, own in rows.groupby(SIDE, sort=False):
-        failed = own[own["status"] != "ok"]
-        if len(failed):
-            found.append(f"{name}: {len(failed)} of {len(own)} runs failed: {failed.iloc[0]['error']}")
+    messages = []
+    for side, side_rows in rows.groupby(SIDE, sort=False):
+        errors = side_rows[side_rows["status"] != "ok"]
+        if len(errors):
+            messages.append(f"{side}: {len(errors)} of {len(side_rows)} runs failed: {errors.iloc[0]['error']}")
             continue
-        broken, dead = own[own["violations"] > 0], own[own["job_status"].str.startswith(DEAD)]
-        if len(broken):
-            found.append(
-                f"{name}: a run broke what checkpoints promise: {str(broken.iloc[0]['violation']).splitlines()[0]}"
+        violating = side_rows[side_rows["violations"] > 0]
+        dead = side_rows.loc[side_rows["job_status"].str.startswith(DEAD), "job_status"]
+        if len(violating):
+            messages.append(
+                f"{side}: a run broke what checkpoints promise: {str(violating.iloc[0]['violation']).splitlines()[0]}"
             )
         if len(dead):
-            found.append(f"{name}: the job died in {len(dead)} of {len(own)} runs: {dead.iloc[0]['job_status']}")
-    return found
+            messages.append(f"{side}: the job died in {len(dead)} of {len(side_rows)} runs: {dead.iloc[0]}")
+    return messages
 
 
 def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
     """Return a value per row.  NaN if the run failed, if there was nothing to measure, or if a percentile has too small a sample."""
-    is_known = [
+    has_value = [
         row["status"] == "ok" and has_sample(column, row) and column not in str(row.get("nothing", "")).split()
         for row in rows
     ]
-    return np.array([float(row[column]) if known else math.nan for row, known in zip(rows, is_known, strict=True)])
+    return np.array(
+        [float(row[column]) if is_known else math.nan for row, is_known in zip(rows, has_value, strict=True)]
+    )
 
 
 # ---- Texts: an overview of at most 15 lines of 80 characters, and tables.
 
-WIDTH, LINES, LABEL = 80, 15, 8
+MAX_LINE_CHARS, MAX_LINES, LABEL_CHARS = 80, 15, 8
 """Characters per line, lines of the overview, and characters of the label column."""
 MAX_INPUTS, MAX_QUANTITIES = 6, 3
 """Maximum differing inputs and maximum quantities in the overview; the tables list all of them."""
@@ -276,93 +273,94 @@ MAX_VALUE_CHARS = 60
 NO_DIFFERENCE = "Nothing that is simulated differs: the same values, or values that mean the same."
 
 
-def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, has_failed: bool = False) -> str:
+def verdict(
+    differences: InputDifferences, quantities: Sequence[QuantityDifference], *, has_failed: bool = False
+) -> str:
     """Return a sentence on the effect of the differing inputs.  `has_failed`: some runs have no values."""
-    if not found.changes:
-        only = [*(["names of vertices"] if found.renamed else []), *(["how they run"] if found.runs else [])]
-        return f"Nothing that is simulated differs but {' and '.join(only)}." if only else NO_DIFFERENCE
-    first = leading(answer)
+    changes = differences.changes
+    if not changes:
+        others = [*(["names of vertices"] * bool(differences.renamed)), *(["how they run"] * bool(differences.runs))]
+        return f"Nothing that is simulated differs but {' and '.join(others)}." if others else NO_DIFFERENCE
+    first = leading(quantities)
     if has_failed and (first is None or first.is_of_one_side):
-        return f"{_count_inputs(found)}; runs failed, so what that changes is not known."
+        return f"{_count_inputs(differences)}; runs failed, so what that changes is not known."
     if first is None:
-        return f"{_count_inputs(found)}, and no quantity surely changes."
-    text = capitalised(first.text)
-    return f"{text}, from {found.changes[0].key}." if len(found.changes) == 1 else f"{text}; {_count_inputs(found)}."
+        return f"{_count_inputs(differences)}, and no quantity surely changes."
+    cause = f", from {changes[0].key}" if len(changes) == 1 else f"; {_count_inputs(differences)}"
+    return f"{capitalised(first.text)}{cause}."
 
 
-def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
-    """Return the overview: the verdict (`said`), differing inputs, the main quantities, and a line on the runs (`runs`)."""
-    lines = wrap(said, WIDTH)
-    if not found.changes:
-        return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
-    below = _labelled("answer", list(_leading_lines(answer)))
-    below += _labelled("runs", [runs])
-    vertices = list(_vertices(found))
-    room = LINES - len(lines) - len(below) - len(vertices) - 2
-    listed = found.changes[: min(max(room, 0), MAX_INPUTS)]
-    left = len(found.changes) - len(listed)
-    inputs = [change.sentence() for change in listed]
-    more = [f"... and {left} more below"] if left else []
-    lines += _labelled("inputs", [_count_inputs(found), *vertices, *inputs, *more])
-    return "\n".join([*lines[: LINES - len(below)], *below][:LINES])
+def screen(differences: InputDifferences, quantities: Sequence[QuantityDifference], verdict: str, runs: str) -> str:
+    """Return the overview: the verdict, differing inputs, the main quantities, and a line on the runs (`runs`)."""
+    head, changes, vertices = wrap(verdict, MAX_LINE_CHARS), differences.changes, list(_vertices(differences))
+    if not changes:
+        return "\n".join([*head, *_labelled("inputs", vertices)])
+    tail = _labelled("answer", _leading_texts(quantities)) + _labelled("runs", [runs])
+    room = MAX_LINES - len(head) - len(tail) - len(vertices) - 2
+    inputs = [change.sentence() for change in changes[: min(max(room, 0), MAX_INPUTS)]]
+    more = [f"... and {len(changes) - len(inputs)} more below"] if len(inputs) < len(changes) else []
+    head += _labelled("inputs", [_count_inputs(differences), *vertices, *inputs, *more])
+    return "\n".join([*head[: MAX_LINES - len(tail)], *tail][:MAX_LINES])
 
 
-def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> list[TextTable]:
+def tables(differences: InputDifferences, quantities: Sequence[QuantityDifference]) -> list[TextTable]:
     """Return tables of differing inputs and of differing quantities."""
-    made = []
-    if found.changes:
-        rows = [
-            [
-                own.key,
-                one_line(own.before_text, MAX_VALUE_CHARS),
-                one_line(own.after_text, MAX_VALUE_CHARS),
-                own.kind,
-                ", ".join(own.flink),
-            ]
-            for own in found.changes
+    inputs = [
+        [
+            change.key,
+            one_line(change.before_text, MAX_VALUE_CHARS),
+            one_line(change.after_text, MAX_VALUE_CHARS),
+            change.kind,
+            ", ".join(change.flink),
         ]
-        made.append(TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], rows))
-    different = [quantity for quantity in answer if not quantity.is_same]
-    if different:
-        rows = [[row.title, *row.sides_text(), row.effect_text(), row.relative_text()] for row in different]
-        made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
-    return made
+        for change in differences.changes
+    ]
+    results = [
+        [quantity.title, *quantity.sides_text(), quantity.effect_text(), quantity.relative_text()]
+        for quantity in quantities
+        if not quantity.is_same
+    ]
+    made = (
+        TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], inputs),
+        TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], results),
+    )
+    return [table for table in made if table.rows]
 
 
-def same_quantities(answer: Sequence[QuantityDifference]) -> str:
+def same_quantities(quantities: Sequence[QuantityDifference]) -> str:
     """Return a sentence that lists equal quantities, or "" if all differ."""
-    same = [own.title for own in answer if own.is_same]
-    return f"The same on both sides: {'; '.join(same)}." if same else ""
+    titles = [quantity.title for quantity in quantities if quantity.is_same]
+    return f"The same on both sides: {'; '.join(titles)}." if titles else ""
 
 
-def _count_inputs(found: InputDifferences) -> str:
-    count = len(found.changes)
+def _count_inputs(differences: InputDifferences) -> str:
+    count = len(differences.changes)
     return f"{count} input{'' if count == 1 else 's'} {'differs' if count == 1 else 'differ'}"
 
 
-def _vertices(found: InputDifferences) -> Iterator[str]:
+def _vertices(differences: InputDifferences) -> Iterator[str]:
     """Yield a line each on renamed, added and removed vertices, if there are any."""
-    if found.renamed:
-        yield f"renamed: {', '.join(f'{old} -> {new}' for old, new in found.renamed)}"
-    for what, names in (("added", found.added), ("removed", found.removed)):
+    renamed = [f"{old} -> {new}" for old, new in differences.renamed]
+    for what, names in (("renamed", renamed), ("added", differences.added), ("removed", differences.removed)):
         if names:
             yield f"{what}: {', '.join(names)}"
 
 
-def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
-    """Yield a line for the quantity of the verdict, and for others of LEADING."""
-    first = leading(answer)
-    known = [own for column in LEADING for own in answer if own.column == column and own is not first]
-    listed = [*([first] if first is not None else []), *known][:MAX_QUANTITIES]
-    for own in listed:
-        yield own.text
+def _leading_texts(quantities: Sequence[QuantityDifference]) -> list[str]:
+    """Return a line for the quantity of the verdict, and for others of LEADING."""
+    first = leading(quantities)
+    others = [quantity for column in LEADING for quantity in quantities if quantity.column == column]
+    texts = dict.fromkeys(quantity.text for quantity in (first, *others) if quantity is not None)
+    return list(texts)[:MAX_QUANTITIES]
 
 
 def _labelled(label: str, texts: Sequence[str]) -> list[str]:
     """Return a line per text, the first one with the label."""
-    return [f"{label if not i else '':{LABEL}}{_cut(text)}" for i, text in enumerate(texts)]
+    return [f"{label if not i else '':{LABEL_CHARS}}{_cut(text)}" for i, text in enumerate(texts)]
 
 
 def _cut(text: str) -> str:
     line = one_line(text, 400)
-    return line if len(line) <= WIDTH - LABEL else f"{line[: WIDTH - LABEL - 3].rstrip()}..."
+    return (
+        line if len(line) <= MAX_LINE_CHARS - LABEL_CHARS else f"{line[: MAX_LINE_CHARS - LABEL_CHARS - 3].rstrip()}..."
+    )

@@ -117,7 +117,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
     count, total_ns = effects.simulated_ns(found)
     progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
     with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
-        rows = effects.runs(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
+        rows = effects.run_both_sides(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
     at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
     seeds = f"{given['replications']} seed{'' if given['replications'] == 1 else 's'} on each side"
     runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"

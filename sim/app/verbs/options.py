@@ -554,7 +554,7 @@ class ReadTracesOptions(TypedDict, total=False):
     value: Annotated[str | None, Option("Custom tables: value column.", metavar="COLUMN")]
     meaning: Annotated[
         str | None,
-        Option("Meaning of the value: rates, arrivals, speeds, failures. (Default: rates.)", None, "--as", "WHAT"),
+        Option("Meaning of the value: rates, arrivals, failures. (Default: rates.)", None, "--as", "WHAT"),
     ]
     per: Annotated[
         str | None,

@@ -18,7 +18,7 @@ from sim.studies.traces.choices import Choices
 from sim.studies.traces.files import local_copy
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.tables import NO_TABLE
-from sim.studies.traces.windows import CUTS
+from sim.studies.traces.windows import CUTS, Cutting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,16 +162,8 @@ def trace_windows(
         writable_folder(file.parent)
     base = "." if file is None else str(file.parent)
     with stoppable("nothing is kept" if file is None else f"{file} is unchanged"):
-        found, remarks = cut_anywhere(
-            tables,
-            length_s=length_s,
-            cut=cut,
-            count=given["count"],
-            trace=given["trace"],
-            base=base,
-            master=master,
-            conf=conf,
-        )
+        cutting = Cutting(length_s, cut, given["count"], given["trace"], base)
+        found, remarks = cut_anywhere(tables, cutting, master=master, conf=conf)
     if file is not None:
         write_csv(found, file, float_format="%.6g")
     for line in remarks:

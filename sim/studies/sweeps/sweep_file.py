@@ -10,6 +10,8 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import MAX_CELLS, MAX_RUNS
@@ -59,6 +61,9 @@ class TraceWindow(NamedTuple):
     """A window of a trace, and the changes of the scenario that replay it."""
 
     name: str
+    begin_ns: int  # from the first row of the trace
+    length_ns: int
+    trace: Path | None  # None: `trace` of the sweep file applies
     changes: Point
     labels: tuple[tuple[str, str], ...] = ()  # (column of `answer: by`, value): the group of the window, if it has one
 
@@ -70,195 +75,194 @@ class WindowPlan(NamedTuple):
     description: str = ""  # span of the trace, and number of windows
 
 
-class _Piece(NamedTuple):
-    """Start and length of a window."""
-
-    begin_ns: int  # from the first row of the trace
-    length_ns: int | None = None  # None: `length` of the sweep file applies
-    trace: Path | None = None  # None: `trace` of the sweep file applies
-
-
-def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
+def plan_windows(
+    section: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = ""
+) -> WindowPlan:
     """Return the windows of a sweep file.  Errors are added to `reading`, and then there are no windows.
 
-    `given`: the section `windows:`.  `folder`, `scenario_folder`: folders of the sweep file and of its scenario.
+    `section`: the section `windows:`.  `folder`, `scenario_folder`: folders of the sweep file and of its scenario.
     `label`: column of the table of windows that groups them (`answer: by`), or "".
     """
-    if list(_missing(given, reading)):
+    if list(_missing_keys(section, reading)):
         return WindowPlan([])
-    place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
     try:
-        common = _common_rate(given, folder, scenario_folder)
+        common = _common_rate(section, folder, scenario_folder)
         series = None if common is None else series_of(Trace.model_validate(common), scenario_folder)
-        if given.file is not None:
-            found = list(_of_table(folder / given.file, given, label))
+        if section.file is not None:
+            windows = list(_windows_of_table(folder / section.file, section, label))
         else:
-            assert series is not None
-            found = [(TraceWindow(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in _grid(given, series, folder)]
-        if given.most and len(found) > given.most:
-            found = [found[i * len(found) // given.most] for i in range(given.most)]
+            assert series is not None and section.length is not None  # noqa: PT018 - else a key is missing
+            windows = [
+                TraceWindow(format_duration(begin_ns), begin_ns, section.length, None, {})
+                for begin_ns in _begins(section, series, folder)
+            ]
+        if section.most and len(windows) > section.most:
+            windows = [windows[i * len(windows) // section.most] for i in range(section.most)]
         if series is not None:
-            for window, piece in found:
-                _within(window, piece, given, series, folder)
+            for window in windows:
+                _check_end(window, section, series, folder)
     except TraceError as error:
-        reading.wrong(("windows", place), str(error))
+        key = next(name for name in ("file", "at", "every") if getattr(section, name) is not None)
+        reading.wrong(("windows", key), str(error))
         return WindowPlan([])
-    driven = [
-        window._replace(changes={**_driven(given, piece, common, scenario_folder), **window.changes})
-        for window, piece in found
+    replayed = [
+        window._replace(changes={**_replay_changes(section, window, common, scenario_folder), **window.changes})
+        for window in windows
     ]
-    return WindowPlan(driven, _description(given, found, series))
+    return WindowPlan(replayed, _description(section, windows, series))
 
 
-def _missing(given: Windows, reading: Reading) -> Iterator[str]:
+def _missing_keys(section: Windows, reading: Reading) -> Iterator[str]:
     """Yield the required keys that are missing, and add an error for each to `reading`."""
-    for name in ("source", "trace", "length") if given.file is None else ():
-        if getattr(given, name) is None:
+    for name in ("source", "trace", "length") if section.file is None else ():
+        if getattr(section, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
             yield name
 
 
-def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
+def _rate(section: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
     """Return the value of the scenario key `rate` that replays a trace from its first row."""
     rate = {
         "trace": relpath(trace, scenario_folder),  # relative to the scenario
         "column": column,
-        "time": given.time,
-        "time-unit": given.time_unit,
-        "zone": given.zone,
-        "every": None if given.step is None else format_duration(given.step),
-        "scale": None if given.scale is None else format_number(given.scale),
+        "time": section.time,
+        "time-unit": section.time_unit,
+        "zone": section.zone,
+        "every": None if section.step is None else format_duration(section.step),
+        "scale": None if section.scale is None else format_number(section.scale),
     }
     return {key: value for key, value in rate.items() if value is not None}
 
 
-def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
-    """Return the rate of the only trace.  Return None if no source is given, or if the table of windows names the traces."""
-    if given.source is None or given.trace is None:
+def _common_rate(section: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
+    """Return the rate of the only trace.  Return None if no source is section, or if the table of windows names the traces."""
+    if section.source is None or section.trace is None:
         return None
-    file = folder / given.trace
-    column = given.column or rate_of(columns_and_rows(file)[0]) or RATE
-    return _rate(given, file, column, scenario_folder)
+    file = folder / section.trace
+    column = section.column or rate_of(columns_and_rows(file)[0]) or RATE
+    return _rate(section, file, column, scenario_folder)
 
 
-def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenario_folder: Path) -> Point:
-    """Return the changes of the scenario that replay this window: its duration, and the rate of the source if one is given."""
-    length_ns = piece.length_ns if given.length is None else given.length
-    assert length_ns is not None
-    lasts = {"run.duration": format_duration(length_ns)}
-    if given.source is None:
-        return lasts
+def _replay_changes(
+    section: Windows, window: TraceWindow, common: dict[str, Any] | None, scenario_folder: Path
+) -> Point:
+    """Return the changes of the scenario that replay a window: its duration, and the rate of the source if one is given."""
+    duration = {"run.duration": format_duration(window.length_ns)}
+    if section.source is None:
+        return duration
     if common is None:
-        assert piece.trace is not None
-        common = _rate(given, piece.trace, given.column or RATE, scenario_folder)
-    return {f"job.{given.source}.source.rate": {**common, "from": format_duration(piece.begin_ns)}, **lasts}
+        assert window.trace is not None
+        common = _rate(section, window.trace, section.column or RATE, scenario_folder)
+    return {f"job.{section.source}.source.rate": {**common, "from": format_duration(window.begin_ns)}, **duration}
 
 
-def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
+def _begins(section: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
     """Return the starts [ns] of windows: those of `at`, or all at the distance `every` that fit in the trace.
 
     The last row of a trace is assumed to last as long as the one before.  Raises TraceError if the trace is shorter than a
     window, or if there are more than MAX_IMPLICIT_WINDOWS.
     """
-    if given.at:
-        return given.at
-    assert given.trace is not None and given.length is not None  # noqa: PT018 - else it is a problem
-    file = folder / given.trace
-    long_ns = series.length_ns + series.last_ns
-    if given.length > long_ns:
-        raise TraceError(f"{file} has {series}, less than one window of {format_duration(given.length)}")
-    starts = range(0, long_ns - given.length + 1, given.every or given.length)
-    if given.most is None and len(starts) > MAX_IMPLICIT_WINDOWS:
+    if section.at:
+        return section.at
+    assert section.trace is not None and section.length is not None  # noqa: PT018 - else a key is missing
+    file = folder / section.trace
+    trace_ns, distance_ns = series.length_ns + series.last_ns, section.every or section.length
+    if section.length > trace_ns:
+        raise TraceError(f"{file} has {series}, less than one window of {format_duration(section.length)}")
+    begins = range(0, trace_ns - section.length + 1, distance_ns)
+    if section.most is None and len(begins) > MAX_IMPLICIT_WINDOWS:
         raise TraceError(
-            f"{len(starts):,} windows, {format_duration(given.every or given.length)} apart: {file} has {series}; "
-            f"write a longer every:, most: 20 for so many of them, or at:{_other_unit(given, series)}"
+            f"{len(begins):,} windows, {format_duration(distance_ns)} apart: {file} has {series}; "
+            f"write a longer every:, most: 20 for so many of them, or at:{_other_unit(section, series)}"
         )
-    return starts
+    return begins
 
 
-def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeries, folder: Path) -> None:
+def _check_end(window: TraceWindow, section: Windows, series: RateSeries, folder: Path) -> None:
     """Raise TraceError if the window ends after the trace.  The last row is assumed to last as long as the one before."""
-    length_ns = given.length or piece.length_ns or 0
-    if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
+    latest_ns = series.length_ns + series.last_ns - window.length_ns
+    if window.begin_ns <= latest_ns:
         return
-    latest_ns = series.length_ns + series.last_ns - length_ns
     instead = f"begin at {format_duration(latest_ns)} or before" if latest_ns >= 0 else "write a shorter length:"
     raise TraceError(
-        f"the window '{window.name}' of {format_duration(length_ns)} is not within {folder / (given.trace or '')}: it has {series}; "
-        f"{instead}"
+        f"the window '{window.name}' of {format_duration(window.length_ns)} is not within {folder / (section.trace or '')}: "
+        f"it has {series}; {instead}"
     )
 
 
-def _other_unit(given: Windows, series: RateSeries) -> str:
+def _other_unit(section: Windows, series: RateSeries) -> str:
     """Return a hint to set the unit of times, or "" if it is set, or if times are dates or count from 1970."""
-    if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
+    if series.clock is None or series.clock.unit_s is None or section.time_unit is not None or series.clock.epoch:
         return ""
     return "; if its times are milliseconds write time-unit: ms"
 
 
-def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series: RateSeries | None) -> str:
+def _description(section: Windows, windows: list[TraceWindow], series: RateSeries | None) -> str:
     """Return the span of the trace and its number of windows, to be printed before the sweep."""
-    lengths = sorted({given.length or piece.length_ns or 0 for _, piece in found})
-    long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
-    count = f"{len(found):,} window{'s' if len(found) > 1 else ''} of {long}"
+    shortest_ns, longest_ns = (bound(window.length_ns for window in windows) for bound in (min, max))
+    lengths = " to ".join(dict.fromkeys(map(format_duration, (shortest_ns, longest_ns))))
+    count = f"{len(windows):,} window{'s' if len(windows) > 1 else ''} of {lengths}"
     if series is not None:
-        sparse = series.sampling_interval_ns > lengths[-1]
-        return f"{given.trace}: {series}{_other_unit(given, series) if sparse else ''}; {count}"
-    traces = len({piece.trace for _, piece in found if piece.trace is not None})
-    return f"{given.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
+        is_sparse = series.sampling_interval_ns > longest_ns
+        return f"{section.trace}: {series}{_other_unit(section, series) if is_sparse else ''}; {count}"
+    traces = len({window.trace for window in windows if window.trace is not None})
+    return f"{section.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
 
 
-def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[TraceWindow, _Piece]]:
+def _windows_of_table(file: Path, section: Windows, label: str) -> Iterator[TraceWindow]:
     """Yield the windows of a table of windows.  TraceError: a column is missing, or a row is invalid."""
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
-    if given.source is None and (FILE in columns or not any("." in column for column in columns)):
+    if section.source is None and (FILE in columns or not any("." in column for column in columns)):
         what = "names traces" if FILE in columns else "changes nothing of the scenario"
         raise TraceError(f"{file} {what}: write source: in the sweep file")
-    if given.source is not None and given.trace is None:
+    if section.source is not None and section.trace is None:
         needed[FILE] = ": write trace: in the sweep file"
-    if given.length is None:
+    if section.length is None:
         needed[LENGTH] = ": write length: in the sweep file"
     for column, instead in needed.items():
         if column not in columns:
             has = f"{did_you_mean(column, columns)}; it has {', '.join(columns) or 'none'}"
             raise TraceError(f"{file} has no column '{column}'{instead or has}")
-    seen, traces = set[str](), set[str]()
+    names, traces = set[str](), set[str]()
     for line, row in rows:
         name = str(row[NAME])
-        if name in seen:
+        if name in names:
             raise TraceError(f"{file}:{line}: the window '{name}' is there already")
-        seen.add(name)
+        names.add(name)
         traces.add(str(row.get(FILE) or ""))
-        if given.trace is not None and len(traces) > 1:
+        if section.trace is not None and len(traces) > 1:
             raise TraceError(
                 f"{file}:{line}: windows of several traces, and the sweep file names one: leave trace: out"
             )
         if FILE in needed and not row[FILE]:
             raise TraceError(f"{file}:{line}: '{name}' names no file")
-        changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
-        length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
-        window = TraceWindow(name, changes, ((label, text_of(row[label])),) if label in columns else ())
-        trace = file.parent / unescaped(str(row[FILE])) if FILE in columns else None
-        yield window, _Piece(_nanoseconds(row[FROM], file, line), length, trace)
-    if not seen:
+        yield TraceWindow(
+            name,
+            _nanoseconds(row[FROM], file, line),
+            _nanoseconds(row[LENGTH], file, line) if section.length is None else section.length,
+            file.parent / unescaped(str(row[FILE])) if FILE in columns else None,
+            {column: row[column] for column in columns if "." in column and row[column] not in (None, "")},
+            ((label, text_of(row[label])),) if label in columns else (),
+        )
+    if not names:
         raise TraceError(f"{file} has no windows")
 
 
-def _nanoseconds(value: object, file: Path, line: int) -> int:
+def _nanoseconds(value_s: object, file: Path, line: int) -> int:
     """Return a time in seconds as ns.  TraceError: it is not a number, or negative."""
     try:
-        at_ns = round(float(str(value)) * 1e9)
+        time_ns = round(float(str(value_s)) * 1e9)
     except (ValueError, OverflowError):
-        raise TraceError(f"{file}:{line}: '{value}' is not a time in seconds") from None
-    if at_ns < 0:
-        raise TraceError(f"{file}:{line}: {value} s is before the first row of the trace")
-    return at_ns
+        raise TraceError(f"{file}:{line}: '{value_s}' is not a time in seconds") from None
+    if time_ns < 0:
+        raise TraceError(f"{file}:{line}: {value_s} s is before the first row of the trace")
+    return time_ns
 
 
 # ---- The question of a sweep (`answer:`). It is validated before anything runs.
 
-_HERE = "answer"
+_SECTION = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +278,8 @@ class Question:
     by: str = ""  # axis or column of the table of windows, each of whose values gets its own answer; "": one answer
 
 
-def question(
-    given: Answer,
+def question_of(
+    section: Answer,
     axes: Sequence[str],
     values: dict[str, set[str]],
     reading: Reading,
@@ -286,68 +290,66 @@ def question(
 
     `axes`: varied keys, the window and the labels.  `values`: their values, as text.  `labels`: axes that only group windows.
     """
-    settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels, SEED)])
-    if given.by is not None and (given.by not in axes or given.by in settings):
+    by, least = section.by or "", section.least or ""
+    settings = tuple(section.settings or [axis for axis in axes if axis not in ("window", by, *labels, SEED)])
+    if by and (by not in axes or by in settings):
         others = [axis for axis in axes if axis not in settings]
         reading.wrong(
-            (_HERE, "by"),
-            f"'{given.by}' neither varies beside the settings nor is it a column of a table of windows"
-            f"{did_you_mean(given.by, others)}",
+            (_SECTION, "by"),
+            f"'{by}' neither varies beside the settings nor is it a column of a table of windows"
+            f"{did_you_mean(by, others)}",
         )
-    for i, key in enumerate(given.settings or ()):
+    for i, key in enumerate(section.settings or ()):
         if key not in axes:
             reading.wrong(
-                (_HERE, "settings", i),
+                (_SECTION, "settings", i),
                 f"'{key}' does not vary{did_you_mean(key, axes)}; these do: {', '.join(axes) or 'none'}",
             )
     if not settings:
-        reading.wrong((_HERE,), "there is nothing to compare: nothing else varies")
-    columns: list[tuple[DocumentPath, str]] = [((_HERE, "show", i), name) for i, name in enumerate(given.show)]
-    for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
+        reading.wrong((_SECTION,), "there is nothing to compare: nothing else varies")
+    columns: dict[DocumentPath, str] = {(_SECTION, "show", i): name for i, name in enumerate(section.show)}
+    columns |= {(_SECTION, "least"): least} if least else {}
+    columns |= {(_SECTION, "limits", column): column for column in section.limits or ()}
+    for path, column in columns.items():
         if column not in COLUMNS:
-            reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, COLUMNS)}")
-    if given.least in COLUMNS and COLUMNS[given.least].worse == "less":
+            reading.wrong(path, f"'{column}' is no column of the results with numbers{did_you_mean(column, COLUMNS)}")
+    if least in COLUMNS and COLUMNS[least].worse == "less":
         reading.wrong(
-            (_HERE, "least"),
-            f"of '{given.least}' less is worse: write a limit for it ('> ...'), and the least of what it costs",
+            (_SECTION, "least"),
+            f"of '{least}' less is worse: write a limit for it ('> ...'), and the least of what it costs",
         )
-    against = {key: text_of(value) for key, value in (given.against or {}).items()}
-    if against and set(against) != set(settings):
-        reading.wrong((_HERE, "against"), _incomplete(set(against), settings))
-    for key, value in against.items():
+    reference = {key: text_of(value) for key, value in (section.against or {}).items()}
+    if reference and set(reference) != set(settings):
+        reading.wrong((_SECTION, "against"), _incomplete(set(reference), settings))
+    for key, value in reference.items():
         if key in values and value not in values[key]:
             reading.wrong(
-                (_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}"
+                (_SECTION, "against", key),
+                f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}",
             )
-    ordered = tuple((key, against[key]) for key in settings if key in against)
-    varied = tuple(axis for axis in axes if axis not in labels)
-    limits = _limits(given, reading)
-    return Question(settings, tuple(given.show), varied, given.least or "", limits, ordered, given.by or "")
+    limits = list[Limit]()
+    for column, condition in (section.limits or {}).items():
+        try:
+            limits += [limit(column, condition)] if column in COLUMNS else []
+        except MeasureError as error:
+            reading.wrong((_SECTION, "limits", column), str(error))
+    return Question(
+        settings,
+        tuple(section.show),
+        tuple(axis for axis in axes if axis not in labels),
+        least,
+        tuple(limits),
+        tuple((key, reference[key]) for key in settings if key in reference),
+        by,
+    )
 
 
-def _incomplete(given: set[str], settings: Sequence[str]) -> str:
+def _incomplete(keys: set[str], settings: Sequence[str]) -> str:
     """Return the error message for an `against:` that lacks some settings, or has keys that are not settings."""
-    missing, others = [key for key in settings if key not in given], sorted(given - set(settings))
+    missing, others = [key for key in settings if key not in keys], sorted(keys - set(settings))
     faults = [f"has no value for {', '.join(missing)}"] if missing else []
     faults += [f"{', '.join(others)} {'is no setting' if len(others) == 1 else 'are no settings'}"] if others else []
     return f"{'; '.join(faults)}: names one value of each setting: {', '.join(settings)}"
-
-
-def _limits(given: Answer, reading: Reading) -> tuple[Limit, ...]:
-    """Return the valid limits of `answer:`, and add an error for each invalid one to `reading`."""
-    kept = []
-    for column, condition in (given.limits or {}).items():
-        if column not in COLUMNS:
-            reading.wrong(
-                (_HERE, "limits", column),
-                f"'{column}' is no column of the results with numbers{did_you_mean(column, COLUMNS)}",
-            )
-            continue
-        try:
-            kept.append(limit(column, condition))
-        except MeasureError as error:
-            reading.wrong((_HERE, "limits", column), str(error))
-    return tuple(kept)
 
 
 # ---- The definition of a sweep.
@@ -406,37 +408,34 @@ def varied_scenario(file: Path) -> Path:
 def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     """Read a sweep file.  Raises ScenarioError with all mistakes in it or in a scenario."""
     text, reading = read_text(file), Reading(str(file))
-    given, overrides = _document(text, overrides, reading)
-    points, seeds, block = _points(given, overrides, reading)
-    trace_windows, load_text = _windows(given, file.parent, reading)
+    document, overrides = _document(text, overrides, reading)
+    points, seeds, block = _points(document, overrides, reading)
+    windows, trace_text = _windows(document, file.parent, reading)
     reading.stop_if_wrong()
-    _bounded(
-        len(trace_windows) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else ""
-    )
+    count = len(windows) * len(points) * len(seeds or [0])
+    _check_combinations(count, document, reading, f" ({trace_text})" if trace_text else "")
     reading.stop_if_wrong()
-    named = file.parent / given.scenario
-    read = partial(_scenarios, named, read_text(named), given, overrides, reading)
-    combinations_read = [list(read(window, point)) for window in trace_windows for point in points]
+    scenario_file = file.parent / document.scenario
+    read = partial(_scenarios, scenario_file, read_text(scenario_file), document, overrides, reading)
+    by_combination = [list(read(window, point)) for window in windows for point in points]
     name = file.name.removesuffix(file.suffix)
-    scenarios = _seeded(name, [[scenario for scenario, _ in own] for own in combinations_read], seeds, block)
-    _bounded_runs(scenarios, given, reading)
-    answering = None
-    if given.answer is not None:
-        values, labels = scenarios.values(), [name for name, _ in trace_windows[0].labels]
-        answering = question(given.answer, list(values), values, reading, labels=labels)
+    scenarios = _seeded(name, [[scenario for scenario, _ in pairs] for pairs in by_combination], seeds, block)
+    _check_runs(scenarios, document, reading)
+    question = None
+    if document.answer is not None:
+        values, labels = scenarios.values(), [label for label, _ in windows[0].labels]
+        question = question_of(document.answer, list(values), values, reading, labels=labels)
     reading.stop_if_wrong()
-    studies = [study for own in combinations_read for _, study in own]
-    warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
-    backtest = studies[0].backtest if studies else None
-    described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
+    studies = [study for pairs in by_combination for _, study in pairs]
+    warnings = {problem for study in studies for problem in study.warnings} | {*reading.warnings}
     return Definition(
         name,
         first_comment(text),
         scenarios,
-        answering,
+        question,
         tuple(sorted(warnings)),
-        backtest,
-        described,
+        studies[0].backtest if studies else None,
+        f"{trace_text}; {_runs_text(scenarios)}" if trace_text else "",
     )
 
 
@@ -448,49 +447,50 @@ def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[
     plain = compose(text, reading)
     reading.stop_if_wrong()
     assert isinstance(plain, Mapping)
-    given = validate_as(SweepDocument, plain, reading)
+    document = validate_as(SweepDocument, plain, reading)
     reading.stop_if_wrong()
-    assert given is not None
-    given, overrides = _with_axes(given, overrides, reading)
+    assert document is not None
+    document, overrides = _with_axes(document, overrides, reading)
     reading.stop_if_wrong()
-    return given, overrides
+    return document, overrides
 
 
-def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan:
+def _windows(document: SweepDocument, folder: Path, reading: Reading) -> WindowPlan:
     """Return the windows of the trace; without a trace, a single window without changes."""
-    if given.windows is None:
-        return WindowPlan([TraceWindow("", {})])
-    label = given.answer.by if given.answer else None
-    return windows(given.windows, folder, (folder / given.scenario).parent, reading, label or "")
+    if document.windows is None:
+        return WindowPlan([TraceWindow("", 0, 0, None, {})])
+    label = document.answer.by if document.answer else None
+    return plan_windows(document.windows, folder, (folder / document.scenario).parent, reading, label or "")
 
 
-def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
+def _seeded(name: str, by_combination: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
     """Return the scenarios of all combinations with every seed; without `seeds`, each with its own seed.
 
     A combination may have several scenarios, because the scenario file may have lists too.  `block`: number of combinations
     that run with one seed before the next seed.
     """
-    named = [replace(scenario, name=name) for own in combinations_read for scenario in own]
-    blocks = [sum(map(len, combinations_read[i : i + block])) for i in range(0, len(combinations_read), block)]
+    named = [replace(scenario, name=name) for scenarios in by_combination for scenario in scenarios]
+    blocks = [sum(map(len, by_combination[i : i + block])) for i in range(0, len(by_combination), block)]
     return SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
 
 
-def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:
+def _check_combinations(count: int, document: SweepDocument, reading: Reading, remark: str = "") -> None:
     """Add an error to `reading` if there are more combinations than allowed, which may be a mistake."""
-    if count > (most := given.most or MAX_CELLS):
+    if count > (most := document.most or MAX_CELLS):
         reading.wrong(
             (),
-            f"asks for {count} combinations, at most {most} are allowed{made}: write most: {count} if they are meant",
+            f"asks for {count} combinations, at most {most} are allowed{remark}: write most: {count} if they are meant",
         )
 
 
-def _bounded_runs(scenarios: SeededScenarios, given: SweepDocument, reading: Reading) -> None:
+def _check_runs(scenarios: SeededScenarios, document: SweepDocument, reading: Reading) -> None:
     """Add an error to `reading` if there are more runs, with replications, than allowed."""
-    replications = [scenario.run.replications for scenario in scenarios.different]
-    count = sum(replications[of] for of in scenarios.of.tolist())
-    if count > (most := given.most or MAX_RUNS):
+    replications = np.array([scenario.run.replications for scenario in scenarios.different])
+    count = int(replications[scenarios.of].sum())
+    if count > (most := document.most or MAX_RUNS):
         what = f"asks for {count} runs of all combinations and replications, at most {most} are allowed"
-        reading.wrong(("replications",) if given.replications else (), f"{what}: write most: {count} if they are meant")
+        path = ("replications",) if document.replications else ()
+        reading.wrong(path, f"{what}: write most: {count} if they are meant")
 
 
 def _runs_text(scenarios: SeededScenarios) -> str:
@@ -501,14 +501,14 @@ def _runs_text(scenarios: SeededScenarios) -> str:
 
 
 def _with_axes(
-    given: SweepDocument, overrides: tuple[str, ...], reading: Reading
+    document: SweepDocument, overrides: tuple[str, ...], reading: Reading
 ) -> tuple[SweepDocument, tuple[str, ...]]:
     """Replace the values of varied keys by those of overrides.  Return the changed document and the remaining overrides."""
-    fixed = {key for group in given.together or () for key in group}
-    varied, left = dict(given.vary or {}), []
+    together_keys = {key for group in document.together or () for key in group}
+    varied, remaining = dict(document.vary or {}), list[str]()
     for line in overrides:
         key, _, value = line.partition("=")
-        if key in fixed:
+        if key in together_keys:
             reading.wrong(
                 (),
                 f"'{key}' changes in the file together with others: change it there, not on the command line",
@@ -517,33 +517,33 @@ def _with_axes(
             values = compose(value, reading)
             varied[key] = values if isinstance(values, list) else [values]
         else:
-            left.append(line)
-    return given.model_copy(update={"vary": varied or None}), tuple(left)
+            remaining.append(line)
+    return document.model_copy(update={"vary": varied or None}), tuple(remaining)
 
 
-def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
+def _points(document: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
     """Return (points, seeds, block size) for all combinations of `vary:` and `together:`.
 
     Seeds that vary independently of other keys are returned separately, and then all points have the first seed.  This saves
     memory: scenarios that differ only in their seed are stored once.  Runs are ordered by block of points, then by seed.
     """
-    groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
-    varied = given.vary or {}
+    groups = [together(group, ("together", i), reading) for i, group in enumerate(document.together or ())]
+    varied = document.vary or {}
     keys = [*varied, *(key for group in groups if group for key in group[0])]
     for key in {key for key in keys if keys.count(key) > 1}:
         reading.wrong((), f"'{key}' is varied twice")
-    for key in set(keys) & set(given.set_ or {}):
+    for key in set(keys) & set(document.set_ or {}):
         reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
     count = prod(map(len, groups)) * prod(map(len, varied.values()))
-    _bounded(count, given, reading)
+    _check_combinations(count, document, reading)
     if reading.problems:
         return [], [], 1
     seeds = _seeds(varied, [*keys, *(line.partition("=")[0].strip() for line in overrides)])
     points = combinations(varied | {SEED: seeds[:1]} if seeds else varied)
     for group in groups:
         points = [point | other for point in points for other in group]
-    after = list(varied)[list(varied).index(SEED) + 1 :] if seeds else []
-    return points, seeds, prod(len(varied[key]) for key in after) * prod(map(len, groups))
+    later_keys = list(varied)[list(varied).index(SEED) + 1 :] if seeds else []
+    return points, seeds, prod(len(varied[key]) for key in later_keys) * prod(map(len, groups))
 
 
 def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
@@ -552,44 +552,47 @@ def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
     `keys`: all keys that vary or are overridden.  A change of the whole section `run` may set the seed too.
     """
     seeds = varied.get(SEED, [])
-    plain = len(set(map(str, seeds))) == len(seeds) > 1 and all(
+    are_valid = len(set(map(str, seeds))) == len(seeds) > 1 and all(
         type(seed) is int and 0 <= seed < 2**31 for seed in seeds
     )
-    return list(seeds) if plain and "run" not in keys else []
+    return list(seeds) if are_valid and "run" not in keys else []
 
 
 def _scenarios(
     file: Path,
     text: str,
-    given: SweepDocument,
+    document: SweepDocument,
     overrides: tuple[str, ...],
     reading: Reading,
     window: TraceWindow,
     point: Point,
 ) -> Iterator[tuple[Scenario, ScenarioFile]]:
     """Yield (scenario, its file) for each scenario of a window and a point.  Errors name the line of the sweep file."""
-    written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
-    if given.replications:
-        written[override("run.replications", given.replications)] = "replications"
+    changes = (document.set_ or {}) | window.changes | point
+    key_of = {override(key, value): key for key, value in changes.items()}
+    if document.replications:
+        key_of[override("run.replications", document.replications)] = "replications"
     try:
         name = file.name.removesuffix(file.suffix)
-        study = loads(text, name, overrides=[*written, *overrides], folder=file.parent, file=str(file))
+        study = loads(text, name, overrides=[*key_of, *overrides], folder=file.parent, file=str(file))
     except ScenarioError as error:
-        keys = {f"--set {text}": key for text, key in written.items()}
-        raise ScenarioError(_placed(problem, keys.get(problem.file), reading) for problem in error.problems) from None
-    named = ((_WINDOW, window.name), *window.labels) if window.name else ()
-    chosen = (*named, *((key, text_of(value)) for key, value in point.items()))
+        raise ScenarioError(
+            _at_sweep_file(problem, key_of.get(problem.file.removeprefix("--set ")), reading)
+            for problem in error.problems
+        ) from None
+    window_axes = ((_WINDOW, window.name), *window.labels) if window.name else ()
+    axes = (*window_axes, *((key, text_of(value)) for key, value in point.items()))
     for scenario in study.scenarios:
-        yield replace(scenario, axes=(*chosen, *scenario.axes)), study
+        yield replace(scenario, axes=(*axes, *scenario.axes)), study
 
 
-def _placed(problem: Problem, key: str | None, reading: Reading) -> Problem:
+def _at_sweep_file(problem: Problem, key: str | None, reading: Reading) -> Problem:
     """Return the problem at the line of the sweep file that has the key `key`.
 
     If `key` is None, the sweep file does not cause the problem, which is returned unchanged.
     """
     if key is None:
         return problem
-    places = [path for path in reading.marks if path and path[-1] == key]
-    mark = reading.marks[places[0] if places else ("windows",)]
+    path = next((path for path in reading.marks if path and path[-1] == key), ("windows",))
+    mark = reading.marks[path]
     return Problem(reading.file, mark.line, mark.column, problem.path, problem.message)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sim.studies.sweeps.spark_masters import MasterError
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
+from sim.studies.traces.windows import Cutting, CutWindows, windows_here
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,26 +48,16 @@ def read_anywhere(
 
 
 def cut_anywhere(
-    tables: str,
-    *,
-    length_s: float,
-    cut: str,
-    count: int | None,
-    trace: str | None,
-    base: str,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-) -> tuple[pd.DataFrame, list[str]]:
-    """Cut windows from tables, and return (windows, messages).  `master`: see `read_anywhere`; for the others see `windows_here`."""
+    tables: str, cutting: Cutting, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> CutWindows:
+    """Cut windows from tables.  `master`: see `read_anywhere`."""
     if master == HERE or (master is None and tables_are_small(tables)):
-        from sim.studies.traces.windows import windows_here
-
-        return windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+        return windows_here(tables, cutting)
     from sim.studies.sweeps.spark_session import session
     from sim.studies.traces.pipeline import windows
 
     with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
-        return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+        return windows(spark, tables, cutting)
 
 
 MAX_BYTES = 64 << 20
@@ -84,5 +75,5 @@ def tables_are_small(tables: str) -> bool:
     """Return True if the tables are local, and their rates have at most MAX_BYTES."""
     return (
         "://" not in tables
-        and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MAX_BYTES
+        and sum(file.stat().st_size for file in Path(tables, "rates").rglob("*.parquet")) <= MAX_BYTES
     )

@@ -9,9 +9,9 @@ from functools import partial
 from sim.model.series.monitoring import TIME
 from sim.model.series.tables import GRAFANA_TIME, RATES, TIMES, Kind, first_of, is_zone, metric_of
 from sim.model.text import PrintableError
-from sim.studies.traces.parsing import FORMATS, Format, arrivals, events, rates, recognised, speeds
+from sim.studies.traces.parsing import FORMATS, Format, arrivals, failures, rates, recognised
 
-MEANINGS = ("rates", "arrivals", "speeds", "failures")
+MEANINGS = ("rates", "arrivals", "failures")
 """Meanings of a table's values that a user can choose (--as)."""
 
 
@@ -41,9 +41,7 @@ class Choices:
             raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
         if self.meaning is not None and self.meaning not in MEANINGS:
             raise ChoiceError(f"--as: expected {', '.join(MEANINGS)}, not '{self.meaning}'")
-        if self.value is None and (
-            self.meaning in ("rates", "speeds") or (self.time is not None and self.meaning is None)
-        ):
+        if self.value is None and (self.meaning == "rates" or (self.time is not None and self.meaning is None)):
             raise ChoiceError("--value: say which column has the value, or --as arrivals or failures")
         if self.format is not None and (self.time or self.value or self.meaning):
             raise ChoiceError("--format: a format knows its columns; write either it or --time, --value, --as")
@@ -52,10 +50,10 @@ class Choices:
         """Return the format of a table with these columns, or None if it is unknown."""
         if self.format is not None:
             return next(format_ for format_ in FORMATS if format_.name == self.format)
-        own = self.time is not None or self.value is not None or self.meaning is not None
+        is_chosen = self.time is not None or self.value is not None or self.meaning is not None
         time = self.time or first_of(TIMES, columns)
-        if own and time in columns and (self.value is None or self.value in columns):
-            return self._own(time or columns[0])
+        if is_chosen and time in columns and (self.value is None or self.value in columns):
+            return self._chosen_format(time or columns[0])
         return recognised(columns) or self._of_grafana(columns)
 
     def value_column(self, columns: Sequence[str]) -> str | None:
@@ -65,10 +63,10 @@ class Choices:
         """
         if self.value is not None:
             return self.value if self.value in columns else None
-        known = recognised(columns)
-        if known is not None and known.name != "rates":
-            return None
-        return first_of(RATES, columns) if known is not None else columns[1] if _is_one_series(columns) else None
+        format_ = recognised(columns)
+        if format_ is None:
+            return columns[1] if _is_one_series(columns) else None
+        return first_of(RATES, columns) if format_.name == "rates" else None
 
     def of_source(self, column: str) -> Choices:
         """Return the options for a table with the rates of this source.  If the user chose a column or a format, return self."""
@@ -86,15 +84,14 @@ class Choices:
         """Return True if the user names columns by number, from 0: the table has no header.  `columns`: number of columns."""
         return self.time is not None and self.time.isdigit() and int(self.time) < columns
 
-    def _own(self, time: str) -> Format:
+    def _chosen_format(self, time: str) -> Format:
         """Return the format with the chosen columns and this time column."""
         meaning = self.meaning or "rates"
         unit = self.unit_s
         parse: Callable[..., object] = {
             "rates": partial(rates, time=time, rate=self.value or "", unit_s=unit, per_s=self.per_s),
             "arrivals": partial(arrivals, time=time, unit_s=unit),
-            "speeds": partial(speeds, time=time, speed=self.value or "", series=None, unit_s=unit),
-            "failures": partial(events, time=time, lasts=self.value, unit_s=unit),
+            "failures": partial(failures, time=time, duration=self.value, unit_s=unit),
         }[meaning]
         return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]
 

@@ -22,11 +22,9 @@ from sim.model.series.tables import cell_text
 from sim.studies.sweeps.spark_session import staging
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of
-from sim.studies.traces.parsing import GZIP, SCALE_HINT, TraceFileError, TraceLine, unpacked
+from sim.studies.traces.parsing import GZIP, SCALE_HINT, TraceFileError, unpacked
 from sim.studies.traces.reading import (
     RowOrigin,
-    csv_line,
-    labelled_windows,
     monitoring_rows,
     quarantined,
     read_rows,
@@ -37,7 +35,7 @@ from sim.studies.traces.reading import (
 
 # ---- Parquet: tables whose columns belong to a known format, and OpenDC's failure models.
 
-COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")
+MODEL_COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")
 """Columns of OpenDC's failure models: time since the start of the previous failure [ms], duration [ms], and share that fails."""
 BLOCK_ROWS = 50_000
 """Rows of a Parquet file that are read together."""
@@ -52,27 +50,23 @@ def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.
         table = pq.ParquetFile(file)
         names = table.schema_arrow.names
         if {"failure_interval", "failure_duration"} <= set(names):
-            yield from _blocks(
-                source, table.iter_batches(BLOCK_ROWS, columns=[name for name in COLUMNS if name in names])
+            yield from _failures_of_model(
+                source, table.iter_batches(BLOCK_ROWS, columns=[name for name in MODEL_COLUMNS if name in names])
             )
         else:
-            yield from table_rows(source, names, _lines(table), choices)
+            yield from table_rows(source, names, _cells(table), choices)
     except (pa.ArrowException, OSError) as error:
         yield quarantined(source, f"is not a Parquet file, or a damaged one: {str(error).splitlines()[0]}")
 
 
-def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
-    """Yield rows as lines of CSV text, which the formats of text tables can parse."""
-    rows = (
-        row
-        for block in table.iter_batches(BLOCK_ROWS)
-        for row in zip(*(column.to_pylist() for column in block.columns), strict=True)
-    )
-    for number, row in enumerate(rows, start=1):
-        yield TraceLine(number, csv_line(map(cell_text, row)))
+def _cells(table: pq.ParquetFile) -> Iterator[list[str]]:
+    """Yield rows as texts, which the formats of text tables can parse."""
+    for block in table.iter_batches(BLOCK_ROWS):
+        for row in zip(*(column.to_pylist() for column in block.columns), strict=True):
+            yield list(map(cell_text, row))
 
 
-def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _failures_of_model(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the failures of an OpenDC model, whose times are the sums of intervals."""
     at_ms, line = 0.0, 0
     for block in blocks:
@@ -81,7 +75,7 @@ def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.
         )
         rows.index = pd.RangeIndex(line + 1, line + 1 + len(rows))
         line += len(rows)
-        good = (rows[list(COLUMNS[:2])] >= 0).all(axis=1)
+        good = (rows[list(MODEL_COLUMNS[:2])] >= 0).all(axis=1)
         if not good.all():
             bad = pd.DataFrame(
                 {"line": rows.index[~good], "reason": "an interval or a duration is negative or missing", "text": ""}
@@ -101,41 +95,41 @@ def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.
 
 # ---- The answer of an HTTP query, stored in a file that is read like any other.
 
-NAME = "prometheus.json"
+ANSWER_FILE = "prometheus.json"
 """Name of that file, and thus of its trace."""
 
 
 @contextmanager
-def local_copy(place: str) -> Iterator[str]:
-    """Yield the path of a local copy: for an HTTP URL, a file with its answer, which exists during the block; else `place` itself.
+def local_copy(location: str) -> Iterator[str]:
+    """Yield the path of a local copy: for an HTTP URL, a file with its answer, which exists during the block; else `location` itself.
 
     Raises TraceFileError if the URL has no usable answer.
     """
-    if not place.startswith(("http://", "https://")):
-        yield place
+    if not location.startswith(("http://", "https://")):
+        yield location
         return
-    parts = urlsplit(place)
+    parts = urlsplit(location)
     base, query = f"{parts.scheme}://{parts.netloc}", f"{parts.path}?{parts.query}" if parts.query else parts.path
     try:
         answer = Client(base).get(query)
     except RecordingError as error:
         raise TraceFileError(masked_text(str(error))) from None
     with staging() as folder:
-        (folder / NAME).write_text(json.dumps(answer))
-        yield str(folder / NAME)
+        (folder / ANSWER_FILE).write_text(json.dumps(answer))
+        yield str(folder / ANSWER_FILE)
 
 
 # ---- Reading a file in a folder or bucket, in this process or in a Spark task. Its kind is detected by its first bytes.
 
-MAX_JSON = 64 << 20
+MAX_JSON_BYTES = 64 << 20
 """Maximum bytes of a JSON document, which is parsed as a whole."""
-HEAD = 1 << 16
+HEAD_BYTES = 1 << 16
 """Bytes from which the kind of a file is detected."""
 _LOG_LINE = re.compile(
     rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE
 )
 _OF_JOBS = "`ckptsim import` reads logs, answers and archives of a job"
-_BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
@@ -167,7 +161,7 @@ def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.R
             yield quarantined(source, f"is a log: {_OF_JOBS}")
         elif head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
             yield from _document_rows(source, stream, choices)
-        elif head[:2] in _BYTE_ORDER:
+        elif head[:2] in _UTF_16:
             yield quarantined(source, "is UTF-16: save it as UTF-8")
         elif b"\0" in head:
             yield quarantined(source, "is no text, and nothing else we know")
@@ -177,30 +171,29 @@ def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.R
 
 def _head(stream: Any) -> bytes:
     """Return the first bytes of a file, decompressed; b"" if it is damaged gzip."""
-    data: bytes = stream.read(HEAD)
+    data: bytes = stream.read(HEAD_BYTES)
     if data[:2] != GZIP:
         return data
     try:
-        return zlib.decompressobj(wbits=31).decompress(data, HEAD)
+        return zlib.decompressobj(wbits=31).decompress(data, HEAD_BYTES)
     except zlib.error:
         return b""
 
 
 def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a JSON document: rates of a monitoring system, or labelled anomalies.
+    """Yield the rows of a JSON document: rates of a monitoring system.
 
-    Raises TraceFileError if it is larger than MAX_JSON, or of another kind.
+    Raises TraceFileError if it is larger than MAX_JSON_BYTES, or of another kind.
     """
     data = b""
     for block in unpacked(stream):
         data += block
-        if len(data) > MAX_JSON:
-            raise TraceFileError(f"holds more than {MAX_JSON >> 20} MB: not read any further")
+        if len(data) > MAX_JSON_BYTES:
+            raise TraceFileError(f"holds more than {MAX_JSON_BYTES >> 20} MB: not read any further")
     table = _monitored(data, as_written=choices.per_s is not None)
-    rows = labelled_windows(source, data) if table is None else monitoring_rows(source, table, choices)
-    if rows is None:
+    if table is None:
         raise TraceFileError(f"is a document without a series of rates: {_OF_JOBS}")
-    yield from rows
+    yield from monitoring_rows(source, table, choices)
 
 
 def _monitored(data: bytes, *, as_written: bool) -> MonitoringTable | None:

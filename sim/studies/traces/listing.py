@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -58,28 +59,28 @@ def list_files(root: str, *, exclude: str | None = None) -> TraceListing:
         below = _below(exclude, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
     visible = [path for path in paths if not any(part.startswith((".", "_")) for part in path.split("/"))]
-    others = [
+    non_traces = [
         path
         for path in visible
         if path.lower().endswith(NON_TRACE_SUFFIXES) or PurePosixPath(path).name in ("LICENSE", "NOTICE")
     ]
-    if others:
-        notes.append(f"skipped, not traces: {_count_and_names(others)}")
+    if non_traces:
+        notes.append(f"skipped, not traces: {_count_and_names(non_traces)}")
     if hidden := [path for path in paths if path not in set(visible)]:
         notes.append(f"hidden: {_count_and_names(hidden)}")
-    traces = sorted(set(visible) - set(others))
+    traces = sorted(set(visible) - set(non_traces))
     if not traces:
         raise TraceFileError(f"{root}: no trace files found" + "".join(f"; {line}" for line in notes))
-    place = root if "://" in root else base  # absolute, because a Spark task may have another working directory
-    files = [TraceFile(trace_name(path), place, path, sizes[path]) for path in traces]
+    location = root if "://" in root else base  # absolute, because a Spark task may have another working directory
+    files = [TraceFile(trace_name(path), location, path, sizes[path]) for path in traces]
     return TraceListing(_with_unique_names(files, notes), notes)
 
 
 def filesystem_of(root: str) -> tuple[Any, str]:
     """Return (pyarrow file system, folder in it)."""
     if "://" in root:
-        found: tuple[Any, str] = pafs.FileSystem.from_uri(root)
-        return found
+        filesystem, base = pafs.FileSystem.from_uri(root)
+        return filesystem, base
     path = Path(root).absolute()
     return pafs.LocalFileSystem(), str(path.parent if path.is_file() else path)
 
@@ -105,39 +106,37 @@ MAX_TRACE_NAME_BYTES = 200
 
 
 def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
-    """Yield (path, size in bytes) of the files below a folder.  Symbolic links are followed, and each folder is visited once."""
+    """Yield (path, size in bytes) of the files below a folder.  Symbolic links are followed, and each folder is visited once.
+
+    Entries that are skipped get a note.
+    """
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
-    yield from _walk(base, base, {os.path.realpath(base)}, notes)
+    visited = {os.path.realpath(base)}
 
+    def note_error(error: OSError) -> None:
+        notes.append(f"{Path(error.filename).relative_to(base)}: cannot be listed: {error.strerror}")
 
-def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterator[tuple[str, int]]:
-    """Yield the files of a folder as `_local` does.  `seen`: real paths of the folders visited so far.  Skipped entries get a note."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        notes.append(f"{folder.relative_to(base)}: cannot be listed: {error.strerror}")
-        return
-    for entry in entries:
-        path = Path(entry.path)
-        name = path.relative_to(base).as_posix()
-        try:
-            is_folder, is_file = entry.is_dir(), entry.is_file()
-            size = entry.stat().st_size if is_file else 0
-        except OSError as error:  # e.g. a link to itself
-            notes.append(f"{name}: is a broken symbolic link: {error.strerror}")
-            continue
-        if is_folder:
-            real = os.path.realpath(entry.path)
-            if real in seen:
-                notes.append(f"{name}: is a link to a folder already listed")
+    for folder, subfolders, names in os.walk(base, followlinks=True, onerror=note_error):
+        for name in sorted(subfolders):
+            real = os.path.realpath(os.path.join(folder, name))
+            if real in visited:
+                notes.append(f"{Path(folder, name).relative_to(base).as_posix()}: is a link to a folder already listed")
+                subfolders.remove(name)
+            visited.add(real)
+        subfolders.sort()
+        for name in sorted(names):
+            file = Path(folder, name)
+            path = file.relative_to(base).as_posix()
+            try:
+                status = file.stat()
+            except OSError as error:  # e.g. a link to itself
+                notes.append(f"{path}: is a broken symbolic link: {error.strerror}")
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield path, status.st_size
             else:
-                seen.add(real)
-                yield from _walk(base, path, seen, notes)
-        elif is_file:
-            yield name, size
-        else:
-            notes.append(f"{name}: is {'a broken symbolic link' if entry.is_symlink() else 'not a regular file'}")
+                notes.append(f"{path}: is not a regular file")
 
 
 def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:

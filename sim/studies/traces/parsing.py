@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import BinaryIO, NamedTuple
 
@@ -26,7 +26,7 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
     The other rows are a longest increasing subsequence, found by patience sorting in O(n log n).  `strictly`: equal times
     count as out of order.  A reason is BACK or AHEAD.
     """
-    place = bisect_left if strictly else bisect_right
+    bisect = bisect_left if strictly else bisect_right
     # ends[k], positions[k]: smallest last time, and its row, of all increasing subsequences of length k + 1
     # before[i]: row before row i in the longest subsequence that ends with it; -1: none, -2: row i is in no subsequence
     ends, positions, before = list[float](), list[int](), list[int]()
@@ -34,13 +34,13 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
         if time < after or (strictly and time == after):
             before.append(-2)
             continue
-        at = place(ends, time)
-        before.append(positions[at - 1] if at else -1)
-        if at == len(ends):
+        length = bisect(ends, time)
+        before.append(positions[length - 1] if length else -1)
+        if length == len(ends):
             ends.append(time)
             positions.append(i)
-        elif time < ends[at]:  # of rows with equal times, keep the first
-            ends[at], positions[at] = time, i
+        elif time < ends[length]:  # of rows with equal times, keep the first
+            ends[length], positions[length] = time, i
     kept = set[int]()
     i = positions[-1] if positions else -1
     while i >= 0:
@@ -57,10 +57,10 @@ def out_of_order(times: Sequence[float], after: float, *, strictly: bool) -> dic
 
 # ---- Lines of an untrusted file, read in bounded memory. It may have very long lines, or be a compression bomb.
 
-BLOCK = 1 << 20
-MAX_LINE = 1 << 16
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 16
 """Maximum bytes of a line; a row of numbers has a few hundred."""
-MAX_EXPANSION, HARMLESS = 200, 100 << 20
+MAX_EXPANSION, MAX_BYTES_AT_ANY_RATIO = 200, 100 << 20
 """Maximum compression ratio (real tables have 5 to 50, compression bombs 1000), and bytes that are accepted at any ratio."""
 GZIP = b"\x1f\x8b"
 
@@ -91,8 +91,8 @@ def lines(stream: BinaryIO) -> Iterator[TraceLine]:
             number += 1
             yield _line(number, line, cut=skipping)
             skipping = False
-        if len(rest) > MAX_LINE:  # keep the beginning only
-            rest, skipping = rest[:MAX_LINE], True
+        if len(rest) > MAX_LINE_BYTES:  # keep the beginning only
+            rest, skipping = rest[:MAX_LINE_BYTES], True
         kept = rest
     if kept:
         yield _line(number + 1, kept, cut=skipping)
@@ -100,8 +100,8 @@ def lines(stream: BinaryIO) -> Iterator[TraceLine]:
 
 def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
     """Return a decoded line.  `cut`: `data` is only the beginning of a line that is too long."""
-    if cut or len(data) > MAX_LINE:
-        return TraceLine(number, data[:MAX_LINE].decode("utf-8", errors="replace"), "the line is too long")
+    if cut or len(data) > MAX_LINE_BYTES:
+        return TraceLine(number, data[:MAX_LINE_BYTES].decode("utf-8", errors="replace"), "the line is too long")
     try:
         return TraceLine(number, data.decode("utf-8").rstrip("\r"))
     except UnicodeDecodeError:
@@ -113,37 +113,37 @@ def unpacked(stream: BinaryIO) -> Iterator[bytes]:
 
     Raises TraceFileError if the file is damaged or a compression bomb.
     """
-    first = stream.read(BLOCK)
+    first = stream.read(BLOCK_BYTES)
     if first[: len(GZIP)] == GZIP:
         yield from _unpacked(first, stream)
         return
     while first:
         yield first
-        first = stream.read(BLOCK)
+        first = stream.read(BLOCK_BYTES)
 
 
 def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
     """Yield the decompressed blocks of a gzip file, which may have several members.  `data`: its first bytes, already read."""
     read = expanded = 0
-    unpack, within = zlib.decompressobj(wbits=31), False
+    unpack, is_inside_member = zlib.decompressobj(wbits=31), False
     while data:
         read += len(data)
         while data:
             try:
-                block = unpack.decompress(data, BLOCK)
+                block = unpack.decompress(data, BLOCK_BYTES)
             except zlib.error:
                 raise TraceFileError(
                     "is damaged: later rows cannot be unpacked, and earlier ones may be garbled"
                 ) from None
             expanded += len(block)
-            if expanded > HARMLESS and expanded > MAX_EXPANSION * read:
+            if expanded > MAX_BYTES_AT_ANY_RATIO and expanded > MAX_EXPANSION * read:
                 raise TraceFileError(f"expands more than {MAX_EXPANSION} times: not read any further")
             yield block
-            data, within = unpack.unconsumed_tail, not unpack.eof
+            data, is_inside_member = unpack.unconsumed_tail, not unpack.eof
             if unpack.eof:
                 data, unpack = unpack.unused_data, zlib.decompressobj(wbits=31)
-        data = stream.read(BLOCK)
-    if within:
+        data = stream.read(BLOCK_BYTES)
+    if is_inside_member:
         raise TraceFileError("is truncated: rows after this one are missing")
 
 
@@ -192,9 +192,9 @@ class ColumnReader:
             self._clocks[column] = clock
         return self._clocks[column]
 
-    def take(self, column: str, as_what: str) -> None:
+    def note_meaning(self, column: str, meaning: str) -> None:
         """Record how a value column is interpreted, for the note on how the file was read."""
-        self._meanings[column] = as_what
+        self._meanings[column] = meaning
 
     def __str__(self) -> str:
         """Return a sentence on the detected units and meanings, or "" if there are none yet."""
@@ -206,7 +206,7 @@ def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
     """Return a column of times in seconds, as `Clock.seconds` does for each cell.  NaN if a cell is not a time."""
     if clock.unit_s is None:
         return dates(texts) if clock.zone == "UTC" else _local_dates(texts, clock)
-    numbers = number(texts)
+    numbers = parse_numbers(texts)
     # divide by 1000, which is exact, instead of multiplying by 0.001
     return numbers * float(clock.unit_s) if clock.unit_s >= 1 else numbers / round(1 / clock.unit_s)
 
@@ -231,59 +231,51 @@ def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
     Rows are converted one by one, because in the hour that is repeated at the end of daylight saving time the time of the previous
     row decides which of the two is meant.
     """
-    found, before = list[float](), None
+    times_s, before_s = list[float](), None
     for text in texts:
-        at = clock.seconds(text, before)
-        before = before if at is None else at
-        found.append(np.nan if at is None else float(at))
-    return pd.Series(found, index=texts.index, dtype=float)
+        time_s = clock.seconds(text, before_s)
+        before_s = before_s if time_s is None else time_s
+        times_s.append(np.nan if time_s is None else float(time_s))
+    return pd.Series(times_s, index=texts.index, dtype=float)
 
 
-def number(texts: pd.Series[str]) -> pd.Series[float]:
+def parse_numbers(texts: pd.Series[str]) -> pd.Series[float]:
     """Return texts as numbers; NaN if a text is not a number."""
     return pd.to_numeric(texts, errors="coerce").astype(float)
 
 
-def blank(texts: pd.Series[str]) -> pd.Series[bool]:
-    """Return a mask of the texts that are empty or spaces."""
-    return texts.str.strip() == ""
-
-
-def never(index: pd.Index) -> pd.Series[str]:
+def no_reasons(index: pd.Index) -> pd.Series[str]:
     """Return an empty reason for each row."""
     return pd.Series("", index=index, dtype=object)
 
 
-def first_wrong(*rules: Rule) -> pd.Series[str]:
-    """Return, for each row, the message of the first rule that applies to it, or "" if the row is valid."""
-    reasons = never(rules[0][1].index)
-    for reason, broken in rules:
-        reasons = reasons.mask((reasons == "") & broken, reason)
+def first_reasons(*rules: Rule) -> pd.Series[str]:
+    """Return, for each row, the message of the first rule that applies to it, or ""."""
+    reasons = no_reasons(rules[0][1].index)
+    for reason, applies in rules:
+        reasons = reasons.mask((reasons == "") & applies, reason)
     return reasons
 
 
-def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
+def number_rules(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list[Rule]:
     """Return the rules for texts that are not finite numbers >= 0.  Blank texts are valid: they are missing values."""
-    filled = ~blank(texts)
+    is_filled = texts.str.strip() != ""
     return [
-        (f"{name} is not a number", filled & values.isna()),
-        (f"{name} is not finite", filled & _not_finite(values)),
-        (f"{name} is negative", filled & (values < 0)),
+        (f"{name} is not a number", is_filled & values.isna()),
+        (f"{name} is not finite", is_filled & _not_finite(values)),
+        (f"{name} is negative", is_filled & (values < 0)),
     ]
 
 
-def time_of(
+def parse_times(
     texts: pd.DataFrame, column: str, reader: ColumnReader, unit_s: float | None = None
 ) -> tuple[pd.Series[float], list[Rule]]:
     """Return (times [s], rules) of a time column."""
     clock = reader.clock(texts[column], unit_s)
-    time = seconds(texts[column], clock)
-    why = (
-        f"{column} is not a time: expected {EXPECTED}, not '{printable(clock.unread[:40])}'"
-        if clock.unread
-        else f"{column} is not a time"
-    )
-    return time, [(why, _not_finite(time))]
+    t_s, why = seconds(texts[column], clock), f"{column} is not a time"
+    if clock.unread:
+        why += f": expected {EXPECTED}, not '{printable(clock.unread[:40])}'"
+    return t_s, [(why, _not_finite(t_s))]
 
 
 def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
@@ -295,7 +287,6 @@ def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:
 
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
 SCALE_HINT = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
-NOT_OBSERVED = "nothing was observed"
 
 
 def recognised(columns: Sequence[str]) -> Format | None:
@@ -320,58 +311,47 @@ def rates(
     """
     if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
         raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
-    reader.take(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
+    reader.note_meaning(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     columns = list(texts.columns)
-    t_s, rules = time_of(texts, time, reader, unit_s)
-    found = {"rate": rate, "latency_ms": first_of(LATENCIES, columns), "lag": first_of(LAGS, columns)}
+    t_s, rules = parse_times(texts, time, reader, unit_s)
+    value_columns = {"rate": rate, "latency_ms": first_of(LATENCIES, columns), "lag": first_of(LAGS, columns)}
     rows = pd.DataFrame({"t_s": t_s})
-    for name, column in found.items():
-        rows[name] = np.nan if column is None else number(texts[column])
+    for name, column in value_columns.items():
+        rows[name] = np.nan if column is None else parse_numbers(texts[column])
         if column is not None:
-            rules += unusable(column, texts[column], rows[name])
+            rules += number_rules(column, texts[column], rows[name])
     rows["rate"] /= per_s or 1.0
-    return Parsed({"rates": rows}, first_wrong(*rules), never(texts.index))
+    return _parsed("rates", rows, rules)
 
 
 def arrivals(texts: pd.DataFrame, reader: ColumnReader, *, time: str, unit_s: float | None = None) -> Parsed:
     """Parse an arrival per row.  Arrivals are counted per second later (`sim.studies.traces.reading`)."""
-    t_s, rules = time_of(texts, time, reader, unit_s)
-    return Parsed({"arrivals": pd.DataFrame({"t_s": t_s})}, first_wrong(*rules), never(texts.index))
+    t_s, rules = parse_times(texts, time, reader, unit_s)
+    return _parsed("arrivals", pd.DataFrame({"t_s": t_s}), rules)
 
 
-def speeds(
-    texts: pd.DataFrame, reader: ColumnReader, *, time: str, speed: str, series: str | None, unit_s: float | None = None
-) -> Parsed:
-    """Parse a measured speed per row.  `series`: column that names the machine or operation; None: there is none."""
-    t_s, rules = time_of(texts, time, reader, unit_s)
-    value, speed_rules = _speed(texts, speed)
-    rows = pd.DataFrame({"t_s": t_s, "series": texts[series] if series else None, "speed": value})
-    return Parsed(
-        {"factors": rows}, first_wrong(*rules, *speed_rules), never(texts.index).mask(blank(texts[speed]), NOT_OBSERVED)
-    )
-
-
-def events(
+def failures(
     texts: pd.DataFrame,
     reader: ColumnReader,
     *,
     time: str,
     what: str | None = None,
-    lasts: str | None = None,
+    duration: str | None = None,
     unit_s: float | None = None,
 ) -> Parsed:
-    """Parse a failure per row.  `what`: column with its kind.  `lasts`: column with its duration [s].  None: no such column."""
-    t_s, rules = time_of(texts, time, reader, unit_s)
-    lasts_s = number(texts[lasts]) if lasts else pd.Series(np.nan, index=texts.index)
-    if lasts:
-        rules += unusable(lasts, texts[lasts], lasts_s)
-    rows = pd.DataFrame({"t_s": t_s, "lasts_s": lasts_s, "what": texts[what] if what else "failure"})
-    return Parsed({"failures": rows}, first_wrong(*rules), never(texts.index))
+    """Parse a failure per row.  `what`: column with its kind.  `duration`: column with its duration [s].  None: no such column."""
+    t_s, rules = parse_times(texts, time, reader, unit_s)
+    lasts_s = parse_numbers(texts[duration]) if duration else pd.Series(np.nan, index=texts.index)
+    if duration:
+        rules += number_rules(duration, texts[duration], lasts_s)
+    kinds = texts[what] if what else "failure"
+    return _parsed("failures", pd.DataFrame({"t_s": t_s, "lasts_s": lasts_s, "what": kinds}), rules)
 
 
-def _speed(texts: pd.DataFrame, column: str) -> tuple[pd.Series[float], list[Rule]]:
-    speed = number(texts[column])
-    return speed, [*unusable(column, texts[column], speed), (f"{column} is 0: no speed", speed == 0)]
+def _parsed(table: str, rows: pd.DataFrame, rules: Sequence[Rule], passed: Rule | None = None) -> Parsed:
+    """Return rows of one table.  `rules`: of invalid rows.  `passed`: rule of the rows that belong to no table."""
+    reasons = no_reasons(rows.index) if passed is None else first_reasons(passed)
+    return Parsed({table: rows}, first_reasons(*rules), reasons)
 
 
 def _recognised_rates(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
@@ -390,54 +370,30 @@ def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
 
     Submitted tasks are arrivals.  Evicted, failed and lost tasks are failures.
     """
-    time, event, machine = number(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
+    time, event, machine = parse_numbers(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
     what = event.map(_TASK_FAILURES)
-    wrong = first_wrong(
-        ("time is not a time", time.isna() | time.isin([np.inf, -np.inf])),
+    wrong = first_reasons(
+        ("time is not a time", _not_finite(time)),
         ("time is negative", time < 0),
         ("event type is unknown", ~event.isin(list("012345678"))),
     )
-    failures = pd.DataFrame(
+    failed = pd.DataFrame(
         {"t_s": time, "lasts_s": np.nan, "what": what + " on machine " + machine.where(machine != "", "unknown")}
     )
-    passed = never(texts.index).mask((event != "0") & what.isna(), "neither the submission of a task nor its failure")
+    passed = first_reasons(("neither the submission of a task nor its failure", (event != "0") & what.isna()))
     return Parsed(
-        {"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failures[what.notna()]}, wrong, passed
+        {"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failed[what.notna()]}, wrong, passed
     )
 
 
-def _azure(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    """Parse measured speeds of virtual machines on Azure."""
-    return speeds(texts, reader, time="starttime", speed="value", series="VM_id")
-
-
-def _object_store(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Parse benchmark summaries of object stores, which have no times.  Speeds are compared with the median of their operation."""
-    speed, rules = _speed(texts, "throughput_mb_s")
-    series = (
-        texts["store"]
-        + " "
-        + texts["operation"]
-        + " of "
-        + texts["object_mb"]
-        + " MB, "
-        + texts["clients"]
-        + " clients"
-    )
-    rows = pd.DataFrame({"t_s": np.nan, "series": series, "speed": speed, "usual_of": series})
-    return Parsed(
-        {"factors": rows}, first_wrong(*rules), never(texts.index).mask(blank(texts["throughput_mb_s"]), NOT_OBSERVED)
-    )
-
-
-def _intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
+def _node_intervals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     """Parse intervals of nodes of the Failure Trace Archive; event type 0: the node is down, 1: it is up."""
-    begin, rules = time_of(texts, "start_epoch_s", reader)
-    end, end_rules = time_of(texts, "stop_epoch_s", reader)
+    begin, rules = parse_times(texts, "start_epoch_s", reader)
+    end, end_rules = parse_times(texts, "stop_epoch_s", reader)
     event = texts["event_type"].str.strip()
     rules += [*end_rules, ("ends before it begins", end < begin), ("event type is unknown", ~event.isin(["0", "1"]))]
     rows = pd.DataFrame({"t_s": begin, "lasts_s": end - begin, "what": texts["node"]})
-    return Parsed({"failures": rows}, first_wrong(*rules), never(texts.index).mask(event == "1", "the node is up"))
+    return _parsed("failures", rows, rules, passed=("the node is up", event == "1"))
 
 
 def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
@@ -445,56 +401,37 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
     The trace files of a run have names that end in ``chk<interval in ms>``, which is the column `run`.
     """
-    parsed = events(texts, reader, time="kill_epoch_s")
+    parsed = failures(texts, reader, time="kill_epoch_s")
     rows = parsed.tables["failures"].assign(what="kill")
     if "chk_interval_ms" in texts:
         rows["run"] = "chk" + texts["chk_interval_ms"].str.strip()
-    return Parsed({"failures": rows}, parsed.wrong, parsed.passed)
+    return replace(parsed, tables={"failures": rows})
 
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     """Parse events of an experiment as failures, except rescales, which are planned."""
-    parsed = events(texts, reader, time="epoch_s", what="event")
-    return Parsed(
-        parsed.tables,
-        parsed.wrong,
-        parsed.passed.mask(texts["event"].str.strip() == "rescale", "a rescale is no failure"),
-    )
-
-
-def _workers(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
-    """Parse the times at which workers of several engines were killed (metric `failure_at_s`); other metrics are skipped."""
-    is_failure = texts["metric"] == "failure_at_s"
-    t_s = number(texts["value"].where(is_failure, "0"))
-    rows = pd.DataFrame(
-        {"t_s": t_s, "lasts_s": np.nan, "what": "worker killed: " + texts["engine"] + " " + texts["semantics"]}
-    )
-    passed = never(texts.index).mask(~is_failure, "no time of a failure")
-    return Parsed({"failures": rows}, first_wrong(("value is not a time", t_s.isna())), passed)
+    parsed = failures(texts, reader, time="epoch_s", what="event")
+    return replace(parsed, passed=first_reasons(("a rescale is no failure", texts["event"].str.strip() == "rescale")))
 
 
 TASK_EVENT_COLUMNS = 13
 _TASK_FAILURES = {"2": "evicted", "3": "failed", "6": "lost"}
 
-_INTERVALS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
-_OBJECT_STORE = {"store", "operation", "object_mb", "clients", "throughput_mb_s"}
-_TOKENS = {"contexttokens", "generatedtokens"}
+_INTERVAL_COLUMNS = {"node", "event_type", "start_epoch_s", "stop_epoch_s"}
+_TOKEN_COLUMNS = {"contexttokens", "generatedtokens"}
 """Further columns that traces of requests to language models have."""
 
 
 def _is_arrivals(names: Sequence[str]) -> bool:
     """Return True if there is a time column and no other column, except numbers of tokens."""
     time = first_of(TIMES, names)
-    return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKENS
+    return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKEN_COLUMNS
 
 
 FORMATS = (
-    Format("node-intervals", lambda names: set(names) >= _INTERVALS, _intervals),
+    Format("node-intervals", lambda names: set(names) >= _INTERVAL_COLUMNS, _node_intervals),
     Format("kills", lambda names: "kill_epoch_s" in names, _kills),
     Format("events", lambda names: {"epoch_s", "event"} <= set(names), _injected),
-    Format("worker-failures", lambda names: {"engine", "semantics", "metric", "value"} <= set(names), _workers),
-    Format("speeds", lambda names: {"value", "starttime", "VM_id"} <= set(names), _azure),
-    Format("object-store", lambda names: set(names) >= _OBJECT_STORE, _object_store),
     Format(
         "rates",
         lambda names: bool(first_of(TIMES, names) and first_of(RATES, names)),

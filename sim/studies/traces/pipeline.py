@@ -16,6 +16,7 @@ from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from sim.runtime.manifest import code_version
 from sim.studies.sweeps import spark_task
@@ -24,8 +25,8 @@ from sim.studies.traces import executor
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import STAGING, TABLES, UNION
-from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, finished
+from sim.studies.traces.tables import COUNT_KEYS, STAGING, TABLES, UNION, order_of
+from sim.studies.traces.windows import COLUMNS, Cutting, CutWindows, combine_cuts
 
 MAX_TASKS = 2000
 """Maximum tasks; each takes memory of the driver."""
@@ -41,21 +42,20 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     Rows of the kind `passed` belong to no table.  Raises TraceFileError if the tables cannot be written.
     """
     out = out.rstrip("/")
-    staging = f"{out}/{STAGING}"
+    staging, union = f"{out}/{STAGING}", _spark_schema(UNION)
     try:
         of_tasks = shares(files, spark.sparkContext.defaultParallelism)
         rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(
-            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), restored_parts()), _schema()
+            executor.reader(pickle.dumps(of_tasks), pickle.dumps(choices), import_function()), union
         )
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
-        staged = spark.read.schema(_schema()).parquet(staging)
-        for name, columns in TABLES.items():
+        staged = spark.read.schema(union).parquet(staging)
+        for name, schema in TABLES.items():
             table = staged.where("kind in ('rates', 'arrivals')" if name == "rates" else f"kind = '{name}'")
-            table = _with_factor(table) if name == "factors" else table
-            chosen = table.select(*(column.name for column in columns)).repartition("trace")
-            chosen.sortWithinPartitions("trace", "line", *_TIME[name]).write.mode("overwrite").partitionBy(
-                "trace"
-            ).parquet(f"{out}/{name}")
+            chosen = table.select(*schema.names).repartition("trace")
+            chosen.sortWithinPartitions("trace", *order_of(name)).write.mode("overwrite").partitionBy("trace").parquet(
+                f"{out}/{name}"
+            )
         counts = _counts(staged)
         _remove(spark, staging)
     except Exception as error:  # noqa: BLE001 - Spark's own exceptions, by way of Java
@@ -65,34 +65,26 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     return counts
 
 
-def windows(
-    spark: Any,
-    tables: str,
-    *,
-    length_s: float,
-    cut: str = "time",
-    count: int | None = None,
-    trace: str | None = None,
-    base: str = ".",
-) -> CutWindows:
+def windows(spark: Any, tables: str, cutting: Cutting) -> CutWindows:
     """Cut the same windows as `windows_here`, which has the same arguments, from local or remote tables, one trace per task.
 
     Raises TraceFileError if there is no such trace, or no window of this length.
     """
     rates, failures = (
-        spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures")
+        spark.read.schema(_spark_schema(TABLES[name])).parquet(f"{tables.rstrip('/')}/{name}")
+        for name in ("rates", "failures")
     )
-    if trace is not None:
-        rates = rates.where(rates["trace"] == trace)
-    given = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), Cutting(length_s, cut, count)))
+    if cutting.trace is not None:
+        rates = rates.where(rates["trace"] == cutting.trace)
+    arguments = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), cutting))
     types = {"trace": "string", "rows": "bigint", "failures": "bigint"}
     schema = ", ".join(f"{name} {types.get(name, 'double')}" for name in COLUMNS)
     cuts = (
         rates.select("trace", "t_s", "rate")
         .groupBy("trace")
-        .applyInPandas(executor.cutter(given, restored_parts()), schema)
+        .applyInPandas(executor.cutter(arguments, import_function()), schema)
     )
-    return finished([cuts.toPandas()], tables, length_s, trace, base)
+    return combine_cuts([cuts.toPandas()], tables, cutting)
 
 
 def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
@@ -108,17 +100,16 @@ def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
     return [[file for _, file in placed] for _, placed in numbered]
 
 
-def schema_of(table: str) -> str:
-    """Return the schema of a table in Spark's syntax.  Spark cannot infer the schema of an empty table."""
-    return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
+def _spark_schema(schema: pa.Schema) -> str:
+    """Return a schema in Spark's syntax.  Spark cannot infer the schema of an empty table."""
+    return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in schema)
 
 
-_TIME = {name: [column.name for column in columns if column.name == "t_s"] for name, columns in TABLES.items()}
 _PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
-def restored_parts() -> Callable[[], None]:
+def import_function() -> Callable[[], None]:
     """Return the function that a task calls first.  It makes the driver's version of the package importable."""
     from pyspark import cloudpickle
 
@@ -127,28 +118,14 @@ def restored_parts() -> Callable[[], None]:
     return partial(spark_task.import_driver_package, ARCHIVE, code_version())
 
 
-def _schema() -> str:
-    return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in UNION)
-
-
 def _counts(staged: Any) -> pd.DataFrame:
     from pyspark.sql import functions as F  # noqa: N812 - the usual alias
 
-    keys = ["trace", "file", "kind", "reason"]
-    counted = staged.groupBy(*keys).agg(
+    counted = staged.groupBy(*COUNT_KEYS).agg(
         F.sum(F.coalesce("count", F.lit(1))).alias("count"), F.min("line").alias("line")
     )
-    found: pd.DataFrame = counted.orderBy(*keys).toPandas()
-    return found
-
-
-def _with_factor(speeds: Any) -> Any:
-    """Divide the median speed of a trace, or of a series where `usual_of` names one, by each speed."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
-    usual = F.percentile_approx("speed", 0.5, 10_000).over(Window.partitionBy("trace", "usual_of"))
-    return speeds.withColumn("factor", usual / F.col("speed"))
+    counts: pd.DataFrame = counted.orderBy(*COUNT_KEYS).toPandas()
+    return counts
 
 
 def _reason(error: Exception) -> str:

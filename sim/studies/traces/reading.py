@@ -1,4 +1,4 @@
-"""Read text tables, monitoring data and labelled anomalies into rows, and count arrivals per second.
+"""Read text tables and monitoring data into rows, and count arrivals per second.
 
 Rows are yielded as record batches with the columns UNION of `sim.studies.traces.tables`.
 """
@@ -6,20 +6,17 @@ Rows are yielded as record batches with the columns UNION of `sim.studies.traces
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, islice
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sim.jobs.source.recorded_job import Budget
 from sim.model.series.monitoring import MonitoringError, MonitoringTable, refuse_offsets, table_of_counter
 from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, metric_of, taken_as
 from sim.model.text import printable
@@ -30,7 +27,6 @@ from sim.studies.traces.parsing import (
     Format,
     TraceFileError,
     TraceLine,
-    dates,
     lines,
     out_of_order,
 )
@@ -45,22 +41,44 @@ HELD_BACK = 100
 """Last rows of a block that are parsed again with the next block, because only later rows show that a time is too far ahead."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
-MAX_ROW = 200  # characters of a row in quarantine
+MAX_ROW_CHARACTERS = 200
+"""Maximum characters of a row in quarantine."""
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
 
-class RowOrigin:
+class RowOrigin(NamedTuple):
     """The origin of rows: the name of the trace, and the path of the file."""
 
-    def __init__(self, trace: str, file: str) -> None:
-        self.trace, self.file = trace, file
+    trace: str
+    file: str
 
     @property
     def run(self) -> str | None:
         """Return the run to which a file of events belongs, from its name ``<run>_events``; None for other names."""
         name = self.trace.rpartition("/")[2]
         return name.removesuffix("_events") if name.endswith("_events") else None
+
+
+class TextRow(NamedTuple):
+    """A row of a table."""
+
+    number: int  # line in the file, from 1
+    cells: list[str]
+    fault: str = ""  # reason why the row is not usable; "": it is usable
+    text: str = ""  # text of a row with a fault
+
+
+class _TextTable(NamedTuple):
+    """A table whose rows are still to be read."""
+
+    columns: list[str]  # numbers if the file has no header
+    rows: Iterator[TextRow]
+    header: list[
+        str
+    ]  # cells of the first line, by which the format is recognized; numbers if the user names columns by number
+    first: TraceLine | None = None  # first line of a text file, for messages
+    delimiter: str = ","
 
 
 def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
@@ -71,42 +89,53 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
     """
     try:
         remaining = lines(stream)
-        first = next(remaining, None)
-        if first is None or (not first.text.strip() and not first.fault):
-            first = next((line for line in remaining if line.text.strip()), None)
+        first = next((line for line in remaining if line.text.strip() or line.fault), None)
         if first is None:
             yield quarantined(source, "the file is empty")
             return
         if _DELIMITER_LINE.fullmatch(first.text):  # Grafana's "Download for Excel"
             first = next(remaining, first)
         if first.fault:
-            yield _quarantine(source, [(first.number, f"its first line: {first.fault}", first.text)])
+            yield _quarantine(source, [TextRow(first.number, [], f"its first line: {first.fault}", first.text)])
             return
         delimiter = max(_DELIMITERS, key=first.text.count)
-        columns = [name.strip().strip("\ufeff") for name in _fields(first, delimiter) or []]
-        headless = all(_is_number(name) or not name for name in columns[:2]) or choices.names_columns_by_number(
-            len(columns)
-        )
-        names = [str(i) for i in range(len(columns))] if headless else columns
-        header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
-        rows = chain([first], remaining) if headless else remaining
-        is_open = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
+        names = [name.strip().strip("\ufeff") for name in _split_line(first.text, delimiter) or []]
+        numbers = [str(i) for i in range(len(names))]
+        is_numbered = choices.names_columns_by_number(len(names))
+        has_header = not is_numbered and not all(_is_number(name) or not name for name in names[:2])
+        rows = _rows_of_lines(remaining if has_header else chain([first], remaining), delimiter, len(names))
+        table = _TextTable(names if has_header else numbers, rows, numbers if is_numbered else names, first, delimiter)
         if choices.value is None and choices.format is None:
-            refuse_offsets(header)
-        if is_open and (column := choices.value_column(header)) is not None and metric_of(column).kind is not Kind.RATE:
-            yield from _column_rows(source, choices, header, names, delimiter, rows, first, column)
+            refuse_offsets(table.header)
+        may_be_counter = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
+        column = choices.value_column(table.header) if may_be_counter else None
+        if column is not None and metric_of(column).kind is not Kind.RATE:
+            yield from _rows_of_unknown_metric(source, choices, table, column)
         else:
-            yield from _known_rows(source, choices, header, names, delimiter, rows, first)
+            yield from _rows_of_known_format(source, choices, table)
     except (TraceFileError, MonitoringError) as error:
         yield quarantined(source, str(error))
 
 
+def _rows_of_lines(remaining: Iterable[TraceLine], delimiter: str, count: int) -> Iterator[TextRow]:
+    """Yield a row for each line that is not blank.  `count`: number of columns."""
+    for number, text, fault in remaining:
+        cells = None if fault else _split_line(text, delimiter)
+        if cells is None:
+            yield TextRow(number, [], fault or "quotes are not closed", text)
+        elif len(cells) == count:
+            yield TextRow(number, cells)
+        elif text.strip():
+            yield TextRow(number, [], f"does not have {count} fields", text)
+
+
 def table_rows(
-    source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices
+    source: RowOrigin, columns: list[str], rows: Iterable[list[str]], choices: Choices
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a comma-separated table with these column names.  `rows`: its lines after the header."""
+    """Yield the rows of a table with these column names.  `rows`: cells of each row."""
+    numbered = (TextRow(number, cells) for number, cells in enumerate(rows, start=1))
     try:
-        yield from _known_rows(source, choices, names, names, ",", rows, TraceLine(0, ""))
+        yield from _rows_of_known_format(source, choices, _TextTable(columns, numbered, columns))
     except TraceFileError as error:
         yield quarantined(source, str(error))
 
@@ -122,152 +151,107 @@ def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices)
     if len(sources) > 1 and choices.value is None:
         yield quarantined(source, f"has the rates of {', '.join(sources)}: choose one with --time time --value")
         return
-    chosen = choices.of_source(sources[0])
-    yield from table_rows(
-        source, table.columns, (TraceLine(i, csv_line(row)) for i, row in enumerate(table.rows, start=1)), chosen
-    )
+    yield from table_rows(source, table.columns, table.rows, choices.of_source(sources[0]))
 
 
-def _column_rows(
-    source: RowOrigin,
-    choices: Choices,
-    header: list[str],
-    names: list[str],
-    delimiter: str,
-    rows: Iterable[TraceLine],
-    first: TraceLine,
-    column: str,
+def _rows_of_unknown_metric(
+    source: RowOrigin, choices: Choices, table: _TextTable, column: str
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table with one value column, whose values are a rate or a counter.
 
     A counter is converted to rates, for which the whole table is read.  Raises TraceFileError if it is another quantity.
     """
-    remaining = iter(rows)
-    begin = list(islice(remaining, SAMPLE))
-    place = header.index(column)
-    cells = [fields[place] for line in begin if len(fields := _fields(line, delimiter) or []) == len(header)]
-    metric = taken_as(column, map(cell_number, cells))
+    sample = list(islice(table.rows, SAMPLE))
+    position = table.header.index(column)
+    metric = taken_as(column, (cell_number(row.cells[position]) for row in sample if not row.fault))
+    if metric.kind is Kind.OTHER:
+        raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
+    rows = chain(sample, table.rows)
     if metric.kind is not Kind.COUNTER:
-        if metric.kind is Kind.OTHER:
-            raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
-        yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
+        yield from _rows_of_known_format(source, choices, table._replace(rows=rows))
         return
-    time = choices.time or first_of(TIMES, header) or header[0]
+    time = choices.time or first_of(TIMES, table.header) or table.header[0]
     unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
-    numbered = (
-        (line.number, dict(zip(header, row, strict=True)))
-        for line in chain(begin, remaining)
-        if len(row := _fields(line, delimiter) or []) == len(header)
-    )
-    table = table_of_counter(time, column, numbered, unit_s, choices.zone)
-    yield from monitoring_rows(source, table, replace(choices, time=None, value=None, unit_s=None))
+    numbered = ((row.number, dict(zip(table.header, row.cells, strict=True))) for row in rows if not row.fault)
+    rates = table_of_counter(time, column, numbered, unit_s, choices.zone)
+    yield from monitoring_rows(source, rates, replace(choices, time=None, value=None, unit_s=None))
 
 
-def csv_line(cells: Iterable[str]) -> str:
-    """Return cells as a line of a CSV file."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow(cells)
-    return written.getvalue()
-
-
-def _known_rows(
-    source: RowOrigin,
-    choices: Choices,
-    header: list[str],
-    names: list[str],
-    delimiter: str,
-    rows: Iterable[TraceLine],
-    first: TraceLine,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table in a known format.  If the format is unknown, yield a row in quarantine with the line `first`.
-
-    `header`: cells of the first line, by which the format is recognized; numbers if the user names columns by number.
-    `names`: column names; numbers if the file has no header.
-    """
-    format_ = choices.format_of(header)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if format_ is not None and not twice:
-        yield from _Blocks(source, format_, names, delimiter, choices.zone).read(rows)
+def _rows_of_known_format(source: RowOrigin, choices: Choices, table: _TextTable) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table in a known format.  If the format is unknown, yield a row in quarantine with the first line."""
+    columns, first = table.columns, table.first
+    format_ = choices.format_of(table.header)
+    duplicates = sorted({name for name in columns if columns.count(name) > 1})
+    if format_ is not None and not duplicates:
+        yield from _BlockReader(source, format_, table, choices.zone).read()
         return
-    unknown = f"no known format has the columns {', '.join(header)[:MAX_ROW]}: name columns with --time and --value"
-    why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
-    yield _quarantine(source, [(first.number, why, first.text)]) if first.number else quarantined(source, why)
+    unknown = f"no known format has the columns {', '.join(table.header)[:MAX_ROW_CHARACTERS]}: name columns with --time and --value"
+    why = unknown if format_ is None else f"has the column '{duplicates[0]}' twice"
+    yield _quarantine(source, [TextRow(first.number, [], why, first.text)]) if first else quarantined(source, why)
 
 
-class _Blocks:
+class _BlockReader:
     """Reads the blocks of a file in order.  It keeps the latest time, because times must also increase from block to block."""
 
-    def __init__(
-        self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str, zone: str | None
-    ) -> None:
-        self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
-        self.latest = -np.inf
+    def __init__(self, source: RowOrigin, format_: Format, table: _TextTable, zone: str | None) -> None:
+        self.source, self.format, self.table = source, format_, table
+        self.latest_s = -np.inf
         self.reader = ColumnReader(zone)
         self.blocks = self.rows = 0
 
-    def read(self, rows: Iterable[TraceLine]) -> Iterator[pa.RecordBatch]:
+    def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
-        block, size = list[TraceLine](), 0
-        broken: TraceFileError | None = None
-        source = iter(rows)
+        block, size = list[TextRow](), 0
+        read_error: TraceFileError | None = None
         while True:
             try:
-                line = next(source, None)
+                row = next(self.table.rows, None)
             except TraceFileError as error:  # rows before the error are used
-                line, broken = None, error
-            if line is not None:
-                block.append(line)
-                size += len(line.text)
+                row, read_error = None, error
+            if row is not None:
+                block.append(row)
+                size += _characters(row)
                 if len(block) < BLOCK_ROWS + HELD_BACK and size < BLOCK_CHARACTERS:
                     continue
-            kept_back = HELD_BACK if line is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
+            kept_back = HELD_BACK if row is not None and self.format.ordered and len(block) > 2 * HELD_BACK else 0
             yield from self._block(block, kept_back)
             block = block[len(block) - kept_back :]
-            size = sum(len(line.text) for line in block)
-            if line is None:
+            size = sum(map(_characters, block))
+            if row is None:
                 break
-        if broken is not None:
-            raise broken
+        if read_error is not None:
+            raise read_error
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
 
-    def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[TextRow], kept_back: int) -> Iterator[pa.RecordBatch]:
         """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
-        bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
         until = block[-kept_back - 1].number if block else 0
-        for line in block:
-            self.rows += line.number <= until
-            if line.fault:
-                bad.append((line.number, line.fault, line.text))
-            elif (row := _fields(line, self.delimiter)) is None:
-                bad.append((line.number, "quotes are not closed", line.text))
-            elif len(row) == len(self.columns):
-                good[line.number] = row
-            elif row and line.text.strip():  # blank lines are ignored
-                bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
+        self.rows += sum(row.number <= until for row in block)
+        bad = [row for row in block if row.fault]
+        good = {row.number: row.cells for row in block if not row.fault}
         if good:
-            texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
+            texts = pd.DataFrame.from_dict(good, orient="index", columns=self.table.columns)
             parsed = self.format.parse(texts, self.reader)
-            wrong = self._in_order(parsed.tables, parsed.wrong, until)
-            usable = (wrong == "") & (parsed.passed == "") & (wrong.index <= until)
-            if self.blocks == 0 and usable.any() and str(self.reader):
+            wrong = self._with_misplaced_rows(parsed.tables, parsed.wrong, until)
+            is_valid = (wrong == "") & (wrong.index <= until)
+            is_usable = is_valid & (parsed.passed == "")
+            if self.blocks == 0 and is_usable.any() and str(self.reader):
                 yield noted(self.source, str(self.reader))
             for kind, rows in parsed.tables.items():
-                if len(chosen := rows[usable.reindex(rows.index)]):
-                    yield self._table(kind, chosen)
-            broken = wrong[wrong != ""]
-            bad += [
-                (line, why, self.delimiter.join(good[line]))
-                for line, why in zip(broken.index.tolist(), broken, strict=True)
-            ]
-            passed = parsed.passed[(wrong == "") & (parsed.passed != "") & (wrong.index <= until)].value_counts()
-            for why, count in passed.items():
-                yield passed_over(self.source, str(why), int(count))
-        if bad := [row for row in sorted(bad) if row[0] <= until]:
+                if len(chosen := rows[is_usable.reindex(rows.index)]):
+                    yield self._batch(kind, chosen)
+            reasons = zip(wrong.index.tolist(), wrong, strict=True)
+            bad += [TextRow(line, [], why, self.table.delimiter.join(good[line])) for line, why in reasons if why]
+            for why, count in parsed.passed[is_valid & (parsed.passed != "")].value_counts().items():
+                yield rows_batch("passed", self.source, pd.DataFrame({"reason": [str(why)], "count": [int(count)]}))
+        if bad := [row for row in sorted(bad) if row.number <= until]:
             yield _quarantine(self.source, bad)
         self.blocks += 1
 
-    def _in_order(self, tables: Mapping[str, pd.DataFrame], wrong: pd.Series[str], until: int) -> pd.Series[str]:
+    def _with_misplaced_rows(
+        self, tables: Mapping[str, pd.DataFrame], wrong: pd.Series[str], until: int
+    ) -> pd.Series[str]:
         """Return the reasons `wrong` with those of rows that are out of order added.  Updates the latest time up to line `until`.
 
         Raises TraceFileError if most rows of the first block are out of order.
@@ -277,51 +261,48 @@ class _Blocks:
         time = tables[self.format.ordered]["t_s"]
         time = time[wrong.reindex(time.index) == ""]
         strictly = self.format.ordered == "rates"
-        steps = np.diff(time.to_numpy(), prepend=self.latest)
-        if ((steps > 0) if strictly else (steps >= 0)).all():
-            misplaced = dict[int, str]()
-        else:
-            misplaced = out_of_order(time.tolist(), self.latest, strictly=strictly)
+        steps = np.diff(time.to_numpy(), prepend=self.latest_s)
+        is_ordered = ((steps > 0) if strictly else (steps >= 0)).all()
+        misplaced = {} if is_ordered else out_of_order(time.tolist(), self.latest_s, strictly=strictly)
         if self.blocks == 0 and len(time) >= MIN_ROWS_TO_JUDGE and len(misplaced) > (1 - MIN_ORDERED_SHARE) * len(time):
             first = f"{len(misplaced)} of the first {len(time)} rows are not in order"
             raise TraceFileError(f"time goes back: {first}: are columns swapped, or is it not sorted? Not read")
         if misplaced:
-            places = time.index[list(misplaced)]
-            wrong = pd.Series(list(misplaced.values()), index=places, dtype=object).reindex(wrong.index).fillna(wrong)
+            misplaced_reasons = pd.Series(list(misplaced.values()), index=time.index[list(misplaced)], dtype=object)
+            wrong = misplaced_reasons.reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
-        self.latest = float(kept.iloc[-1]) if len(kept) else self.latest
+        self.latest_s = float(kept.iloc[-1]) if len(kept) else self.latest_s
         return wrong
 
-    def _table(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
+    def _batch(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
         if kind == "failures" and "run" not in rows and self.source.run is not None:
             rows = rows.assign(run=self.source.run)
         return rows_batch(kind, self.source, rows.assign(line=rows.index))
 
 
-def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
+def _characters(row: TextRow) -> int:
+    return len(row.text) + sum(map(len, row.cells))
+
+
+def _split_line(text: str, delimiter: str) -> list[str] | None:
     """Return the cells of a line, or None if its quotes are not closed."""
-    if '"' not in line.text:
-        return line.text.split(delimiter)
+    if '"' not in text:
+        return text.split(delimiter)
     try:
-        return next(csv.reader([line.text], strict=True, delimiter=delimiter), [])
+        return next(csv.reader([text], strict=True, delimiter=delimiter), [])
     except csv.Error:
         return None
 
 
-def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
-    """Return rows in quarantine.  `rows`: (line, reason, text) of each."""
-    table = pd.DataFrame(rows, columns=["line", "reason", "text"])
-    return rows_batch("quarantine", source, table.assign(text=table["text"].str[:MAX_ROW]))
+def _quarantine(source: RowOrigin, rows: list[TextRow]) -> pa.RecordBatch:
+    """Return rows with faults as rows in quarantine."""
+    cells = [(row.number, row.fault, row.text[:MAX_ROW_CHARACTERS]) for row in rows]
+    return rows_batch("quarantine", source, pd.DataFrame(cells, columns=["line", "reason", "text"]))
 
 
 def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
     """Return a row in quarantine for a whole file, or for the rest of a file that cannot be read."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
-
-
-def passed_over(source: RowOrigin, why: str, count: int) -> pa.RecordBatch:
-    """Return a row with the number of valid lines that belong to no table, and the reason."""
-    return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
 def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
@@ -331,14 +312,10 @@ def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
 
 def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
     """Return rows of this kind as a record batch with the columns UNION; columns that `rows` lacks are null."""
-    same = {"kind": kind, "trace": source.trace, "file": source.file}
-    columns = {
-        **{name: [value] * len(rows) for name, value in same.items()},
-        **{str(name): rows[name] for name in rows},
-    }
+    rows = rows.assign(kind=kind, trace=source.trace, file=source.file)
     arrays = [
-        pa.array(columns[field.name], type=field.type, from_pandas=True)
-        if field.name in columns
+        pa.array(rows[field.name], type=field.type, from_pandas=True)
+        if field.name in rows
         else pa.nulls(len(rows), field.type)
         for field in UNION
     ]
@@ -362,17 +339,17 @@ def with_arrivals_counted(source: RowOrigin, batches: Iterable[pa.RecordBatch]) 
     Seconds without arrivals get a row with 0 too (see MAX_GAP_S).  The `line` of a row is that of the first arrival of its
     second; in a second without arrivals, that of the last second before it with some.
     """
-    held = list[pd.DataFrame]()
+    last_second = list[pd.DataFrame]()
     for batch in batches:
         if not batch.num_rows or batch.column("kind")[0].as_py() != "arrivals":
             yield batch
             continue
         arrived = batch.select(["t_s", "line"]).to_pandas()
-        seconds = pd.concat([*held, arrived.assign(t_s=np.floor(arrived["t_s"]), count=1)]).groupby("t_s")
+        seconds = pd.concat([*last_second, arrived.assign(t_s=np.floor(arrived["t_s"]), count=1)]).groupby("t_s")
         rows = _with_empty_seconds(seconds.agg({"line": "min", "count": "sum"}))
         yield _arrivals_batch(source, rows[:-1])
-        held = [rows[-1:]]
-    for rows in held:
+        last_second = [rows[-1:]]
+    for rows in last_second:
         yield _arrivals_batch(source, rows)
 
 
@@ -389,49 +366,3 @@ def _with_empty_seconds(counted: pd.DataFrame) -> pd.DataFrame:
 
 def _arrivals_batch(source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
     return rows_batch("arrivals", source, rows.assign(rate=rows["count"]))
-
-
-# ---- Labelled anomalies.
-
-
-def labelled_windows(source: RowOrigin, data: bytes) -> Iterator[pa.RecordBatch] | None:
-    """Return labelled anomalies, a JSON object {file: [[begin, end], ...]}, as rows of failures.  Return None for other documents."""
-    try:
-        labels = Budget().parse(data, "labels")
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(labels, dict) or not labels or not all(_is_windows(value) for value in labels.values()):
-        return None
-    return _labelled(source, labels)
-
-
-def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
-    """Yield a failure per labelled anomaly.  Its `run` is the labelled file's name without suffixes."""
-    marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
-    rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
-    for column in ("begin", "end"):
-        rows[column] = dates(rows[column])
-    rows["lasts_s"] = rows["end"] - rows["begin"]
-    good = rows[rows["lasts_s"] >= 0]
-    yield rows_batch(
-        "failures",
-        source,
-        pd.DataFrame(
-            {
-                "line": good.index + 1,
-                "t_s": good["begin"],
-                "lasts_s": good["lasts_s"],
-                "what": "labelled anomaly",
-                "run": good["run"],
-            }
-        ),
-    )
-    for _ in range(len(rows) - len(good)):
-        yield quarantined(source, "a window ends before it begins, or is not a time")
-
-
-def _is_windows(value: object) -> bool:
-    """Return True for a list of pairs of texts."""
-    return isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(moment, str) for moment in pair) for pair in value
-    )

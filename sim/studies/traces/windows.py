@@ -22,22 +22,22 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import folder_of, lower_quantile
+from sim.studies.traces.tables import folder_of
 
 Floats = NDArray[np.float64]
-FEATURES = {
-    "rows": "observations",
-    "covered": "share of the window with observations, each as long as they are apart in the median of the trace",
-    "mean": "of the rate, records/s",
-    "p95": "of the rate",
-    "peak": "its largest value",
-    "burst": "peak / mean: 1 is steady",
-    "variation": "standard deviation / mean",
-    "trend": "what the rate gains from begin to end of a straight line through it, as a share of the mean",
-    "load": "mean / mean of the whole trace",
-    "failures": "how many begin in the window, of traces in the same folder",
-    "failure_s": "when the first of them begins, from the begin of the window; blank: none does",
-}
+FEATURES = (
+    "rows",  # number of observations
+    "covered",  # share of the window with observations, each as long as the median distance of rows in the trace
+    "mean",  # mean rate [records/s]
+    "p95",  # 95th percentile of the rate
+    "peak",  # largest rate
+    "burst",  # peak / mean: 1 is steady
+    "variation",  # standard deviation / mean
+    "trend",  # change of the rate from begin to end, by a linear fit, as a share of the mean
+    "load",  # mean / mean of the whole trace
+    "failures",  # number of failures that begin in the window, of traces in the same folder
+    "failure_s",  # begin of the first of them, from the begin of the window; blank: there is none
+)
 MIN_COVERED = 0.5
 """Minimum `covered` of a window.  Windows with less are left out, and their number is reported."""
 COLUMNS = ("trace", "from_s", *FEATURES)
@@ -55,85 +55,82 @@ class Cutting:
     """How windows are cut."""
 
     length_s: float
-    way: str  # key of `CUTS`: how windows are chosen
-    count: int | None  # maximum windows per trace; None: all
+    cut: str = "time"  # key of `CUTS`: how windows are chosen
+    count: int | None = None  # maximum windows per trace; None: all
+    trace: str | None = None  # name of the only trace to cut; None: all traces
+    base: str = "."  # folder to which the paths in `file` are relative
 
 
-def windows_here(
-    tables: str,
-    *,
-    length_s: float,
-    cut: str = "time",
-    count: int | None = None,
-    trace: str | None = None,
-    base: str = ".",
-) -> CutWindows:
+def windows_here(tables: str, cutting: Cutting) -> CutWindows:
     """Cut windows from local tables.
 
-    `cut`: how windows are chosen, a key of CUTS.  `count`: maximum windows per trace; None: all.  `trace`: name of the only
-    trace to cut; None: all traces.  `base`: folder to which the paths in `file` are relative.
     Raises TraceFileError if there is no such trace, no window of this length, or a damaged table.
     """
     try:
-        failed = list(_parts(tables, "failures", ["t_s", "run"]))
-        failures = pd.concat(failed) if failed else pd.DataFrame(columns=["t_s", "run", "trace"])
-        found = [
-            cut_trace(rates, failures, Cutting(length_s, cut, count))
+        failure_parts = list(_parts(tables, "failures", ["t_s", "run"]))
+        failures = pd.concat(failure_parts) if failure_parts else pd.DataFrame(columns=["t_s", "run", "trace"])
+        cuts = [
+            cut_trace(rates, failures, cutting)
             for rates in _parts(tables, "rates", ["t_s", "rate"])
-            if trace in (None, rates["trace"].iloc[0])
+            if cutting.trace in (None, rates["trace"].iloc[0])
         ]
     except (OSError, pa.ArrowException) as error:
         raise TraceFileError(f"{tables}: the tables cannot be read: {str(error).splitlines()[0]}") from None
-    return finished(found, tables, length_s, trace, base)
+    return combine_cuts(cuts, tables, cutting)
 
 
-def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.DataFrame:
+def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cutting: Cutting) -> pd.DataFrame:
     """Return the chosen windows of one trace, a row each, after a row on the windows that were left out.
 
     That first row has NaN as `from_s`, and the number of windows without enough observations or load as `rows`.
     The table is empty if the trace is shorter than a window, or has no rates.
     """
-    series = _series(rates, cut.length_s)
+    length_s = cutting.length_s
+    series = _series(rates, length_s)
     if series is None:
         return pd.DataFrame(columns=list(COLUMNS))
     failed_s = _failures_during(series, failures)
-    begins = _around(failed_s, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
-    windows = _described(series, failed_s, begins, cut.length_s)
-    chosen = CUTS[cut.way](windows, cut.count).to_dict("records") if len(windows) else []
+    begins = (
+        _around_failures(failed_s, series, length_s) if cutting.cut == "failures" else _consecutive(series, length_s)
+    )
+    windows = _with_features(series, failed_s, begins, length_s)
+    chosen = CUTS[cutting.cut](windows, cutting.count).to_dict("records") if len(windows) else []
     left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(windows), "failures": 0}
     return pd.DataFrame([left_out, *chosen], columns=list(COLUMNS))
 
 
-def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
+def combine_cuts(cuts: list[pd.DataFrame], tables: str, cutting: Cutting) -> CutWindows:
     """Return the windows of all traces (results of `cut_trace`), with names and paths.  TraceFileError: there are none."""
-    tables = tables.rstrip("/")
-    full = [found for found in cuts if len(found)]
-    if not full:
-        searched = f"the trace '{trace}'" if trace is not None else "any trace"
+    tables, length_s = tables.rstrip("/"), cutting.length_s
+    cuts = [cut for cut in cuts if len(cut)]
+    if not cuts:
+        searched = f"the trace '{cutting.trace}'" if cutting.trace is not None else "any trace"
         raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
-    rows = pd.concat(full, ignore_index=True)
-    found = rows[rows["from_s"].notna()].sort_values(["trace", "from_s"], ignore_index=True)
+    rows = pd.concat(cuts, ignore_index=True)
+    windows = rows[rows["from_s"].notna()].sort_values(["trace", "from_s"], ignore_index=True)
     notes = list[str]()
     if sparse := int(rows["rows"][rows["from_s"].isna()].sum()):
         notes.append(
             f"{sparse} windows are left out: observations in less than {MIN_COVERED:.0%} of each, or no load at all"
         )
-    if found.empty:
+    if windows.empty:
         raise TraceFileError(
             f"{tables}: no windows: " + (notes[0] if notes else f"none of {length_s:g} s around a failure")
         )
-    several = len(set(found["trace"])) > 1
-    names = [f"{row.trace} {row.from_s:.10g} s" if several else f"{row.from_s:.10g} s" for row in found.itertuples()]
-    found.insert(0, "window", names)
-    found.insert(3, "length_s", float(length_s))
-    found.insert(4, "file", [_place(tables, name, base) for name in found["trace"]])
-    return CutWindows(found, notes)
+    has_several = len(set(windows["trace"])) > 1
+    names = [
+        f"{row.trace} {row.from_s:.10g} s" if has_several else f"{row.from_s:.10g} s" for row in windows.itertuples()
+    ]
+    windows.insert(0, "window", names)
+    windows.insert(3, "length_s", float(length_s))
+    windows.insert(4, "file", [_rates_path(tables, trace, cutting.base) for trace in windows["trace"]])
+    return CutWindows(windows, notes)
 
 
-def _place(tables: str, trace: str, base: str) -> str:
+def _rates_path(tables: str, trace: str, base: str) -> str:
     """Return the path of a trace's rates: relative to `base`, or a URL."""
-    place = f"{tables}/rates/{folder_of(trace)}"
-    return place if "://" in place else relpath(place, base)
+    path = f"{tables}/rates/{folder_of(trace)}"
+    return path if "://" in path else relpath(path, base)
 
 
 class _Series(NamedTuple):
@@ -162,7 +159,7 @@ def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
     observed = rows["rate"].notna().to_numpy()
     if not observed.any() or t_s[-1] - t_s[0] < length_s:
         return None
-    step_s = lower_quantile(pd.Series(np.diff(t_s)), 0.5)
+    step_s = _quantile(np.diff(t_s), 0.5)
     rate = rows["rate"].to_numpy(float)[observed]
     return _Series(
         str(rows["trace"].iloc[0]), t_s[0], t_s[-1] - t_s[0], (t_s - t_s[0])[observed], rate, float(rate.mean()), step_s
@@ -186,13 +183,13 @@ def _consecutive(series: _Series, length_s: float) -> Floats:
     return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
 
 
-def _around(failed_s: Floats, series: _Series, length_s: float) -> Floats:
+def _around_failures(failed_s: Floats, series: _Series, length_s: float) -> Floats:
     """Return the starts of windows around failures [s]: a third of the length before each.  Incomplete windows are left out."""
     begins = np.unique(failed_s - length_s / 3)
     return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
 
 
-def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
+def _with_features(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
     """Return a row of features for each window that has enough observations, and a mean rate above 0."""
     firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
     covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
@@ -213,7 +210,7 @@ def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: floa
                 "mean": mean,
                 "peak": float(rate.max()),
                 "burst": float(rate.max()) / mean,
-                "p95": lower_quantile(pd.Series(rate), 0.95),
+                "p95": _quantile(rate, 0.95),
                 "variation": float(rate.std()) / mean,
                 "trend": _slope(at, rate) * length_s / mean,
                 "load": mean / series.mean,
@@ -224,6 +221,11 @@ def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: floa
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def _quantile(values: Floats, share: float) -> float:
+    """Return the smallest value such that at least this share of the values are not larger."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
 def _slope(at: Floats, rate: Floats) -> float:
     """Return the slope of a linear fit of the rates; 0 if all have the same time."""
     from_mean = at - at.mean()
@@ -231,7 +233,7 @@ def _slope(at: Floats, rate: Floats) -> float:
     return float((from_mean * (rate - rate.mean())).sum()) / spread if spread > 0 else 0.0
 
 
-def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
+def _first_in_order(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
     """Return a function that chooses the first `count` windows in the order of features; ``-name`` orders by decreasing values."""
     names, ascending = [name.removeprefix("-") for name in order], [not name.startswith("-") for name in order]
 
@@ -241,7 +243,7 @@ def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
     return choose
 
 
-def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
+def _median_per_load_class(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
     """Return the median window, by mean rate, of each of `count` load classes, into which the windows are split evenly."""
     if count is None:
         return full
@@ -251,9 +253,9 @@ def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
 
 
 CUTS: dict[str, Callable[[pd.DataFrame, int | None], pd.DataFrame]] = {
-    "time": _first("from_s"),
-    "bursts": _first("-burst", "from_s"),
-    "load": _spread,
-    "failures": _first("from_s"),
+    "time": _first_in_order("from_s"),
+    "bursts": _first_in_order("-burst", "from_s"),
+    "load": _median_per_load_class,
+    "failures": _first_in_order("from_s"),
 }
 """Ways to choose windows: the earliest, those with the highest peak / mean, one per load class, or those around failures."""

@@ -23,7 +23,6 @@ def read(text, **chosen):
         ("when,load\n1500,7\n2500,8\n", {"time": "when", "value": "load", "unit_s": 1e-3}, "rates", "t_s", [1.5, 2.5]),
         ("when,load\n0,600\n300,900\n", {"time": "when", "value": "load", "per_s": 300}, "rates", "rate", [2, 3]),
         ("x;when\na;2020-01-01\n", {"time": "when", "meaning": "arrivals"}, "arrivals", "t_s", [1577836800]),
-        ("when,mb\n5,70\n", {"time": "when", "value": "mb", "meaning": "speeds"}, "factors", "speed", [70]),
         ("when,down\n5,70\n", {"time": "when", "value": "down", "meaning": "failures"}, "failures", "lasts_s", [70]),
         ("5|70\n6|80\n", {"time": "0", "value": "1"}, "rates", "rate", [70, 80]),
         ("2020-01-01 00:00,7\n2020-01-01 00:01,8\n", {"time": "0", "value": "1"}, "rates", "rate", [7, 8]),
@@ -48,9 +47,9 @@ def test_other_tables_are_still_recognised():
     ("chosen", "message"),
     [
         ({"format": "excel"}, "--format: expected node-intervals"),
-        ({"meaning": "speed", "value": "v"}, "--as: expected rates, arrivals, speeds, failures, not 'speed'"),
+        ({"meaning": "speed", "value": "v"}, "--as: expected rates, arrivals, failures, not 'speed'"),
         ({"time": "when"}, "--value: say which column"),
-        ({"meaning": "speeds"}, "--value: say which column"),
+        ({"meaning": "rates"}, "--value: say which column"),
         ({"format": "rates", "value": "v"}, "--format: a format knows its columns"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.parsing import TraceFileError
 from sim.studies.traces.tables_of_files import read_traces_here
-from sim.studies.traces.windows import CUTS, windows_here
+from sim.studies.traces.windows import CUTS, Cutting, windows_here
 from tests.studies.traces.conftest import write_traces
 
 
@@ -29,7 +29,7 @@ def tables(tmp_path_factory):
 )
 def test_windows(tables, cut, count, expected):
     """One after the other, the most bursty, one of each class of load, around a failure of the same folder."""
-    found, notes = windows_here(tables, length_s=20, cut=cut, count=count, trace="a/load")
+    found, notes = windows_here(tables, Cutting(20, cut, count, "a/load"))
 
     assert expected == found["from_s"].tolist()
     assert notes == []
@@ -37,24 +37,24 @@ def test_windows(tables, cut, count, expected):
 
 
 def test_features_of_windows(tables):
-    (bursts,) = windows_here(tables, length_s=20, cut="bursts", count=1, trace="a/load").windows.to_dict("records")
+    (bursts,) = windows_here(tables, Cutting(20, "bursts", 1, "a/load")).windows.to_dict("records")
     assert bursts["burst"] > 1000 / (60 + 109.5 + 90)
     assert (bursts["rows"], bursts["covered"]) == (20, 1.0)
     assert 171 < bursts["p95"] < 1100
 
-    found = windows_here(tables, length_s=20, trace="a/load").windows
+    found = windows_here(tables, Cutting(20, trace="a/load")).windows
     assert [pytest.approx(20 * 20 / 21 / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][:3].tolist()
     assert found["failure_s"].dropna().tolist() == [5.0]
 
 
 def test_each_cut_of_spark_is_one_here(tables):
     for cut in CUTS:
-        assert len(windows_here(tables, length_s=20, cut=cut, trace="a/load").windows)
+        assert len(windows_here(tables, Cutting(20, cut, trace="a/load")).windows)
 
 
 def test_windows_with_few_observations_are_left_out(tables):
     """And counted; windows of several traces are told apart by them."""
-    found, notes = windows_here(tables, length_s=2, cut="bursts", count=1)
+    found, notes = windows_here(tables, Cutting(2, "bursts", 1))
 
     assert [name for name in found["window"] if not name.startswith("a/load_chk7")] == ["a/load 0 s", "arrivals 0 s"]
     (left_out,) = notes
@@ -72,7 +72,7 @@ def test_windows_with_few_observations_are_left_out(tables):
 )
 def test_no_window_is_one_line(tables, options, message):
     with pytest.raises(TraceFileError, match=f": {message}$"):
-        windows_here(tables, **options)
+        windows_here(tables, Cutting(**options))
 
 
 def test_a_damaged_table_is_one_line(tmp_path):
@@ -80,4 +80,4 @@ def test_a_damaged_table_is_one_line(tmp_path):
     (tmp_path / "rates" / "trace=a" / "part-00000.parquet").write_text("no Parquet")
 
     with pytest.raises(TraceFileError, match=r"the tables cannot be read: [^\n]+$"):
-        windows_here(str(tmp_path), length_s=1)
+        windows_here(str(tmp_path), Cutting(1))

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 
 import pandas as pd
 import pyarrow as pa
@@ -36,16 +35,6 @@ def test_reasons_say_nothing_that_a_terminal_obeys(tmp_path):
     (why,) = reasons(tmp_path)
     assert "\\x1b[31m" in why
     assert why.isprintable()
-
-
-def test_marked_anomalies(tmp_path):
-    """Failures of the runs that the files are named after."""
-    marked = {"cpu.csv": [["1970-01-01 00:00:10", "1970-01-01 00:01:00"], ["later", "never"]], "x.csv": []}
-    (tmp_path / "w.json").write_text(json.dumps(marked))
-    found = read(tmp_path)
-
-    assert found["failures", "w"][["t_s", "lasts_s", "run"]].to_numpy().tolist() == [[10.0, 50.0, "cpu"]]
-    assert reasons(tmp_path) == ["a window ends before it begins, or is not a time"]
 
 
 def test_outages_in_parquet(tmp_path):
@@ -95,7 +84,7 @@ def bomb(inner, times):
 )
 def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content, message):
     """In one line, without the place of the copy it was read from; the file beside it is read."""
-    monkeypatch.setattr(files, "MAX_JSON", 2 << 20)
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 2 << 20)
     (tmp_path / "bad.csv").write_bytes(content)
     (tmp_path / "good.csv").write_text("t,rate\n1,2\n")
     found = read(tmp_path)
@@ -108,7 +97,7 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content,
 
 
 def test_large_documents_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_JSON", 100)
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 100)
     (tmp_path / "x.json").write_text(f'{{"status": "success"{" " * 100}}}')
 
     assert reasons(tmp_path) == ["holds more than 0 MB: not read any further"]

@@ -45,11 +45,11 @@ def test_links_in_a_circle(tmp_path):
     assert {"a/x"} == files
     places = [
         "a/up: is a link to a folder already listed",
-        "gone.csv: is a broken symbolic link",
+        "gone.csv: is a broken symbolic link: No such file or directory",
         "pipe.csv: is not a regular file",
     ]
-    assert places == notes[:3]
-    assert notes[3].startswith("self: is a broken symbolic link")
+    assert places == sorted(notes)[:3]
+    assert sorted(notes)[3].startswith("self: is a broken symbolic link")
 
 
 def test_tables_in_the_folder_that_is_read_are_no_traces(tmp_path):

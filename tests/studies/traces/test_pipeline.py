@@ -50,8 +50,9 @@ def tables(spark, tmp_path_factory):
 def test_a_sweep_replays_them(spark, tables, tmp_path):
     """The table of windows is what a sweep file reads: it names the table of rates, blanks and dirty rows and all."""
     from sim.studies.traces.pipeline import windows
+    from sim.studies.traces.windows import Cutting
 
-    windows(spark, tables, length_s=20, trace="a/load", base=str(tmp_path)).windows.to_csv(
+    windows(spark, tables, Cutting(20, trace="a/load", base=str(tmp_path))).windows.to_csv(
         tmp_path / "windows.csv", index=False
     )
     (tmp_path / "job.yaml").write_text(JOB)
@@ -91,7 +92,7 @@ def test_the_same_without_spark(spark, tmp_path):
     from sim.studies.traces.pipeline import read_traces, windows
     from sim.studies.traces.tables import TABLES
     from sim.studies.traces.tables_of_files import read_traces_here
-    from sim.studies.traces.windows import windows_here
+    from sim.studies.traces.windows import Cutting, windows_here
 
     (tmp_path / "raw").mkdir()
     write_traces(tmp_path / "raw")
@@ -105,8 +106,9 @@ def test_the_same_without_spark(spark, tmp_path):
         assert rows_by_folder(tmp_path / "there" / table) == rows_by_folder(tmp_path / "here" / table)
     assert not (tmp_path / "there" / "_staging").exists()
     for cut, length_s, count in (("time", 20, None), ("bursts", 7.5, 4), ("load", 7.5, 3), ("failures", 20, None)):
-        expected, notes = windows(spark, there, length_s=length_s, cut=cut, count=count, base=str(tmp_path))
-        found, notes_here = windows_here(here, length_s=length_s, cut=cut, count=count, base=str(tmp_path))
+        cutting = Cutting(length_s, cut, count, base=str(tmp_path))
+        expected, notes = windows(spark, there, cutting)
+        found, notes_here = windows_here(here, cutting)
         assert notes == notes_here
         assert expected.to_csv(float_format="%.6g").replace("there/", "here/") == found.to_csv(float_format="%.6g")
 

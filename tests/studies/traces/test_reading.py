@@ -52,12 +52,6 @@ def test_rates_with_what_was_observed_beside_them():
         ("timestamp,value\n2015-02-26 21:42:53,104\n", "rates", "rate", [104.0]),
         ("TIMESTAMP,ContextTokens\n2023-11-16 18:17:03.9799600,4808\n", "arrivals", "t_s", [1700158623.97996]),
         (
-            "value,runtime,starttime,VM_id\n190.0,85,2023-09-02 22:20:45.530,a\n95,1,2023-09-02 22:20:45,b\n",
-            "factors",
-            "speed",
-            [190, 95],
-        ),
-        (
             "system,node,event_type,start_epoch_s,stop_epoch_s,end_reason\n1,1.0,0,10,15,x\n1,1.0,1,15,90,y\n",
             "failures",
             "lasts_s",
@@ -67,13 +61,6 @@ def test_rates_with_what_was_observed_beside_them():
         ("epoch_s,event,detail\n5,inject_delay,x\n", "failures", "what", ["inject_delay"]),
         ("1700000000123,7\n", "own", "t_s", [1700000000.123]),
         ("Time;Value\n5;1\n", "rates", "rate", [1.0]),
-        ("engine,semantics,metric,key,value\nA,B,failure_at_s,,5.5\n", "failures", "what", ["worker killed: A B"]),
-        (
-            "store,operation,object_mb,clients,throughput_mb_s\nm,Read,4,1,50\n",
-            "factors",
-            "usual_of",
-            ["m Read of 4 MB, 1 clients"],
-        ),
     ],
 )
 def test_formats_are_told_by_their_columns(text, kind, column, expected):
@@ -168,7 +155,7 @@ def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
 
 def test_a_line_of_any_length(monkeypatch):
     """Only its beginning is ever held; the lines after it are read."""
-    monkeypatch.setattr(room, "BLOCK", 1000)
+    monkeypatch.setattr(room, "BLOCK_BYTES", 1000)
     found = read(b"t,rate\n1,5\n" + b"2," + b"9" * 3_000_000 + b"\n3,6\n")
 
     assert found["rates"]["t_s"].tolist() == [1.0, 3.0]
@@ -204,7 +191,7 @@ def test_what_only_looks_packed():
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
     """It stops long before the disk or the memory is full."""
-    monkeypatch.setattr(room, "HARMLESS", 1 << 20)
+    monkeypatch.setattr(room, "MAX_BYTES_AT_ANY_RATIO", 1 << 20)
     bomb = gzip.compress(b"t,rate\n1,5\n" + b"0" * (1 << 24))
 
     assert [why for why in reasons(bomb) if "expands" in why] == ["expands more than 200 times: not read any further"]
@@ -231,7 +218,7 @@ def test_unpacking_holds_a_block_at_a_time():
     """However much one block of packed data gives."""
     data = zlib.compress(b"\n" * 10_000_000, wbits=31)
 
-    assert max(len(block) for block in room.unpacked(io.BytesIO(data))) <= room.BLOCK
+    assert max(len(block) for block in room.unpacked(io.BytesIO(data))) <= room.BLOCK_BYTES
 
 
 def test_rows_in_a_foreign_encoding_are_named():

@@ -6,7 +6,6 @@ import pytest
 from sim.studies.traces import tables_of_files
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.parsing import TraceFileError
-from sim.studies.traces.tables import lower_quantile
 from sim.studies.traces.tables_of_files import read_traces_here
 from tests.studies.traces.conftest import write_traces
 
@@ -24,9 +23,8 @@ def test_every_row_is_somewhere(tmp_path):
     counts = counts[counts["kind"] != "note"]
 
     assert notes["a/load"] == "times of 'epoch_s' are seconds, 'rate' is taken as records per second"
-    assert {"1", "a/all_kills", "a/kills", "a/load", "a/load_chk7", "arrivals"} == set(notes.index)
+    assert {"a/all_kills", "a/kills", "a/load", "a/load_chk7", "arrivals"} == set(notes.index)
     assert [(row.trace, row.kind, row.count) for row in counts[["trace", "kind", "count"]].itertuples(index=False)] == [
-        ("1", "factors", 3),
         ("a/all_kills", "failures", 1),
         ("a/kills", "failures", 2),
         ("a/load", "quarantine", 1),
@@ -47,7 +45,6 @@ def test_every_row_is_somewhere(tmp_path):
         (8_999_999, 0),
         (9_000_000, 1),
     ]
-    assert pd.read_parquet(tmp_path / "out" / "factors")["factor"].tolist() == [1.0, 3.0, 1.0]
 
 
 def test_new_tables_replace_the_earlier_ones(tmp_path):
@@ -72,7 +69,6 @@ def test_an_interrupted_run_leaves_the_earlier_tables(tmp_path, monkeypatch):
         read(tmp_path / "load.csv", tmp_path / "out")
 
     assert sorted(place.name for place in (tmp_path / "out").iterdir()) == [
-        "factors",
         "failures",
         "quarantine",
         "rates",
@@ -86,8 +82,3 @@ def test_tables_that_cannot_be_written_are_one_line(tmp_path):
 
     with pytest.raises(TraceFileError, match=r"^the tables cannot be written: [^\n]+$"):
         read(tmp_path / "load.csv", tmp_path / "out")
-
-
-@pytest.mark.parametrize(("share", "expected"), [(0.5, 2.0), (0.51, 3.0), (0.95, 4.0), (0.25, 1.0)])
-def test_a_quantile_is_one_of_the_values(share, expected):
-    assert expected == lower_quantile(pd.Series([4.0, 2.0, 3.0, 1.0]), share)

@@ -7,7 +7,7 @@ import pytest
 from sim.model.schema.text import Reading, compose
 from sim.studies.sweeps import sweep_file as room
 from sim.studies.sweeps.design import Windows
-from sim.studies.sweeps.sweep_file import WindowPlan, windows
+from sim.studies.sweeps.sweep_file import WindowPlan, plan_windows
 from tests.studies.sweeps.file.test_definition import defined  # noqa: F401 - a fixture
 
 
@@ -21,7 +21,7 @@ def cut(tmp_path):
         reading = Reading("sweep.yaml")
         compose("windows: {}", reading)
         given = Windows.model_validate({"source": "src", "trace": "t.csv"} | keys)
-        return windows(given, tmp_path, tmp_path / "jobs", reading, label), [
+        return plan_windows(given, tmp_path, tmp_path / "jobs", reading, label), [
             problem.message for problem in reading.problems
         ]
 
