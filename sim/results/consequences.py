@@ -380,7 +380,10 @@ class Consequences:
     )
     planned_replayed_records: float = _cost("replayed_records", "emitted again by sources, median", "planned_restarts")
     planned_caught_up_ms: float = _cost(
-        "caught_up", "start of the restart -> as much waits as usual, median", "planned_restarts", ends=_CATCH_UP
+        "caught_up",
+        "start of the restart -> nothing waits in the logs of sources, median",
+        "planned_restarts",
+        ends=_CATCH_UP,
     )
     disturbed_share: float = result_column(
         "share of the run between a restart and being caught up again",
@@ -552,10 +555,11 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                downtimes.append((spent.sum(), name, cause, last[["kind", "restored_bytes", "recovered_bytes"]], spent))
+                downtimes.append((spent.sum(), name, cause, last, spent))
     if not downtimes or (longest := max(downtimes, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
         return ""
-    downtime_ms, name, cause, (kind, restored_bytes, recovered_bytes), spent = longest
+    downtime_ms, name, cause, last, spent = longest
+    kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
     phases = dict(_RESTART_PHASES) | ({"detected": "until another one leads"} if kind == "job-manager" else {})
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)
     read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
@@ -563,11 +567,12 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
         before = "" if name in during else ", whose records are processed before"
         read.append(f"{bytes_text(recovered_bytes)} of in-flight data are recovered{before}")
     read_text = f" ({', and '.join(read)})" if read else ""
+    only = ""
+    if vertices := last.get("vertices"):  # results of earlier versions have no such column
+        only = f" Only tasks of {vertices} restart; the others run on, and no checkpoint is taken meanwhile."
     is_open = any((rows["up"] < 0).any() for _, rows in failures)
     which = "longest downtime that ended" if is_open else "longest downtime"
-    return (
-        f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}."
-    )
+    return f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}.{only}"
 
 
 _Lasted = tuple[float, bool]

@@ -177,10 +177,12 @@ RECOVERIES = (
     Column(
         "caught_up",
         "ms",
-        "when no more records waited, in the logs of sources and between tasks, than usual before the failure",
+        "when no more records waited, in the logs of sources and between tasks, than usual before the failure; if the job "
+        "is rescaled or starts from a snapshot: when no records waited in the logs",
     ),
     Column("downtime", "ms", "failure -> all restarted tasks run"),
     Column("tasks", "", "number of restarted tasks"),
+    Column("vertices", "", "names of the vertices of the restarted tasks; empty: all tasks restart"),
     Column(
         "deployments",
         "",

@@ -318,6 +318,7 @@ class RecoveryStats:
     failed_ns: int  # time of the failure or of the planned restart
     detected_ns: int  # time at which the job went to RESTARTING
     tasks: int  # number of restarted tasks
+    vertices: str = ""  # names of the vertices of these tasks; empty: all tasks of the job restart
     deployments: int = 0  # attempts; all but the last failed because a TaskManager was lost
     cancelled_ns: int = -1  # all old tasks have ended
     delayed_ns: int = -1  # the delay of the restart strategy is over; it runs while tasks are cancelled
@@ -329,7 +330,7 @@ class RecoveryStats:
     running_ns: int = -1  # all restarted tasks run
     replayed_records: int = 0  # records that restarted sources emit again
     served_again: int = 0  # records that restarted sinks process again
-    caught_up_ns: int = -1  # the backlog is as small as usual (`sim.runtime.sampling`)
+    caught_up_ns: int = -1  # the backlog is as small as usual, after a rescale it is gone (`sim.runtime.sampling`)
 
     @property
     def is_failure(self) -> bool:

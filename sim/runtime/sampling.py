@@ -226,8 +226,12 @@ def due_records(source: SourceSpec, now: int) -> int:
 
 LEAST_NS = 10_000_000_000
 """Minimum time that the samples cover [ns].  They also cover a whole checkpoint interval and a whole window."""
-LOOKS = 20
-"""Number of samples in that time.  With 20, the error of the mean is about 1/20 of the variation."""
+LOOKS = 21
+"""Number of samples in that time.  The error of the mean is about 1/21 of the variation.
+
+With 20, samples would usually be a multiple of the buffer timeout (100 ms) apart.  They would then always meet output
+buffers that were just flushed, or always buffers that are just about to be flushed.
+"""
 
 
 class UsualBacklog:
@@ -273,9 +277,12 @@ class UsualBacklog:
 # ---- The progress of a restarted job: its first record, the records replayed, and when its backlog is as usual again.
 
 LOOK_NS = 10_000_000
-"""Time between two checks for the first record [ns], and thus the precision of its time.
+"""Time between two checks for the first record [ns], and thus the precision of its time."""
+SHORTEST_NS = 62_000_000
+"""Minimum time between two checks whether the job has caught up [ns].
 
-After the first record, checks whether the job has caught up are at least ten times as far apart."""
+They must not be a multiple of the buffer timeout (100 ms) apart, for the same reason as `LOOKS`: 62 ms visit all phases of
+100 ms evenly."""
 LONGEST_NS = 1_000_000_000
 """Maximum time between two checks [ns].
 
@@ -307,7 +314,9 @@ class CatchUp:
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
         waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them
-        if waiting is None:  # no samples: failed too early, or restored from a snapshot; take the backlog at that time
+        if begun is not None:  # a job is rescaled to get rid of its backlog, and a new job has no usual one
+            waiting = 0.0
+        elif waiting is None:  # no samples, because it failed too early: take the backlog at that time
             waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
         self.waiting = waiting
         if flying is None and begun is None:
@@ -357,7 +366,7 @@ class CatchUp:
         `most` is the largest distance so far, `distance` the current one [records]; `spent_ns` is the time since the start.
         """
         left_ns = int(spent_ns * distance / (most - distance)) if most > distance else 2 * spent_ns
-        return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
+        return min(max(SHORTEST_NS, left_ns // 2), LONGEST_NS)
 
     def _distance(self) -> float:
         """Return the number of records that the job still has to catch up with.

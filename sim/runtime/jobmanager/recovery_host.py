@@ -14,6 +14,7 @@ import simpy
 
 from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
+from sim.model.text import listed
 from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
@@ -290,13 +291,17 @@ class RecoveryHost:
         """
         kind, what, failed_ns = self._failure
         again, self._again = self._again, None
+        context = self.context
+        restarted = sorted({context.layout.vertex[task] for task in command.tasks})
+        is_part = len(command.tasks) < len(context.tasks)
+        vertices = listed([context.scenario.job.vertices[v].name for v in restarted]) if is_part else ""
         if again is None:
             self.stats[command.restart] = RecoveryStats(
-                command.restart, kind, what, failed_ns, self.env.now, len(command.tasks)
+                command.restart, kind, what, failed_ns, self.env.now, len(command.tasks), vertices
             )
         else:
             self.stats.pop(again.number, None)  # there is no entry if the restart began in the previous job instance
-            again.number, again.tasks = command.restart, len(command.tasks)
+            again.number, again.tasks, again.vertices = command.restart, len(command.tasks), vertices
             self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
         self.stop(sorted(command.tasks))

@@ -46,6 +46,15 @@ def begun(served=(90, 80, 60, 70, 30, 40), at=(50, 60, 40, 40, 10, 15), usual=No
     return CatchUp(context(served, **options), stats, parts, usual or Usual())
 
 
+def test_a_rescaled_job_has_to_empty_its_logs():
+    """It is rescaled because it was overloaded: being back at that backlog is not what the user waits for."""
+    overloaded = Usual(waiting=500.0, due=590)
+    snapshot = SimpleNamespace(served=np.array((90, 80, 60, 70, 30, 40)))
+
+    assert begun(usual=overloaded)._distance() == 500 + 510 - 500
+    assert begun(usual=overloaded, origin=snapshot)._distance() == 500 + 510
+
+
 def test_sinks_serve_again_what_they_had_served_since():
     assert begun().stats.served_again == 20 + 25
 

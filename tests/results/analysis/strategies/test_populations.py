@@ -1,6 +1,6 @@
 """Every column of results is computed over the population that it names: rows of other populations never change it."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -209,11 +209,15 @@ def test_a_cooldown_does_not_change_what_the_failure_costs(report_23):
     assert costs[0].planned_restarts > costs[1].planned_restarts
     assert costs[0].downtime_ms == costs[1].downtime_ms > 30_000
     assert costs[0].replayed_records == costs[1].replayed_records > 18_000
-    by_label = dict(zip(["0 s", "1 min"], costs, strict=True))
-    sentence = consequences_sentence(by_label)
+    # those that differ little are not compared
+    longer = replace(costs[1], disturbed_share=2 * costs[0].disturbed_share)
+    sentence = consequences_sentence({"0 s": costs[0], "1 min": longer})
     assert "by 1 failure and 1 planned restart" in sentence
     assert "by 1 failure and 2 planned restarts" in sentence
-    assert [row[1] for row in planned_restarts_table(by_label).rows] == ["2", "1"]
+    assert [row[1] for row in planned_restarts_table(dict(zip(["0 s", "1 min"], costs, strict=True))).rows] == [
+        "2",
+        "1",
+    ]
 
 
 def test_each_of_several_restarts_has_a_row():
@@ -273,6 +277,7 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
         {
             "cause": causes,
             "kind": "task",
+            "vertices": "read and map",
             **times,
             **phases,
             "delayed": [101e3, -1.0, 168e3],
@@ -284,7 +289,8 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
     assert longest_downtime_sentence({"aligned": [run]}) == (
         "The longest downtime, 2.2 min (killed; then restore: storage is down): 60 s in attempts that failed, "
         "1 s until it is detected, 7 s until the restart delay is over, 2 s until the new ones have slots and are deployed, "
-        "60 s until all of them run (9 MB are read)."
+        "60 s until all of them run (9 MB are read). "
+        "Only tasks of read and map restart; the others run on, and no checkpoint is taken meanwhile."
     )
     assert [row[1:4] for row in restarts_table({"aligned": [run]}).rows] == [
         ["100 s", "killed", "2.2 min"],
