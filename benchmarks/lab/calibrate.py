@@ -20,7 +20,8 @@ from benchmarks.lab.calibration.estimators import CONSTANTS
 from sim.app.verbs.common import Listener, Stopped, Work, paragraph
 from sim.app.verbs.options import command_line
 from sim.app.verbs.validate import in_folder
-from sim.jobs.evidence.prediction import truth, unmodelled
+from sim.jobs.evidence.prediction import truth
+from sim.jobs.reading import to_document
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.files import replace_text
 from sim.studies.local import cores, run_each
@@ -123,7 +124,7 @@ def cross_validate(
     fitted = fits([RecordingVotes(recording.name, recording.family, votes(recording)) for recording in recordings])
     predictable = []
     for recording in recordings:
-        lost = unmodelled(recording)
+        lost = to_document(recording).not_modelled
         if lost:
             listener.message(f"{recording.name}: estimated from, not predicted: not modelled: {'; '.join(lost)}")
         predictable.append(not lost)

@@ -47,22 +47,17 @@ def show_table(table: pd.DataFrame) -> None:
     )
 
 
-def show_summaries(found: Validation) -> None:
-    """Print the errors per quantity and family, per family, and per quantity."""
-    from sim.jobs.evidence.prediction import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY
-
-    for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
-        off = found.summary_by(by)
-        print()
-        header = [*by, "recordings", "rows", "covered", "median error", "p90 error"]
-        rows = [
-            [
-                *(str(row[key]) for key in (*by, "recordings", "rows")),
-                *(share(row[key]) for key in ("covered", "median", "p90")),
-            ]
-            for row in off.to_dict("records")
+def show_summary(found: Validation) -> None:
+    """Print the errors per quantity."""
+    print()
+    rows = [
+        [
+            *(str(row[key]) for key in ("quantity", "recordings", "rows")),
+            *(share(row[key]) for key in ("covered", "median", "p90")),
         ]
-        show(header, rows)
+        for row in found.summary.to_dict("records")
+    ]
+    show(["quantity", "recordings", "rows", "covered", "median error", "p90 error"], rows)
 
 
 def share(number: float, *, signed: bool = False) -> str:
@@ -94,7 +89,7 @@ def show_validation(found: Validation) -> None:
     if found.judged:
         show_table(found.table)
     if found.counted:
-        show_summaries(found)
+        show_summary(found)
 
 
 VALIDATE_VERB = Verb("validate", Purpose.TRUST, 1, "Compare predictions with recordings.", validate_recordings)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sim.app.verbs.common import SILENT, Displayed, Listener, Work, stoppable
 from sim.app.verbs.options import FilePath, ValidateOptions, with_all_options
-from sim.jobs.evidence.prediction import FIRST_SUFFIX, PER_QUANTITY, Judgement, judge, summary
+from sim.jobs.evidence.prediction import FIRST_SUFFIX, Judgement, judge, summary
 from sim.jobs.source.recorded_job import RecordingError
 from sim.model.quantities import QUANTITIES
 from sim.model.schema.study import load_environment
@@ -83,11 +83,7 @@ class Validation(Displayed):
     @property
     def summary(self) -> pd.DataFrame:
         """Return a row per quantity: recordings, rows, share of covered rows, median and p90 of the relative error."""
-        return self.summary_by(PER_QUANTITY)
-
-    def summary_by(self, columns: tuple[str, ...]) -> pd.DataFrame:
-        """Return `summary` grouped by other columns, e.g. ("family",)."""
-        return summary(_joined(self.counted), columns)
+        return summary(_joined(self.counted))
 
     @property
     def facts(self) -> list[dict[str, Any]]:

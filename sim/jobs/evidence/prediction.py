@@ -200,17 +200,15 @@ def truth(
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
     results = (simulate(seed_scenario, check=False) for seed_scenario in seeded)
     runs = [
-        run for result in results for run in (predicted(result), run_values_table(_configured_values(recorded, result)))
+        pd.concat([predicted(result), run_values_table(recorded.predicted_values(result))])
+        if isinstance(recorded, ConfiguredJob)
+        else predicted(result)
+        for result in results
     ]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table
-
-
-def _configured_values(recording: RecordedJob, result: Result) -> Iterable[RunValue]:
-    """Return predictions of the values that only recordings of configured jobs contain."""
-    return recording.predicted_values(result) if isinstance(recording, ConfiguredJob) else ()
 
 
 def scenario_of(
@@ -220,11 +218,6 @@ def scenario_of(
     imported = to_document(recording) if document is None else document
     scenario = loads(imported.text, name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
-
-
-def unmodelled(recording: RecordedJob | Path | str) -> tuple[str, ...]:
-    """Return a phrase for each feature of a recorded job that is not modelled.  Raises `RecordingError`."""
-    return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
 
 
 # ---- Judge one recording: its truth table and properties for summaries, or an error.
@@ -258,11 +251,7 @@ def judge(path: Path, progress: Callable[[int], None], *, seeds: int, overheads:
         return Judgement(None, error=f"{path}: the simulation broke: {type(error).__name__}: {error}")
 
 
-# ---- Summaries of truth tables: errors and coverage, per quantity and per family of recordings.
-
-PER_QUANTITY = ("quantity",)
-PER_FAMILY = ("family",)
-PER_FAMILY_AND_QUANTITY = ("family", "quantity")
+# ---- Summaries of truth tables: errors and coverage, per quantity.
 
 
 def judged(table: pd.DataFrame) -> pd.DataFrame:
@@ -271,16 +260,16 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
     return table[has_value & ~table["quantity"].str.endswith(FIRST_SUFFIX)].reset_index(drop=True)
 
 
-def summary(table: pd.DataFrame, by: tuple[str, ...] = PER_QUANTITY) -> pd.DataFrame:
-    """Return, per group, the number of recordings and rows, the share covered, and median and p90 of the absolute error.
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Return, per quantity, the number of recordings and rows, the share covered, and median and p90 of the absolute error.
 
     Errors are relative.  The error of a recording is the median over its vertices; median and p90 are over recordings.
     Rows without an error (observed 0, predicted more) count only as not covered.
     """
     rows = judged(table).assign(error=lambda rows: rows["relative_error"].abs())
-    groups = rows.groupby(list(by), sort=False)
-    per_recording = rows.groupby([*by, "recording", *({"quantity"} - set(by))], sort=False)["error"].median().dropna()
-    errors = per_recording.groupby(level=list(by), sort=False)
+    groups = rows.groupby("quantity", sort=False)
+    per_recording = rows.groupby(["quantity", "recording"], sort=False)["error"].median().dropna()
+    errors = per_recording.groupby(level="quantity", sort=False)
     return pd.DataFrame(
         {
             "recordings": groups["recording"].nunique(),

@@ -90,7 +90,7 @@ def usual_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
 @lru_cache(maxsize=1)
 def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
     """Return the remainders of all acknowledgements in usual checkpoints, by vertex."""
-    found: dict[str, list[Rest]] = {vertex.name: [] for vertex in job.vertices}
+    remainders: dict[str, list[Rest]] = {vertex.name: [] for vertex in job.vertices}
     for point in usual_checkpoints(job):
         acknowledged = acknowledged_in(job, point)
         for vertex in job.vertices:
@@ -98,30 +98,32 @@ def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
                 begun_ms = _snapshot_start_ms(subtask, job)
                 phases_ms = max(subtask.checkpoint.sync, 0) + max(subtask.checkpoint.async_, 0)
                 at_most_ms = barrier_at_readers_ms(job, vertex.name, subtask, acknowledged) - begun_ms
-                found[vertex.name].append(
+                remainders[vertex.name].append(
                     Rest(point, subtask, subtask.end_to_end_duration - begun_ms - phases_ms, at_most_ms)
                 )
-    return found
+    return remainders
 
 
 def works_before_barrier(job: WatchedJob, vertex: str) -> bool:
     """Return whether a vertex works before it forwards the barrier: its remainders exceed the latency of other vertices."""
-    found = rests(job)
+    remainders = rests(job)
     if (
-        len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NEGLIGIBLE_MS})
+        len({rest.checkpoint.id for rest in remainders[vertex] if rest.before_barrier_ms > NEGLIGIBLE_MS})
         < MIN_CHECKPOINTS_WITH_WORK
     ):
         return False
     likely = {
-        name for name, own in found.items() if _mean_of_long(rest.before_barrier_ms for rest in own) > MIN_MEAN_MS
+        name
+        for name, vertex_rests in remainders.items()
+        if _mean_of_long(rest.before_barrier_ms for rest in vertex_rests) > MIN_MEAN_MS
     }
     latencies = [
         rest.latency_ms if name in likely else rest.all_ms
-        for name, own in found.items()
+        for name, vertex_rests in remainders.items()
         if name != vertex
-        for rest in own
+        for rest in vertex_rests
     ]
-    return _mean_of_long(rest.before_barrier_ms for rest in found[vertex]) > MIN_MEAN_MS + _mean_of_long(latencies)
+    return _mean_of_long(rest.before_barrier_ms for rest in remainders[vertex]) > MIN_MEAN_MS + _mean_of_long(latencies)
 
 
 def _mean_of_long(durations_ms: Iterable[float]) -> float:
@@ -287,8 +289,8 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     heap state share the cores.
     """
     managers = {manager.id: manager for manager in job.task_managers if manager.hardware.cpu_cores > 0}
-    places = task_managers_of(job)
-    used = {manager for subtasks in places.values() for manager in subtasks.values()}
+    managers_of = task_managers_of(job)
+    used = {manager for subtasks in managers_of.values() for manager in subtasks.values()}
     if not used or not used <= managers.keys():
         draft.remark_question("How many cores does each host have?", "so many that no thread waits for one.")
         return
@@ -300,19 +302,23 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         values = draft.vertex(vertex.name).values
         if values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values:
             continue  # its threads wait for requests
-        for subtask, own in enumerate(flowed[vertex.name].subtasks):
-            if subtask in places[vertex.name] and own.elapsed_ms > 0 and not math.isnan(own.busy_ms):
-                busy[address[places[vertex.name][subtask]]].append(own.busy_ms / own.elapsed_ms)
+        for subtask, subtask_flow in enumerate(flowed[vertex.name].subtasks):
+            if (
+                subtask in managers_of[vertex.name]
+                and subtask_flow.elapsed_ms > 0
+                and not math.isnan(subtask_flow.busy_ms)
+            ):
+                busy[address[managers_of[vertex.name][subtask]]].append(subtask_flow.busy_ms / subtask_flow.elapsed_ms)
     threads = {host: math.fsum(shares) for host, shares in busy.items()}
     busiest = max(hosts, key=threads.__getitem__)
-    slower = slowdown(busy[busiest], cores)
+    slowdown_factor = slowdown(busy[busiest], cores)
     threads_busy = f"{format_number(Fraction(round(10 * threads[busiest]), 10))} threads of tasks are busy at once"
     used_cores = cores_used_by(job, [manager for manager in used if address[manager] == busiest])
-    contend = slower > 1 + _MIN_SLOWDOWN
-    blocked = contend and used_cores is not None and threads_block(used_cores, threads[busiest], slower)
+    contend = slowdown_factor > 1 + _MIN_SLOWDOWN
+    blocked = contend and used_cores is not None and threads_block(used_cores, threads[busiest], slowdown_factor)
     draft.core_load = (threads[busiest] if not blocked or used_cores is None else used_cores) / cores
     where = "" if len(hosts) == 1 else " on the busiest host"
-    slowed = f", so records take {slower:.3g} times as long as on idle cores" if not blocked else ""
+    slowed = f", so records take {slowdown_factor:.3g} times as long as on idle cores" if not blocked else ""
     draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")
     if len(used) > len(hosts):
         where = "one address" if len(hosts) == 1 else f"{len(hosts)} addresses"
@@ -333,9 +339,9 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             draft.add_question("cluster.services", "Do tasks block or sleep?", why)
         unless = " (unless tasks block or sleep: no sample of their processor time tells)" if used_cores is None else ""
         draft.core_shortages.append(
-            f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones{unless}"
+            f"{threads_busy} on {cores} cores, so records take {slowdown_factor:.2g} times as long as on idle ones{unless}"
         )
-        _divide_services(draft, slower, f"{threads_busy} on {cores} cores")
+        _divide_services(draft, slowdown_factor, f"{threads_busy} on {cores} cores")
 
 
 def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
@@ -359,15 +365,15 @@ def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool
 
 def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
     """Return the number of cores that these TaskManagers use together, or None if it is unknown for one of them."""
-    known = [job.cores_used[manager] for manager in managers if manager in job.cores_used]
-    return math.fsum(known) if len(known) == len(managers) else None
+    counts = [job.cores_used[manager] for manager in managers if manager in job.cores_used]
+    return math.fsum(counts) if len(counts) == len(managers) else None
 
 
 def _divide_services(draft: Draft, slower: float, why: str) -> None:
     """Divide all service times of the draft by `slower`."""
-    for vertex, given in draft.document["job"].items():
-        for path, place, key in list(_iterate_services(given)):
-            place[key] = duration_3_digits(parse_duration(place[key]) / slower)
+    for vertex, section in draft.document["job"].items():
+        for path, parent, key in list(_iterate_services(section)):
+            parent[key] = duration_3_digits(parse_duration(parent[key]) / slower)
             draft.vertex(vertex).append_comment(path, f"divided by {slower:.3g}: {why}")
 
 

@@ -76,16 +76,16 @@ def acknowledged(
     points: Iterable[RecordedCheckpoint], vertex: str
 ) -> dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]]:
     """Return the checkpoints that each subtask acknowledged.  One pass, because jobs may have thousands of subtasks."""
-    found: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
+    pairs_by_subtask: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
     for point in points:
         for subtask in acknowledged_by(point, vertex):
-            found.setdefault(subtask.index, []).append((point, subtask))
-    return found
+            pairs_by_subtask.setdefault(subtask.index, []).append((point, subtask))
+    return pairs_by_subtask
 
 
-def history(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
+def history(pairs: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
     """Return the sizes of one subtask over time, from its acknowledgements."""
-    return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in own]
+    return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in pairs]
 
 
 def files_of(points: Sequence[Point]) -> Files | None:

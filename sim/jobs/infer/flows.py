@@ -116,11 +116,11 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
     else:
         start_ms = min((time_ms - clock for (time_ms, _), clock in zip(changed, clocks, strict=True)), default=0)
         dated = [(round(clock + start_ms), metrics) for (_, metrics), clock in zip(changed, clocks, strict=True)]
-    found = job.series_by_vertex.setdefault(vertex.name, {})
+    series_of_vertex = job.series_by_vertex.setdefault(vertex.name, {})
     for time_ms, metrics in dated:
         for name, values in metrics.items():
-            found.setdefault(name, []).append((time_ms, values))
-    return found
+            series_of_vertex.setdefault(name, []).append((time_ms, values))
+    return series_of_vertex
 
 
 def _subtask_values(vertex: RestVertex, path: str, answer: object) -> dict[str, list[float]]:
@@ -215,23 +215,23 @@ def _samples_since_restart(samples: list[_Sample]) -> list[_Sample]:
     return samples[begin:]
 
 
-def _flow(grown: Mapping[str, float], passed_ms: float) -> Flow:
+def _flow(growth: Mapping[str, float], passed_ms: float) -> Flow:
     """Return a flow from the growth of the counters, by quantity.  Its time is the growth of the running time, if that is plausible."""
-    times = [grown.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
-    own_ms = sum(times)  # NaN if one is missing
+    times = [growth.get(key, math.nan) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
+    running_ms = sum(times)  # NaN if one is missing
     # The sum of the times lacks at most the current wait.  If it is far from the elapsed time, it is not used.
-    return Flow(own_ms if passed_ms / 2 < own_ms < passed_ms * 2 else passed_ms, **grown)
+    return Flow(running_ms if passed_ms / 2 < running_ms < passed_ms * 2 else passed_ms, **growth)
 
 
 def _flows_since_start(job: RestJob, vertex: RestVertex) -> Flows:
-    places = sorted(job.details[vertex.name].subtasks, key=lambda place: place.subtask)
+    subtasks = sorted(job.details[vertex.name].subtasks, key=lambda subtask: subtask.subtask)
     return Flows(
         tuple(
             _flow(
-                {name: total for name, total in place.metrics if total is not None and total >= 0},
-                max(place.duration, 1),
+                {name: total for name, total in subtask.metrics if total is not None and total >= 0},
+                max(subtask.duration, 1),
             )
-            for place in places
+            for subtask in subtasks
         ),
         "totals since its start (/jobs/:id/vertices/:id)",
         job.job.start_time,
@@ -257,14 +257,16 @@ def _parse_metric(value: object) -> float:
 
 
 def infer_flushes(
-    section: Section, points: Sequence[RecordedCheckpoint], vertex: str, found: Mapping[int, Files]
+    section: Section, points: Sequence[RecordedCheckpoint], vertex: str, files_by_subtask: Mapping[int, Files]
 ) -> None:
     """Set `state.lsm.freeze` and `state.lsm.flush`.  `found` has the files of each subtask, by index."""
     by_subtask = acknowledged(points, vertex)
-    quiet_ms = [ms for index, files in found.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)]
+    quiet_ms = [
+        ms for index, files in files_by_subtask.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)
+    ]
     if not quiet_ms:
         return
-    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for files in found.values())
+    sync_ms, flushed = median(quiet_ms), median(files.increment_bytes for files in files_by_subtask.values())
     flush_ms = flushed / Lsm().flush_bytes_per_second * 1000
     origin = f"median of {len(quiet_ms)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
@@ -276,13 +278,19 @@ def infer_flushes(
         section.put("state.lsm.freeze", "0 s")
 
 
-def _quiet_sync_phases_ms(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[int]:
+def _quiet_sync_phases_ms(
+    acknowledgements: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files
+) -> Iterator[int]:
     """Yield the synchronous phases [ms] of snapshots that do not start a compaction.
 
     The files of the next checkpoint show whether there was a compaction.
     """
     falls = {point.checkpoint for point in files.falls}
-    known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
-    for i, (_, subtask) in enumerate(known):
-        if i + 1 == len(known) or known[i + 1][0].id not in falls:
+    measured = [
+        (point, subtask)
+        for point, subtask in acknowledgements
+        if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0
+    ]
+    for i, (_, subtask) in enumerate(measured):
+        if i + 1 == len(measured) or measured[i + 1][0].id not in falls:
             yield subtask.checkpoint.sync

@@ -51,9 +51,9 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
     Vertices with RocksDB get `state.serialize` at the usual speed of a core, in case `advise` tries the heap, and
     `lsm.upload: 0 s`, because their measured file latency already includes it.
     """
-    found, cluster = [], draft.document.get("cluster", {})
-    for name, given in draft.document["job"].items():
-        state = given.get("state", {})
+    costs, cluster = [], draft.document.get("cluster", {})
+    for name, vertex in draft.document["job"].items():
+        state = vertex.get("state", {})
         if "size" not in state:
             continue
         entry = entry_bytes(state, flowed.get(name))
@@ -72,8 +72,8 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
         elif "changelog" not in state:
             writers = job.vertex(name).parallelism / cluster.get("hosts", 1)
             slower = max(1.0, draft.core_load + writers / cluster["cores"]) if "cores" in cluster else 1.0
-            found.append(HeapSerialization(name, heap_rate(entry), slower))
-    return found[0] if len(found) == 1 else None
+            costs.append(HeapSerialization(name, heap_rate(entry), slower))
+    return costs[0] if len(costs) == 1 else None
 
 
 def is_local(job: RestJob) -> bool:
@@ -145,19 +145,23 @@ def _observed_restores(
     """Yield (bytes, milliseconds) of each subtask of `heap_vertices` that restored its state when the job last started."""
     baseline_ms: dict[str, int] = {}  # TaskManager -> the shortest initialization of a task without heap state
     for name, details in job.details.items():
-        for place in details.subtasks if name not in heap_vertices else ():
-            took_ms = place.status_duration.get("INITIALIZING", -1)
+        for subtask_place in details.subtasks if name not in heap_vertices else ():
+            took_ms = subtask_place.status_duration.get("INITIALIZING", -1)
             if took_ms >= 0:
-                baseline_ms[place.taskmanager_id] = min(baseline_ms.get(place.taskmanager_id, took_ms), took_ms)
+                baseline_ms[subtask_place.taskmanager_id] = min(
+                    baseline_ms.get(subtask_place.taskmanager_id, took_ms), took_ms
+                )
     for name in heap_vertices:
-        task, places = restored.tasks.get(name), job.details[name].subtasks
-        if task is None or len(task.subtasks) != len(places):
+        task, subtask_places = restored.tasks.get(name), job.details[name].subtasks
+        if task is None or len(task.subtasks) != len(subtask_places):
             continue  # rescaled: the bytes that each subtask read are unknown
         sizes = {subtask.index: own_bytes(subtask) for subtask in task.subtasks if not subtask.alignment.persisted > 0}
-        for place in places:
-            took_ms = place.status_duration.get("INITIALIZING", -1) - baseline_ms.get(place.taskmanager_id, 0)
-            if sizes.get(place.subtask) and took_ms >= _MIN_INITIALIZING_MS:
-                yield sizes[place.subtask], took_ms
+        for subtask_place in subtask_places:
+            took_ms = subtask_place.status_duration.get("INITIALIZING", -1) - baseline_ms.get(
+                subtask_place.taskmanager_id, 0
+            )
+            if sizes.get(subtask_place.subtask) and took_ms >= _MIN_INITIALIZING_MS:
+                yield sizes[subtask_place.subtask], took_ms
 
 
 def _heap_state_sizes(draft: Draft) -> dict[str, int]:
@@ -228,22 +232,22 @@ def infer_state_start(draft: Draft) -> None:
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:
     """Set `restart.fresh-start` from the first start of the tasks.  Not set if tasks were restarted, or restored state."""
     if job.counts.get("restored") or any(
-        place.attempt for details in job.details.values() for place in details.subtasks
+        subtask.attempt for details in job.details.values() for subtask in details.subtasks
     ):
         return
     started_ms: dict[str, int] = {}
     for details in job.details.values():
-        for place in details.subtasks:
-            spent = place.status_duration
-            if place.taskmanager_id and spent.get("DEPLOYING", -1) >= 0 and spent.get("INITIALIZING", -1) >= 0:
+        for subtask in details.subtasks:
+            spent = subtask.status_duration
+            if subtask.taskmanager_id and spent.get("DEPLOYING", -1) >= 0 and spent.get("INITIALIZING", -1) >= 0:
                 took_ms = spent["DEPLOYING"] + spent["INITIALIZING"]
-                started_ms[place.taskmanager_id] = max(started_ms.get(place.taskmanager_id, 0), took_ms)
+                started_ms[subtask.taskmanager_id] = max(started_ms.get(subtask.taskmanager_id, 0), took_ms)
     if not started_ms:
         return
-    found_ms = round(median(started_ms.values()))
+    usual_ms = round(median(started_ms.values()))
     deploy_ms = Overheads().deploy_ns // 10**6
     origin = (
-        f"{found_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
+        f"{usual_ms:,} ms from DEPLOYING to RUNNING when the job began, less {deploy_ms} ms (overheads: deploy); "
         f"median over {len(started_ms)} task managers of their slowest task"
     )
-    draft.put("restart.fresh-start", format_whole_ms(max(found_ms - deploy_ms, 0)), origin)
+    draft.put("restart.fresh-start", format_whole_ms(max(usual_ms - deploy_ms, 0)), origin)

@@ -191,8 +191,8 @@ def _job(
         last.ask("service", "1 us", "How long does one record keep it busy?", f"1 us: {why}.")
     question = "Which vertices keep how much of the state?"
     if line is None or line.is_significant:  # otherwise checkpoints do not write what the state grows by
-        own = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
-        sizes = [(point, point.state_size) for point in own[:: len(own) // MAX_PHASES_FOR_LINE + 1]]
+        completed = [point for point in log.recorded if point.status == "COMPLETED" and not point.is_savepoint]
+        sizes = [(point, point.state_size) for point in completed[:: len(completed) // MAX_PHASES_FOR_LINE + 1]]
         infer_growth(last, log.options, sizes, per_second)
     if grows := "state" in last.values:
         last.add_question("state.size", question, "this vertex has all of it.")

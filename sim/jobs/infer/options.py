@@ -186,16 +186,16 @@ def with_current_names(options: Mapping[str, str]) -> dict[str, str]:
 
 def _ask_for_replacement(draft: Draft, job: RestJob) -> None:
     """Ask how long it takes to replace a lost TaskManager, unless the others always have enough free slots."""
-    known = [manager for manager in job.task_managers if manager.slots > 0 and manager.free_slots >= 0]
-    if not known or len(known) < len(job.task_managers):
+    managers = [manager for manager in job.task_managers if manager.slots > 0 and manager.free_slots >= 0]
+    if not managers or len(managers) < len(job.task_managers):
         return
-    free = sum(manager.free_slots for manager in known)
-    if any(free - manager.free_slots < manager.slots - manager.free_slots for manager in known):
+    free = sum(manager.free_slots for manager in managers)
+    if any(free - manager.free_slots < manager.slots - manager.free_slots for manager in managers):
         draft.ask(
             "restart.replacement",
             f"{ASSUMED_REPLACEMENT_S} s",
             f"If a task manager is lost, after how long does another one offer its slots? {free or 'None'} of "
-            f"{sum(manager.slots for manager in known)} slots {'is' if free < 2 else 'are'} free.",
+            f"{sum(manager.slots for manager in managers)} slots {'is' if free < 2 else 'are'} free.",
             f"{ASSUMED_REPLACEMENT_S} s: its process or container is restarted.",
         )
 
@@ -255,13 +255,13 @@ def _parse_restart_strategy(text: str) -> dict[str, str | int]:
 
 def _restart_strategy_options(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
     """Return Flink's keys of a restart strategy.  Durations in `options` are in ms; Integer.MAX_VALUE means unlimited."""
-    found: dict[str, str | int] = {"restart-strategy.type": kind}
+    keys: dict[str, str | int] = {"restart-strategy.type": kind}
     for name, value in options.items():
         number: str | int = (
             min(int(value), int(UNLIMITED)) if name in ("attempts", "max-failures-per-interval") else f"{value} ms"
         )
-        found[f"restart-strategy.{kind}.{name}"] = value if name in ("backoff-multiplier", "jitter-factor") else number
-    return found
+        keys[f"restart-strategy.{kind}.{name}"] = value if name in ("backoff-multiplier", "jitter-factor") else number
+    return keys
 
 
 _STRATEGY_FIELDS = {
@@ -290,21 +290,23 @@ def _iso_ms(text: str) -> int:
 
 def _infer_placement(draft: Draft, job: RestJob) -> None:
     """Set the placement whose share of local channels (both tasks on one TaskManager) is nearest to that of the job."""
-    places = task_managers_of(job)
-    hosts = {place for subtasks in places.values() for place in subtasks.values()}
+    managers_of = task_managers_of(job)
+    hosts = {manager for subtasks in managers_of.values() for manager in subtasks.values()}
     if not hosts or "" in hosts:
         draft.ask(
             "cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index."
         )
         return
-    slots = max(max(Counter(here.values()).values()) for here in places.values())
+    slots = max(max(Counter(upstream_places.values()).values()) for upstream_places in managers_of.values())
     local, spread, all_channels = 0, 0, 0
     for vertex in job.vertices:
         for edge in vertex.inputs:
-            here, there = places[edge.upstream], places[vertex.name]
-            all_channels += len(here) * len(there)
-            local += _pairs_in_common(here.values(), there.values())
-            spread += _pairs_in_common(*((subtask // slots for subtask in side) for side in (here, there)))
+            upstream_places, own_places = managers_of[edge.upstream], managers_of[vertex.name]
+            all_channels += len(upstream_places) * len(own_places)
+            local += _pairs_in_common(upstream_places.values(), own_places.values())
+            spread += _pairs_in_common(
+                *((subtask // slots for subtask in side) for side in (upstream_places, own_places))
+            )
     if not all_channels:
         return
     shares = {"isolated": 0.0, "single": 1.0, "spread": spread / all_channels}
@@ -335,8 +337,8 @@ def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -
 
 def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
     """Set `snapshot: {pre-barrier, sync}` if not negligible; `with_sync` is False if the backend explains the sync phase."""
-    found, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
-    pauses = [pre_barrier_ms(rest, works=works) for rest in found]
+    remainders, works = rests(job)[vertex.name], works_before_barrier(job, vertex.name)
+    pauses = [pre_barrier_ms(rest, works=works) for rest in remainders]
     if long := [pause for pause in pauses if pause]:
         count = f"{len(long)} of {len(pauses)} snapshots"
         origin = f"median of end-to-end duration less start delay, alignment, sync and async duration in {count}"
@@ -346,7 +348,7 @@ def infer_pauses(section: Section, job: RestJob, vertex: RestVertex, *, with_syn
         if len(long) * 20 < len(pauses) * 19:
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
             section.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}")
-    syncs = [rest.subtask.checkpoint.sync for rest in found if rest.subtask.checkpoint.sync >= 0]
+    syncs = [rest.subtask.checkpoint.sync for rest in remainders if rest.subtask.checkpoint.sync >= 0]
     if with_sync and not long and syncs and median(syncs) > NEGLIGIBLE_MS:
         origin = f"median sync duration of {len(syncs)} snapshots"
         section.put("snapshot.sync", format_whole_ms(median(syncs)), origin)

@@ -90,38 +90,40 @@ def _slowest_subtasks(residuals: Residuals) -> Residuals:
 
 def _residuals(job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> Residuals:
     """Return the residuals of a vertex [ms], by checkpoint, subtask and part; 0 where a subtask did not acknowledge."""
-    own, works, overheads = rests(job)[vertex.name], works_before_barrier(job, vertex.name), Overheads()
-    sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in own)
-    working_ms = _median_of_known(work_ms for rest in own if (work_ms := pre_barrier_ms(rest, works=works)))
-    started_ms = _median_of_known(rest.subtask.start_delay for rest in own)
+    vertex_rests, works, overheads = rests(job)[vertex.name], works_before_barrier(job, vertex.name), Overheads()
+    sync_ms = _median_of_known(rest.subtask.checkpoint.sync for rest in vertex_rests)
+    working_ms = _median_of_known(work_ms for rest in vertex_rests if (work_ms := pre_barrier_ms(rest, works=works)))
+    started_ms = _median_of_known(rest.subtask.start_delay for rest in vertex_rests)
     triggered_ms = started_ms if started_ms > NEGLIGIBLE_MS else overheads.trigger_ns / 1e6
-    writing = _writing_residuals(job, vertex, own)
-    row = {number: k for k, number in enumerate(checkpoints)}
-    found = np.zeros((len(checkpoints), vertex.parallelism, len(_PARTS)))
-    for rest in own:
+    writing = _writing_residuals(job, vertex, vertex_rests)
+    row_of = {number: k for k, number in enumerate(checkpoints)}
+    residuals = np.zeros((len(checkpoints), vertex.parallelism, len(_PARTS)))
+    for rest in vertex_rests:
         subtask = rest.subtask
-        if rest.checkpoint.id in row and subtask.index < vertex.parallelism:  # it may have had more subtasks
+        if rest.checkpoint.id in row_of and subtask.index < vertex.parallelism:  # it may have had more subtasks
             explained_ms = working_ms if pre_barrier_ms(rest, works=works) else overheads.acknowledge_ns / 1e6
-            found[row[rest.checkpoint.id], subtask.index] = (
+            residuals[row_of[rest.checkpoint.id], subtask.index] = (
                 0.0 if vertex.inputs else max(subtask.start_delay - triggered_ms, 0.0),
                 max(subtask.checkpoint.sync, 0) - sync_ms,
                 writing.get((rest.checkpoint.id, subtask.index), 0.0),
                 max(rest.all_ms - explained_ms, 0.0),
             )
     # The phases of a subtask are reduced in proportion, so that they add up to the sum of all phases (0 if negative).
-    phases = found[:, :, 1:]
+    phases = residuals[:, :, 1:]
     positive = phases.clip(min=0.0)
     total = positive.sum(axis=2, keepdims=True)
-    found[:, :, 1:] = positive * (phases.sum(axis=2, keepdims=True).clip(min=0.0) / np.where(total > 0, total, 1.0))
-    return found
+    residuals[:, :, 1:] = positive * (phases.sum(axis=2, keepdims=True).clip(min=0.0) / np.where(total > 0, total, 1.0))
+    return residuals
 
 
 def _median_of_known(values: Iterable[float]) -> float:
-    known = [value for value in values if value >= 0]
-    return median(known) if known else 0.0
+    known_values = [value for value in values if value >= 0]
+    return median(known_values) if known_values else 0.0
 
 
-def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) -> Mapping[tuple[int, int], float]:
+def _writing_residuals(
+    job: RestJob, vertex: RestVertex, vertex_rests: Sequence[Rest]
+) -> Mapping[tuple[int, int], float]:
     """Return the residuals of asynchronous phases by (checkpoint, subtask).
 
     Unaligned snapshots also wait for barriers and channel state in this phase, so they count only for vertices without
@@ -136,11 +138,11 @@ def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) ->
             float(written_bytes(rest.subtask)),
             max(rest.subtask.checkpoint.async_ - (max(rest.subtask.alignment.duration, 0) if unaligned else 0), 0.0),
         )
-        for rest in own
+        for rest in vertex_rests
         if rest.subtask.checkpoint.async_ >= 0
     }
     slope, intercept = _median_line(list(points.values()))
-    return {place: took - intercept - slope * size for place, (size, took) in points.items()}
+    return {snapshot: took - intercept - slope * size for snapshot, (size, took) in points.items()}
 
 
 def _median_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

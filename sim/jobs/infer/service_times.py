@@ -83,10 +83,13 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
 
 
 def _workers(flow: Flows, direction: str, paused_ms: float) -> Iterator[_Worker]:
-    for index, own in enumerate(flow.subtasks):
-        load = own.busy_ms / own.elapsed_ms if own.elapsed_ms > 0 else 0.0
+    for index, subtask_flow in enumerate(flow.subtasks):
+        load = subtask_flow.busy_ms / subtask_flow.elapsed_ms if subtask_flow.elapsed_ms > 0 else 0.0
         yield _Worker(
-            index, max(own.busy_ms - paused_ms / len(flow.subtasks), 0.0), getattr(own, f"records_{direction}"), load
+            index,
+            max(subtask_flow.busy_ms - paused_ms / len(flow.subtasks), 0.0),
+            getattr(subtask_flow, f"records_{direction}"),
+            load,
         )
 
 
@@ -176,7 +179,9 @@ def _infer_source(section: Section, vertex: RestVertex, edge_flows: EdgeFlows) -
     written, types = flow.total("records_out"), {point.checkpoint_type for point in job.checkpoints}
     if job.job.state == "FINISHED" and written > 0 and "SYNC_SAVEPOINT" not in types:
         section.put("source.records", round(written), "the job finished without being stopped")
-    if flow.subtasks and all(math.isnan(own.busy_ms) and not math.isnan(own.idle_ms) for own in flow.subtasks):
+    if flow.subtasks and all(
+        math.isnan(subtask.busy_ms) and not math.isnan(subtask.idle_ms) for subtask in flow.subtasks
+    ):
         section.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction")
     outputs = outputs_of(job, vertex.name)
     has_one_copy = len(outputs) < 2 and not any(

@@ -178,8 +178,8 @@ def is_in_memory(points: Iterable[RecordedCheckpoint], vertex: str) -> bool | No
     """
     rewritten = [
         own_bytes(after) - written_bytes(after) == own_bytes(before) - written_bytes(before)
-        for own in acknowledged(points, vertex).values()
-        for (_, before), (_, after) in pairwise(own)
+        for pairs in acknowledged(points, vertex).values()
+        for (_, before), (_, after) in pairwise(pairs)
         if own_bytes(after) > own_bytes(before)
     ]
     return sum(rewritten) * 2 > len(rewritten) if rewritten else None
@@ -190,8 +190,8 @@ def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex
     value_bytes = parse_size(section.values["state"].get("value", "1 kB"))
     copying_ns = [
         subtask.checkpoint.sync * MS * value_bytes / written_bytes(subtask)
-        for own in acknowledged(points, vertex).values()
-        for _, subtask in own
+        for pairs in acknowledged(points, vertex).values()
+        for _, subtask in pairs
         if subtask.checkpoint.sync >= 0 and written_bytes(subtask) >= _MIN_CHANGES * value_bytes
     ]
     if copying_ns:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from types import MappingProxyType
@@ -110,7 +108,7 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #   1. vertices without outputs, snapshots that did not wait for a barrier; only if a line can be fitted to them
 #   2. vertices without outputs, snapshots with little in-flight data
 #   3. the first set, even without a line
-#   4. all vertices, if each task has its own channel state file.  State and channel state are written in parallel, so
+#   4. all vertices, if each task has its snapshot channel state file.  State and channel state are written in parallel, so
 #      the longer stream counts
 
 INLINE_OPTIONS = (
@@ -234,7 +232,7 @@ def _select_phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
 def _measured_phases(job: RestJob, vertex: str) -> Iterator[RecordedSubtask]:
     """Yield the subtasks of a vertex that acknowledged usual checkpoints and reported the asynchronous phase."""
     for point in usual_checkpoints(job):
-        yield from (own for own in acknowledged_by(point, vertex) if own.checkpoint.async_ >= 0)
+        yield from (snapshot for snapshot in acknowledged_by(point, vertex) if snapshot.checkpoint.async_ >= 0)
 
 
 def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
@@ -247,12 +245,12 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
         return []
     return [
-        AsyncPhase(float(size), float(own.checkpoint.async_))
+        AsyncPhase(float(size), float(snapshot.checkpoint.async_))
         for vertex in job.vertices
         if "async" not in draft.document["job"][vertex.name].get("snapshot", {})
-        for own in _measured_phases(job, vertex.name)
-        if own.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
-        and (size := max(written_bytes(own), own.alignment.persisted)) > inline_bytes(job)
+        for snapshot in _measured_phases(job, vertex.name)
+        if snapshot.alignment.duration <= MAX_IDLE_ALIGNMENT_MS
+        and (size := max(written_bytes(snapshot), snapshot.alignment.persisted)) > inline_bytes(job)
     ]
 
 
@@ -268,8 +266,8 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Recorde
     mostly long phases would be selected, and storage would seem slow.
     """
     phases_ms: dict[int, list[int]] = defaultdict(list)
-    for own in _measured_phases(job, vertex.name):
-        phases_ms[own.index].append(own.checkpoint.async_)
+    for snapshot in _measured_phases(job, vertex.name):
+        phases_ms[snapshot.index].append(snapshot.checkpoint.async_)
     median_ms = {index: median(durations) for index, durations in phases_ms.items()}
 
     def is_selected(subtask: RecordedSubtask) -> bool:
@@ -293,10 +291,10 @@ def _phases_of_vertex(
     return [
         AsyncPhase(
             stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if has_tables else float(size),
-            max(own.checkpoint.async_ - batch_ms, 0.0),
+            max(snapshot.checkpoint.async_ - batch_ms, 0.0),
         )
-        for own in _measured_phases(job, vertex.name)
-        if is_selected(own) and (size := written_bytes(own)) > inline
+        for snapshot in _measured_phases(job, vertex.name)
+        if is_selected(snapshot) and (size := written_bytes(snapshot)) > inline
     ]
 
 
@@ -333,7 +331,7 @@ def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
     return max(0, round(median(gaps) - Overheads().complete_ns / 10**6)), origin
 
 
-# ---- Other work of operators in their asynchronous phase, for example their own uploads (FLINK-37375).
+# ---- Other work of operators in their asynchronous phase, for example their snapshot uploads (FLINK-37375).
 #
 # Flink reports only the whole phase.  If state and in-flight data need no file, all of the phase is such work.  With
 # unaligned checkpoints, the phase also waits for the remaining barriers, and for a channel state file that tasks of one
@@ -346,24 +344,22 @@ def infer_uploads(draft: Draft, job: RestJob) -> None:
     """Set `snapshot.async` of each vertex whose asynchronous phase takes longer than barriers and files explain."""
     if job.checkpoint_config is not None and is_unaligned(job) and job.checkpoint_config.aligned_checkpoint_timeout:
         return
-    hosts = task_managers_of(job)
-    found: dict[str, list[_SmallSnapshots]] = defaultdict(list)
+    managers = task_managers_of(job)
+    checkpoints_of: dict[str, list[_SmallSnapshots]] = defaultdict(list)
     for point in usual_checkpoints(job):
-        for vertex, phases in _small_snapshots(job, point, hosts).items():
-            found[vertex].append(phases)
-    for vertex, own in found.items():
-        working = [phases for phases in own if phases.work_ms > NEGLIGIBLE_MS]
-        if median(phases.work_ms for phases in own) <= NEGLIGIBLE_MS:
+        for vertex, snapshots in _small_snapshots(job, point, managers):
+            checkpoints_of[vertex].append(snapshots)
+    for vertex, checkpoints in checkpoints_of.items():
+        if median(snapshots.work_ms for snapshots in checkpoints) <= NEGLIGIBLE_MS:
             continue
-        took_ms = [ms for phases in working for ms in phases.took_ms]
+        took_ms = [ms for snapshots in checkpoints if snapshots.work_ms > NEGLIGIBLE_MS for ms in snapshots.took_ms]
         origin = f"median asynchronous duration of {len(took_ms)} snapshots with too little state for a file"
         if is_unaligned(job):
             origin += "; longer than the wait for barriers, and than other vertices take for as much in-flight data"
         draft.vertex(vertex).put("snapshot.async", format_whole_ms(median(took_ms)), origin)
 
 
-@dataclass(frozen=True, slots=True)
-class _SmallSnapshots:
+class _SmallSnapshots(NamedTuple):
     """The asynchronous phases of those subtasks of a vertex that wrote no state to a file, in one checkpoint."""
 
     took_ms: Sequence[int]
@@ -371,68 +367,51 @@ class _SmallSnapshots:
 
 
 def _small_snapshots(
-    job: RestJob, point: RecordedCheckpoint, hosts: Mapping[str, Mapping[int, str]]
-) -> Mapping[str, _SmallSnapshots]:
-    """Return the phases without a state file in a checkpoint, by vertex.
+    job: RestJob, point: RecordedCheckpoint, managers: Mapping[str, Mapping[int, str]]
+) -> Iterator[tuple[str, _SmallSnapshots]]:
+    """Yield (vertex, its phases without a state file) in a checkpoint.
 
-    `hosts` has the TaskManager of each subtask, by vertex and index.
+    `managers` has the TaskManager of each subtask, by vertex and index.
     """
-    acknowledged = {
-        name: {i: subtask for i, subtask in subtasks.items() if subtask.checkpoint.async_ >= 0}
+    inline, waits = inline_bytes(job), is_unaligned(job)
+    snapshots_of = {
+        name: [snapshot for snapshot in subtasks.values() if snapshot.checkpoint.async_ >= 0]
         for name, subtasks in acknowledged_in(job, point).items()
     }
-    files, inline, waits = sorted(_state_files(job, acknowledged)), inline_bytes(job), is_unaligned(job)
-    last_ms: dict[str, float] = defaultdict(float)
-    in_flight: dict[str, int] = defaultdict(int)
-    for name, subtasks in acknowledged.items():
-        for index, own in subtasks.items():
-            host = hosts[name].get(index, "")
-            last_ms[host] = max(last_ms[host], last_barrier_ms(own))
-            in_flight[host] += max(own.alignment.persisted, 0)
-    found = {}
-    for name, subtasks in acknowledged.items():
-        small = [(own, hosts[name].get(i, "")) for i, own in subtasks.items() if written_bytes(own) <= inline]
-        if not small:
-            continue
-        rest_ms = median(_phase_after_barrier_ms(own, last_ms[host] if waits else 0.0) for own, host in small)
-        shared_bytes = max(in_flight[host] for _, host in small)
-        others = (file for file in files if file[2] != name)
-        storage_ms = _max_file_ms(shared_bytes, others) if rest_ms > NEGLIGIBLE_MS else 0.0
-        found[name] = _SmallSnapshots([own.checkpoint.async_ for own, _ in small], rest_ms - storage_ms)
-    return found
-
-
-def _state_files(
-    job: RestJob, acknowledged: Mapping[str, Mapping[int, RecordedSubtask]]
-) -> Iterator[tuple[float, float, str]]:
-    """Yield (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files, as medians over subtasks."""
-    waits, inline = is_unaligned(job), inline_bytes(job)
-    for name, subtasks in acknowledged.items():
+    last_barrier_of: dict[str, float] = defaultdict(float)  # TaskManager -> ms after the trigger
+    in_flight_of: dict[str, int] = defaultdict(int)
+    for name, snapshots in snapshots_of.items():
+        for snapshot in snapshots:
+            manager = managers[name].get(snapshot.index, "")
+            last_barrier_of[manager] = max(last_barrier_of[manager], last_barrier_ms(snapshot))
+            in_flight_of[manager] += max(snapshot.alignment.persisted, 0)
+    files = []  # (phase after the last barrier [ms], bytes, vertex) of each vertex that writes files, as medians
+    for name, snapshots in snapshots_of.items():
         sizes = [
-            max(own.alignment.persisted, written if (written := written_bytes(own)) > inline else 0)
-            for own in subtasks.values()
+            max(snapshot.alignment.persisted, written if (written := written_bytes(snapshot)) > inline else 0)
+            for snapshot in snapshots
         ]
         if sizes and median(sizes) > 0:
-            barriers_ms = ((own, last_barrier_ms(own) if waits else 0.0) for own in subtasks.values())
-            yield median(itertools.starmap(_phase_after_barrier_ms, barriers_ms)), median(sizes), name
+            phases_ms = (
+                _phase_after_ms(snapshot, last_barrier_ms(snapshot) if waits else 0.0) for snapshot in snapshots
+            )
+            files.append((median(phases_ms), median(sizes), name))
+    for name, snapshots in snapshots_of.items():
+        small = [snapshot for snapshot in snapshots if written_bytes(snapshot) <= inline]
+        if small:
+            places = [managers[name].get(snapshot.index, "") for snapshot in small]
+            rest_ms = median(
+                _phase_after_ms(snapshot, last_barrier_of[place] if waits else 0.0)
+                for snapshot, place in zip(small, places, strict=True)
+            )
+            # Writing k times as many bytes takes at most k times as long as the file of another vertex.
+            shared_bytes = max(in_flight_of[place] for place in places)
+            bounds_ms = [took_ms * max(1.0, shared_bytes / size) for took_ms, size, other in files if other != name]
+            file_ms = min(bounds_ms, default=math.inf) if shared_bytes else 0.0
+            yield name, _SmallSnapshots([snapshot.checkpoint.async_ for snapshot in small], rest_ms - file_ms)
 
 
-def _max_file_ms(size: int, files: Iterable[tuple[float, float, str]]) -> float:
-    """Return an upper bound on the time to write a file of `size` bytes [ms]; infinite without `files`.
-
-    `files` are those of other vertices, the fastest first (see `_state_files`).
-    """
-    if not size:
-        return 0.0
-    bound_ms = math.inf
-    for took_ms, file_bytes, _ in files:
-        if took_ms >= bound_ms:
-            break
-        bound_ms = min(bound_ms, took_ms * max(1.0, size / file_bytes))
-    return bound_ms
-
-
-def _phase_after_barrier_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
+def _phase_after_ms(subtask: RecordedSubtask, barrier_ms: float) -> float:
     """Return the part of an asynchronous phase [ms] after a barrier that arrived `barrier_ms` after the trigger."""
     begun_ms = max(subtask.start_delay, 0) + max(subtask.checkpoint.sync, 0)
     return max(subtask.checkpoint.async_ - max(barrier_ms - begun_ms, 0.0), 0.0)

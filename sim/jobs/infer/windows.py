@@ -360,30 +360,34 @@ def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> No
     """Set the `window:` section of each vertex that has a window, and its values that depend on the window."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
-        found = _find_window(job, vertex)
-        if found is None:
+        vertex_window = _find_window(job, vertex)
+        if vertex_window is None:
             continue
         section, flow = draft.vertex(vertex.name), flowed[vertex.name]
-        if not vertex.inputs and found.window.is_local:
-            _put_window(section, job, found, event_time=event_time)
+        if not vertex.inputs and vertex_window.window.is_local:
+            _put_window(section, job, vertex_window, event_time=event_time)
             section.put("window.stage", "local")
             continue
         if not vertex.inputs or section.values.keys() & {"async-io", "commit"}:
             other = "its vertex also has asynchronous I/O or a committer"
             why = other if vertex.inputs else "it is chained to a source"
-            draft.not_modelled.append(f"the window of '{vertex.name}' ({found.window.phrase}): {why}")
+            draft.not_modelled.append(f"the window of '{vertex.name}' ({vertex_window.window.phrase}): {why}")
             continue
-        _put_window(section, job, found, event_time=event_time)
-        if found.tooth is not None and flow.per_second("records_in") > 0:
-            _put_state_per_record(section, found.tooth, flow)
+        _put_window(section, job, vertex_window, event_time=event_time)
+        if vertex_window.tooth is not None and flow.per_second("records_in") > 0:
+            _put_state_per_record(section, vertex_window.tooth, flow)
             if job.readers(vertex.name):
-                _put_fan_out(section, series(job, vertex), found.tooth, flow)
+                _put_fan_out(section, series(job, vertex), vertex_window.tooth, flow)
         _put_service_times(section, series(job, vertex), flow)
 
 
 def longest_run_ns(job: RestJob) -> int:
     """Return the length of a run [ns] with enough window ends to meet checkpoints at all phases, or 0 without windows."""
-    periods = [found.window.every_ns for vertex in job.vertices if (found := _find_window(job, vertex)) is not None]
+    periods = [
+        vertex_window.window.every_ns
+        for vertex in job.vertices
+        if (vertex_window := _find_window(job, vertex)) is not None
+    ]
     return min(WINDOW_ENDS_PER_RUN * max(periods, default=0), MAX_RUN_NS)
 
 
@@ -441,13 +445,13 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
     return sizes
 
 
-def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_time: bool) -> None:
+def _put_window(section: Section, job: RestJob, vertex_window: _VertexWindow, *, event_time: bool) -> None:
     """Set kind, sizes, time, API and phase of a window."""
-    window, size = found.window, format_duration(found.window.size_ns)
+    window, size = vertex_window.window, format_duration(vertex_window.window.size_ns)
     if window.phrase:
         section.put(f"window.{window.kind}", size, f"{window.phrase} in the plan")
     else:
-        r2 = found.tooth.r2 if found.tooth else 0.0
+        r2 = vertex_window.tooth.r2 if vertex_window.tooth else 0.0
         assumed = (
             f"windows of {size}: a saw tooth with this period explains {r2:.0%} of the variance of its state size."
         )
@@ -465,17 +469,19 @@ def _put_window(section: Section, job: RestJob, found: _VertexWindow, *, event_t
     if window.api == "datastream":
         section.put("window.api", "datastream")
     if window.kind != "session":
-        _put_phase(section, job, found)
+        _put_phase(section, job, vertex_window)
 
 
-def _put_phase(section: Section, job: RestJob, found: _VertexWindow) -> None:
+def _put_phase(section: Section, job: RestJob, vertex_window: _VertexWindow) -> None:
     """Set the phase of the window, so that window ends have the same offset from checkpoint triggers in a run as in the job."""
-    grid_ms, tooth, phase_ms = _trigger_grid_ms(job), found.tooth, 0.0
+    grid_ms, tooth, phase_ms = _trigger_grid_ms(job), vertex_window.tooth, 0.0
     if (
         grid_ms is not None
     ):  # without a saw tooth, windows are assumed to end at multiples of the period since the epoch
         phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + _first_trigger_ms(job)
-    phase = format_whole_ms(round(phase_ms % (found.window.every_ns / MS)) % round(found.window.every_ns / MS))
+    phase = format_whole_ms(
+        round(phase_ms % (vertex_window.window.every_ns / MS)) % round(vertex_window.window.every_ns / MS)
+    )
     if tooth is not None and grid_ms is not None:
         origin = f"its state size drops then: a saw tooth explains {tooth.r2:.0%} of the variance"
         section.put("window.phase", phase, origin)
