@@ -33,6 +33,8 @@ class KeepingUp(NamedTuple):
     until_s: float  # time of the first failure or fault; NaN if there was none
     # (name, busy share, back-pressured share) of the most downstream vertex that is hardly ever idle; None if unknown
     never_idle: tuple[str, float, float] | None = None
+    # (name, busy share) of the busiest subtask until then; None if the job has one parallelism for the whole run
+    busiest: tuple[str, float] | None = None
 
     @property
     def falls_short(self) -> bool:

@@ -158,7 +158,7 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     due = f"{per_second_text(rates.emitted_per_second)} of {per_second_text(rates.due_per_second)} that are due"
     if not math.isnan(rates.until_s):
         due += f" before the first failure or stop ({ms_text(1e3 * rates.until_s)})"
-    name, share = worst.busiest
+    name, share = worst.busiest if rates.busiest is None else rates.busiest
     load = f"'{name}' is busy {share_text(share)}"
     if rates.never_idle is not None and share < _ALWAYS_BUSY:
         name, busy, back_pressured = rates.never_idle
@@ -166,7 +166,8 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
     others = [strategy.label for strategy, _ in overloaded if strategy is not worst]
     names = "all others" if len(overloaded) == len(strategies) > 2 else few_names(others)
     also = f" Also overloaded: {names}." if others else ""
-    return f"Overloaded: {worst.label}: sources emit {due}, and their backlog grows; {load} over the whole run.{also}"
+    period = "over the whole run" if rates.busiest is None else "until then"
+    return f"Overloaded: {worst.label}: sources emit {due}, and their backlog grows; {load} {period}.{also}"
 
 
 # ---- The sentence about the decisive difference between strategies, computed from their numbers.

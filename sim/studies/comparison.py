@@ -897,11 +897,12 @@ def _interruptions(result: Result) -> Iterator[str]:
         )
     rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
     if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
-        busiest = [
-            f"{vertex}[{index}] {share_text(share)}"
-            for vertex, index, share in (bottleneck(tasks) for _, tasks in jobs)
-        ]
-        yield f"The busiest subtask is {', after the rescale '.join(busiest)}"
+        busiest = [bottleneck(tasks) for _, tasks in jobs]
+        shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
+        vertex, index, _ = busiest[-1]
+        parallelism = int((jobs.get_group(max(jobs.groups))["vertex"] == vertex).sum())
+        why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index)
+        yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
     ran_s = restarts["running"].max() / 1e3
     planned_s = restarts.loc[restarts["kind"].isin(PLANNED_RESTARTS), "running"].max() / 1e3
     late_s = (ran_s + result.ended_ns / 1e9) / 2  # half-way to the end, when replayed records have been emitted

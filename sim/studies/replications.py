@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sim.results.consequences import Consequences, consequences
+from sim.results.consequences import Consequences, consequences, job_of
 from sim.results.rates import KeepingUp, Tables, falls_behind, keeping_up
 from sim.results.stored import StorageUse, storage_use
-from sim.results.summary import Summary, WarmUpEnd, cold_start, median_duration_ms, summarize, throughput, warm_up
+from sim.results.summary import (
+    Summary,
+    WarmUpEnd,
+    bottleneck,
+    cold_start,
+    median_duration_ms,
+    summarize,
+    throughput,
+    warm_up,
+)
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
@@ -66,7 +76,13 @@ class Replications:
     def overload(self) -> KeepingUp | None:
         """Return the rates before the first fault, or None if the job keeps up."""
         faults_s = [result.scenario.first_fault_s for result in self.results]
-        return keeping_up(self.tables, self.scenario.job.edges, warmup_s=self.warmup_s, faults_s=faults_s)
+        rates = keeping_up(self.tables, self.scenario.job.edges, warmup_s=self.warmup_s, faults_s=faults_s)
+        tasks = self.tables[0]["tasks"]
+        jobs = job_of(tasks)
+        if rates is None or math.isnan(rates.until_s) or jobs.nunique() < 2:
+            return rates
+        vertex, index, share = bottleneck(tasks[jobs == jobs.min()])
+        return rates._replace(busiest=(f"{vertex}[{index}]", share))
 
     @property
     def throughput(self) -> float:

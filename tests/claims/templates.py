@@ -1406,7 +1406,7 @@ TEMPLATES = (
         "overloaded",
         r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
         r"the first failure or stop \((?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is (?:never idle: )?busy \d+ %"
-        r"(?: and back-pressured \d+ %)?) over the whole run"
+        r"(?: and back-pressured \d+ %)?) (?:over the whole run|until then)"
         r"(?:\. Also overloaded: [^.]+)?",
         falls_short,
     ),

@@ -143,6 +143,12 @@ ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
 )
+HOTTEST = r": it gets 40 % of the records of 'a', and the least \d+ %\."
+GROUPS = (
+    "job:\n  a: {source: {rate: 400/s, record: 30 kB}, parallelism: 4}\n  b: {input: {a: hash}, service: 12500 us, "
+    "parallelism: 4, max-parallelism: 8}\ncheckpoint: {interval: 1 s}\nrescale: {at: 20 s, parallelism: {b: 6}}\n"
+    "run: {duration: 40 s}\n"
+)
 BUSIEST = r"The busiest subtask is b\[\d\] \d+ %, after the rescale b\[\d\] \d+ %\."
 LOST = "'b' fires nothing at the end of the data: .*"
 AWAY = (
@@ -167,7 +173,14 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             ".*makes no difference here.*",
             1,
         ),
-        (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST, 1),
+        (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST[:-2] + HOTTEST, 1),
+        (GROUPS, BUSIEST[:-2] + r": it owns 2 of 8 key groups, and 4 of its 6 subtasks own 1 .*", 1),
+        (
+            GROUPS,
+            r"Overloaded: .* before the first failure or stop \(20 s\), and their backlog grows; 'b\[\d\]' is busy 100 % until then\.",
+            1,
+        ),
+        (GROUPS.replace("parallelism: {b: 6}", "parallelism: {b: 8}"), ".* after the rescale .*: it owns .*", 0),
         (HOT, BUSIEST, 0),
         (ADAPTIVE, f"scheduler adaptive: {BUSIEST}", 1),
         (ADAPTIVE, f"(scheduler default: )?{BUSIEST}", 0),
