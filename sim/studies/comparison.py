@@ -897,10 +897,11 @@ def _interruptions(result: Result) -> Iterator[str]:
         )
     rescales = "x_job" in result.tasks and (scenario.rescale or scenario.restart.scheduler == "adaptive")
     if rescales and len(jobs := result.tasks.groupby("x_job")) > 1:
-        busiest = [bottleneck(tasks) for _, tasks in jobs]
+        tasks_of_jobs = [tasks for _, tasks in jobs]
+        busiest = [bottleneck(tasks) for tasks in tasks_of_jobs]
         shares = [f"{vertex}[{index}] {share_text(share)}" for vertex, index, share in busiest]
         vertex, index, _ = busiest[-1]
-        parallelism = int((jobs.get_group(max(jobs.groups))["vertex"] == vertex).sum())
+        parallelism = int((tasks_of_jobs[-1]["vertex"] == vertex).sum())
         why = uneven_subtask(replace(scenario.job.vertex(vertex), parallelism=parallelism), index)
         yield f"The busiest subtask is {', after the rescale '.join(shares)}{why and ': it '}{why}"
     ran_s = restarts["running"].max() / 1e3
