@@ -88,10 +88,10 @@ class Recording(ConfiguredJob):
         )
         return samples_of[samples_of.index.notna()]
 
-    def to_document(self, *, compare: bool = False) -> ImportedScenario:
+    def to_document(self) -> ImportedScenario:
         from benchmarks.lab.scenario import to_document
 
-        return to_document(self, compare=compare)
+        return to_document(self)
 
     def settings(self) -> Mapping[str, Any]:
         from benchmarks.lab.settings import settings_of

@@ -5,7 +5,6 @@ Only its configuration goes in, no observation.  Features that a scenario lacks 
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +24,6 @@ from sim.model.units import (
     format_rate,
     format_share,
     format_size,
-    parse_flink_duration,
 )
 
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
@@ -48,30 +46,14 @@ RESTART_OPTIONS = {  # ... if something fails
     "restart-strategy.fixed-delay.attempts": 10,
     "restart-strategy.fixed-delay.delay": "1 s",
 }
-TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
-BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
-CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
-ALIGNED_TIMEOUT = "1 s"  # default for the comparison
 
 
-def to_document(recording: Recording, *, compare: bool = False) -> ImportedScenario:
-    """The scenario of a recorded job: as it was configured, or (`compare`) with three kinds of barriers."""
+def to_document(recording: Recording) -> ImportedScenario:
+    """The scenario of a recorded job: as it was configured."""
     config = recording.config
     lost = not_modelled(config)
     document: dict[str, Any] = {"version": 1, "job": {node.id: _vertex(config, node) for node in config.nodes}}
     flink = _flink(config)
-    if compare:
-        timeout = (
-            format_duration(parse_flink_duration(flink[TIMEOUT_OPTION]))
-            if flink.get(TIMEOUT_OPTION)
-            else ALIGNED_TIMEOUT
-        )
-        document["checkpoint"] = {"barriers": ["aligned", "unaligned", {"aligned-timeout": timeout}]}
-        flink = {key: value for key, value in flink.items() if key not in BARRIER_OPTIONS}
-        if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
-            lost.append(
-                "several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way"
-            )
     begun_ms = startup_ms(recording)
     if actions := [
         _action(action, begun_ms)
@@ -96,7 +78,12 @@ def to_document(recording: Recording, *, compare: bool = False) -> ImportedScena
         f"Imported from the recording '{recording.name}' of Flink {recording.flink_version}: its configuration, nothing observed."
     ]
     comments += [f"Not modelled: {what}." for what in lost]
-    return ImportedScenario(document, _question(recording, compare=compare), {"": "\n".join(comments)}, tuple(lost))
+    return ImportedScenario(
+        document,
+        f"How does the recorded job '{recording.name}' checkpoint, configured as it was?",
+        {"": "\n".join(comments)},
+        tuple(lost),
+    )
 
 
 def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
@@ -124,15 +111,6 @@ def _faults(config: Configuration, begun_ms: float) -> list[dict[str, Any]]:
 def _since_begun(submitted_ms: float, begun_ms: float) -> str:
     """A time since submission, as a time of a run, which begins when all tasks run."""
     return format_duration(round(max(0, submitted_ms - begun_ms)) * 10**6)
-
-
-def _question(recording: Recording, *, compare: bool) -> str:
-    if compare:
-        job = re.sub(r"-(aligned|unaligned|timeout-\w+)$", "", recording.name)
-        return (
-            f"How would the recorded job '{job}' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
-        )
-    return f"How does the recorded job '{recording.name}' checkpoint, configured as it was?"
 
 
 def _flink(config: Configuration) -> dict[str, Any]:

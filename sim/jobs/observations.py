@@ -16,6 +16,7 @@ from pydantic import Field, InstanceOf
 
 from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
+from sim.jobs.infer.options import ALIGNED_TIMEOUT, BARRIER_OPTIONS, MAX_CONCURRENT
 from sim.jobs.infer.scenario import infer_job
 from sim.jobs.source.job_log import JobLog
 from sim.jobs.source.recorded_job import (
@@ -242,22 +243,23 @@ class Measured(RecordedJob):
 
 def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
     """Return the scenario with three barrier modes (aligned, unaligned, aligned timeout), that of the job first."""
-    checkpoint = dict(inference.document["checkpoint"])
-    own = checkpoint.get("barriers")
-    timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_ALIGNED_TIMEOUT
-    kinds: list[Any] = ["aligned", "unaligned", {"aligned-timeout": timeout}]
-    checkpoint["barriers"] = sorted(kinds, key=lambda kind: kind != own)
+    flink, checkpoint = inference.document.get("flink", {}), dict(inference.document.get("checkpoint", {}))
+    current = checkpoint.get("barriers")
+    timeout = current["aligned-timeout"] if isinstance(current, dict) else flink.get(ALIGNED_TIMEOUT)
+    kinds: list[Any] = ["aligned", "unaligned", {"aligned-timeout": timeout or COMPARED_ALIGNED_TIMEOUT}]
+    checkpoint["barriers"] = sorted(kinds, key=lambda kind: kind != current)
     lost = list(inference.not_modelled)
-    if checkpoint.pop("max-concurrent", None):
+    if str(checkpoint.pop("max-concurrent", flink.get(MAX_CONCURRENT, 1))) != "1":
         lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
-    comments = {
-        key: text
-        for key, text in inference.comments.items()
-        if key not in ("checkpoint.barriers", "checkpoint.max-concurrent")
-    }
-    return replace(
-        inference, document=inference.document | {"checkpoint": checkpoint}, comments=comments, not_modelled=tuple(lost)
-    )
+    replaced = {*BARRIER_OPTIONS, MAX_CONCURRENT}
+    rest = {key: value for key, value in flink.items() if key not in replaced}
+    document = inference.document | {"checkpoint": checkpoint, "flink": rest}
+    paths = {"checkpoint.barriers", "checkpoint.max-concurrent", *(f"flink.{key}" for key in replaced)}
+    if not rest:
+        del document["flink"]
+        paths.add("flink")
+    comments = {path: text for path, text in inference.comments.items() if path not in paths}
+    return replace(inference, document=document, comments=comments, not_modelled=tuple(lost))
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:

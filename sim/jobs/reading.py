@@ -219,7 +219,7 @@ def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedSce
     """
     match recording:
         case ConfiguredJob():
-            return recording.to_document(compare=compare)
+            return with_all_barrier_modes(recording.to_document()) if compare else recording.to_document()
         case Measured():
             return _as_inferred(recording, compare=compare)
         case _:

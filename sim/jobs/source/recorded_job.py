@@ -402,8 +402,8 @@ class ConfiguredJob(RecordedJob):
     """A recording that contains the configuration of its job, of a format in `sim.jobs.reading.FORMATS`."""
 
     @abstractmethod
-    def to_document(self, *, compare: bool = False) -> ImportedScenario:
-        """Return the scenario of its configuration.  With `compare`, the scenario has one run per barrier mode."""
+    def to_document(self) -> ImportedScenario:
+        """Return the scenario of its configuration."""
 
     @abstractmethod
     def observed_values(self) -> Iterable[tuple[str, str, float]]:

@@ -107,7 +107,9 @@ def test_a_restart_from_nothing_is_said_with_what_follows(tmp_path):
         logged(*((i * 9_000, 8_999) for i in range(9))),
         logged((0, 100), vertices={"Source: a": 1, "Source: b -> Map": 2, "Join": 3, "Sink: out": 3}),
         logged(
-            (0, 100), version="1.17.2", options={"state.backend": "rocksdb", "taskmanager.memory.segment-size": "8kb"}
+            (0, 100),
+            version="1.17.2",
+            options={"state.backend": "rocksdb", "execution.checkpointing.unaligned": "true"},
         ),
     ],
     ids=["one", "nothing", "grid", "saturated", "two sources", "options"],
