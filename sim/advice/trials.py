@@ -39,7 +39,7 @@ from sim.studies.plan import Cell, cells, with_baselines
 from sim.studies.progress import Clock, TimeLeft, Watch, no_watch
 from sim.studies.sweeps.design import Point, override
 from sim.studies.sweeps.results import collect
-from sim.studies.sweeps.run import Workers, sweep
+from sim.studies.sweeps.run import Workers, run_missing
 from sim.studies.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ class TrialRunner:
         if self._passed_s() >= self._within_s and self.store.missing(planned):
             raise self._time_up(planned)
         try:
-            return sweep(planned, self.store, self.workers, engine=self._engine, watch=watch, on_row=self._count)
+            run_missing(planned, self.store, self.workers, engine=self._engine, watch=watch, on_row=self._count)
+            return collect(self.store, planned)
         except _TimeUp:
             raise self._time_up(planned) from None
 

@@ -28,40 +28,41 @@ def renames(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, st
     Two vertices match if they read the same upstream vertices, and if no other vertex that exists in only one of the jobs
     reads the same ones.  Vertices are matched from the sources downstream, so that vertices after a renamed one match too.
     """
-    found: dict[str, str] = {}
-    while pair := next(_pairs(before, after, found), None):
-        found[pair[0]] = pair[1]
-    return found
+    new_names: dict[str, str] = {}
+    while pair := next(_matches(before, after, new_names), None):
+        new_names[pair[0]] = pair[1]
+    return new_names
 
 
-def _pairs(before: Mapping[str, Any], after: Mapping[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield (old name, new name) of vertices that match, given the matches already `known`."""
-    gone = [name for name in before if name not in after and name not in known]
-    new = [name for name in after if name not in before and name not in known.values()]
-    for name in gone:
-        same = [other for other in new if _reads(before[name], known) == _reads(after[other], {})]
-        rivals = [other for other in gone if _reads(before[other], known) == _reads(before[name], known)]
-        if len(same) == 1 and len(rivals) == 1:
-            yield name, same[0]
+def _matches(
+    before: Mapping[str, Any], after: Mapping[str, Any], new_names: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield (old name, new name) of vertices that match, given the matches `new_names`."""
+    old = {name: _upstream(before[name], new_names) for name in before if name not in after and name not in new_names}
+    new = {name: _upstream(after[name], {}) for name in after if name not in {*before, *new_names.values()}}
+    for name, upstream in old.items():
+        candidates = [other for other in new if new[other] == upstream]
+        if len(candidates) == 1 and list(old.values()).count(upstream) == 1:
+            yield name, candidates[0]
 
 
-def _reads(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
+def _upstream(vertex: Any, names: Mapping[str, str]) -> frozenset[str]:
     """Return the names of upstream vertices, translated by `names`; empty for a source."""
-    read = vertex.get("input") if isinstance(vertex, Mapping) else None
-    given = [read] if isinstance(read, str) else list(read) if isinstance(read, (Mapping, list)) else []
-    return frozenset(names.get(str(name), str(name)) for name in given)
+    inputs = vertex.get("input") if isinstance(vertex, Mapping) else None
+    upstream = [inputs] if isinstance(inputs, str) else list(inputs or ())
+    return frozenset(names.get(str(name), str(name)) for name in upstream)
 
 
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
+def rename_vertices(node: Any, names: Mapping[str, str]) -> Any:
     """Return a document with renamed vertices: as keys, as values, and before ``[subtask]``."""
     if isinstance(node, Mapping):
-        return Plain({_renamed(key, names): renamed(value, names) for key, value in node.items()})
+        return Plain({_rename(key, names): rename_vertices(value, names) for key, value in node.items()})
     if isinstance(node, list):
-        return [renamed(item, names) for item in node]
-    return _renamed(node, names) if isinstance(node, str) else node
+        return [rename_vertices(item, names) for item in node]
+    return _rename(node, names) if isinstance(node, str) else node
 
 
-def _renamed(text: Any, names: Mapping[str, str]) -> Any:
+def _rename(text: Any, names: Mapping[str, str]) -> Any:
     name, rest = re.fullmatch(r"(.*?)((?:\[.*\])?)", str(text), re.DOTALL).groups()  # type: ignore[union-attr]  # it matches all
     return f"{names[name]}{rest}" if name in names else text
 
@@ -109,7 +110,7 @@ class InputDifferences:
 def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     """Return the differences.  Both scenarios get the longer duration and warm-up, the seed of A, and `replications`."""
     names = renames(a.plain["job"], b.plain["job"])
-    start, end = renamed(deepcopy(a.plain), names), deepcopy(b.plain)
+    start, end = rename_vertices(deepcopy(a.plain), names), deepcopy(b.plain)
     first, last = scenario_of(start), scenario_of(end)
     run = replace(
         first.run,
@@ -120,16 +121,16 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
     runs = "; ".join(_run_notes(first.run, last.run, run))
     start["run"] = end["run"] = deepcopy(start["run"])  # both have the same run options
     before, after = replace(first, run=run), replace(last, run=run)
-    found = []
+    effective = []
     for change in _changes(a, b, start, end):
-        with_it, without_it = _with(start, change.path, change.after), _with(end, change.path, change.before)
-        if _differs(with_it, first) or _differs(without_it, last):
-            kinds = () if with_it is None else kinds_of(before, with_it)
-            found.append(replace(change, kind=kinds[0] if kinds else "other"))
+        changed, undone = _with(start, change.path, change.after), _with(end, change.path, change.before)
+        if _differs(changed, first) or _differs(undone, last):
+            kinds = () if changed is None else kinds_of(before, changed)
+            effective.append(replace(change, kind=kinds[0] if kinds else "other"))
     return InputDifferences(
         before,
         after,
-        tuple(found),
+        tuple(effective),
         tuple(names.items()),
         added=tuple(name for name in end["job"] if name not in start["job"]),
         removed=tuple(name for name in start["job"] if name not in end["job"]),
@@ -153,21 +154,25 @@ def _differs(scenario: Scenario | None, other: Scenario) -> bool:
 
 def _changes(a: Side, b: Side, before: Any, after: Any) -> Iterator[InputChange]:
     """Yield a change for each difference between two documents, whatever its effect.  Missing values are shown as their default."""
-    for path, old, new in _apart(before, after, ()):
-        known = _reference(path)
-        default = f"({'none' if known is None else known.default})"
-        before, after = (default if value is None else side.value_text(value) for side, value in ((a, old), (b, new)))
-        yield InputChange(path, old, new, before, after, () if known is None else known.flink, "other")
+    for path, old, new in _differing_values(before, after, ()):
+        reference = _reference(path)
+        default = f"({'none' if reference is None else reference.default})"
+        before_text, after_text = (
+            default if value is None else side.value_text(value) for side, value in ((a, old), (b, new))
+        )
+        yield InputChange(
+            path, old, new, before_text, after_text, () if reference is None else reference.flink, "other"
+        )
 
 
-def _apart(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any, Any]]:
+def _differing_values(before: Any, after: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any, Any]]:
     """Yield (path, value before, value after) for each difference between two documents."""
     is_atomic = {*path} & {*_ATOMIC_KEYS} or any(
         isinstance(node, Mapping) and "trace" in node for node in (before, after)
     )
     if isinstance(before, Mapping) and isinstance(after, Mapping) and not is_atomic:
         for key in dict.fromkeys((*before, *after)):
-            yield from _apart(before.get(key), after.get(key), (*path, key))
+            yield from _differing_values(before.get(key), after.get(key), (*path, key))
     elif before != after:
         yield path, before, after
 

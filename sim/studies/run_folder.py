@@ -32,7 +32,7 @@ TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"
 RUNS = "runs"
 """Key of the summary whose value lists the folders of runs."""
 _MOVES = ".moves.json"
-_OURS = ".ours"
+_MARKER = ".ours"
 """Marker file in the subfolder for new results.  A subfolder with files but without the marker was not written by ckptsim."""
 
 
@@ -42,50 +42,50 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
 
     NotKeptError: files in the way are not results.  FolderInUseError: another command writes to the folder.
     """
-    place = folder / UNFINISHED
+    unfinished = folder / UNFINISHED
     with locked(folder, warn):
-        place.mkdir(exist_ok=True)
+        unfinished.mkdir(exist_ok=True)
         remove_partials(folder)
-        if not (place / _OURS).is_file() and any(place.iterdir()):
-            raise NotKeptError(f"{place} was not written by ckptsim: give another --out")
-        (place / _OURS).touch()
-        if (place / _MOVES).is_file():
-            _move(folder, place)
-        for left in _content(place):
-            _remove(left)
-        yield place
-        new = [path.name for path in _content(place)]
+        if not (unfinished / _MARKER).is_file() and any(unfinished.iterdir()):
+            raise NotKeptError(f"{unfinished} was not written by ckptsim: give another --out")
+        (unfinished / _MARKER).touch()
+        if (unfinished / _MOVES).is_file():
+            _move(folder, unfinished)
+        for leftover in _content(unfinished):
+            _remove(leftover)
+        yield unfinished
+        new = [path.name for path in _content(unfinished)]
         for name in new:
             if (folder / name).is_dir() and not _is_run(folder / name):
                 raise NotKeptError(
-                    f"{folder / name} is in the way and holds no run: move it; the results are in {place}"
+                    f"{folder / name} is in the way and holds no run: move it; the results are in {unfinished}"
                 )
-        replace_text(place / _MOVES, json.dumps({"old": sorted(set(_old(folder)) - set(new)), "new": new}))
+        replace_text(unfinished / _MOVES, json.dumps({"old": sorted(set(_obsolete(folder)) - set(new)), "new": new}))
         with delayed_signals():
-            _move(folder, place)
-            shutil.rmtree(place)
+            _move(folder, unfinished)
+            shutil.rmtree(unfinished)
 
 
-def _move(folder: Path, place: Path) -> None:
-    """Move the results listed in `.moves.json` from `place` to the folder, replacing earlier ones."""
-    moves = json.loads((place / _MOVES).read_text())
+def _move(folder: Path, unfinished: Path) -> None:
+    """Move the results listed in `.moves.json` from `unfinished` to the folder, replacing earlier ones."""
+    moves = json.loads((unfinished / _MOVES).read_text())
     old, new = (list(filter(_is_plain, moves[key])) for key in ("old", "new"))
-    if (place / SUMMARY).exists():
+    if (unfinished / SUMMARY).exists():
         (folder / SUMMARY).unlink(missing_ok=True)
     for name in old:
         _remove(folder / name)
     for name in sorted(new, key=lambda name: name == SUMMARY):
-        if (place / name).exists():  # otherwise a command that was killed has moved it already
+        if (unfinished / name).exists():  # otherwise a command that was killed has moved it already
             _remove(folder / name)
-            (place / name).rename(folder / name)
-    (place / _MOVES).unlink()
+            (unfinished / name).rename(folder / name)
+    (unfinished / _MOVES).unlink()
 
 
 def _content(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.name not in (_OURS, _MOVES))
+    return sorted(path for path in place.iterdir() if path.name not in (_MARKER, _MOVES))
 
 
-def _old(folder: Path) -> list[str]:
+def _obsolete(folder: Path) -> list[str]:
     """Return the names of the files and run folders that belong to the folder's summary; empty if ckptsim did not write it."""
     summary = folder / SUMMARY
     try:
@@ -160,23 +160,23 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
     """
     if not place.is_dir():
         study = load(place, overrides)
-        return Runs(study.name, study.question, _first_of(study.scenarios))
+        return Runs(study.name, study.question, _first_replications(study.scenarios))
     if overrides:
         raise FolderError(f"{place}: a folder is run again as it was: give the scenario file to change a value")
-    kept = kept_in(place)
-    again = {
+    kept = read_folder(place)
+    scenarios = {
         name: scenario
-        for name, scenario in _first_of(kept.study.scenarios).items()
+        for name, scenario in _first_replications(kept.study.scenarios).items()
         if kept.folder_of(scenario) is not None
     }
-    if not again:
+    if not scenarios:
         raise FolderError(
             f"{place}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
         )
-    return Runs(kept.study.name, kept.study.question, again, kept.versions != {code_version()})
+    return Runs(kept.study.name, kept.study.question, scenarios, kept.versions != {code_version()})
 
 
-def kept_in(place: Path) -> KeptRuns:
+def read_folder(place: Path) -> KeptRuns:
     """Return the study and the runs of a results folder.  If `place` is the folder of a run, return its study and only this run.
 
     Raises FolderError or ScenarioError if it cannot be read.
@@ -195,12 +195,12 @@ def kept_in(place: Path) -> KeptRuns:
     )
 
 
-def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
+def _first_replications(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:
     """Return the first replication of each strategy, by label."""
-    found: dict[str, Scenario] = {}
+    first: dict[str, Scenario] = {}
     for cell in cells(scenarios):
-        found.setdefault(label(cell.scenario), cell.scenario)
-    return found
+        first.setdefault(label(cell.scenario), cell.scenario)
+    return first
 
 
 def _plain(scenario: Scenario) -> str:

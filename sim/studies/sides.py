@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,13 @@ from sim.model.schema.text import Mapping as Plain
 from sim.model.schema.writer import write
 from sim.runtime.manifest import code_version
 from sim.studies.comparison import label
-from sim.studies.run_folder import kept_in
+from sim.studies.run_folder import read_folder
 
 # ---- A side: a scenario with one combination, as a document whose keys can be changed. Flink keys are converted to scenario
 # keys and paths are absolute, so that values can be copied to the other side.
 
 NOT_COMPARED = ("version", "expect", "flink", "flink-file")
 """Sections that do not affect runs, and sections of Flink keys, which have been converted."""
-_HISTORY, _ENVIRONMENT = "history", "environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,15 @@ class Side:
         return flat.replace(f"{self.folder}/", "")
 
 
-def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side:
+def side_of_folder(results: Path, changes: Sequence[str], strategy: str | None) -> Side:
     """Return the side of a folder written by `run`.  FolderError, ScenarioError: it cannot be run again."""
-    kept = kept_in(place)
-    source = place / str(kept.summary.get("source", "scenario.yaml"))
-    folder = source.parent if source.parent.is_dir() else place
-    changes = [*(str(line) for line in kept.summary.get("overrides", ())), *changes]
-    is_other = kept.versions != {code_version()}
-    notes = (f"{place} was kept by another version of ckptsim: it runs again with this one",) if is_other else ()
-    return side_of(str(place), kept.text, folder, changes, strategy, notes=notes)
+    runs = read_folder(results)
+    source = results / str(runs.summary.get("source", "scenario.yaml"))
+    folder = source.parent if source.parent.is_dir() else results
+    changes = [*(str(line) for line in runs.summary.get("overrides", ())), *changes]
+    is_outdated = runs.versions != {code_version()}
+    notes = (f"{results} was kept by another version of ckptsim: it runs again with this one",) if is_outdated else ()
+    return side_of(str(results), runs.text, folder, changes, strategy, notes=notes)
 
 
 def side_of(
@@ -69,7 +70,7 @@ def side_of(
     reading = Reading(name)
     plain = apply(compose(text, reading), changes, reading)
     apply_flink(plain, reading, folder)
-    for path, value in _chosen(study, plain, name, strategy):
+    for path, value in _values_of_strategy(study, plain, name, strategy):
         put(plain, path, value)
     for key in NOT_COMPARED:
         plain.pop(key, None)
@@ -91,32 +92,32 @@ def put(plain: Any, path: DocumentPath, value: Any) -> None:
         plain[path[-1]] = value
 
 
-def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) -> list[tuple[DocumentPath, Any]]:
+def _values_of_strategy(
+    study: ScenarioFile, plain: Any, name: str, strategy: str | None
+) -> list[tuple[DocumentPath, Any]]:
     """Return (path, value) of each axis in the chosen combination."""
     labels = [label(scenario) for scenario in study.scenarios]
     if len(labels) == 1:
         return []
     if strategy not in labels:
-        what = (
+        problem = (
             f"has no strategy '{strategy}'" if strategy is not None else "has several strategies, and one is compared"
         )
-        raise ScenarioError.of(name, f"{what}: choose with --strategy one of {', '.join(labels)}")
+        raise ScenarioError.of(name, f"{problem}: choose with --strategy one of {', '.join(labels)}")
     values = dict(study.scenarios[labels.index(strategy)].axes)
-    found = []
+    chosen = []
     for axis in study.axes:
-        node = plain
-        for step in axis.path:
-            node = node[step]
-        found.append((axis.path, node[axis.values.index(values[axis.name])]))
-    return found
+        node = reduce(getitem, axis.path, plain)
+        chosen.append((axis.path, node[axis.values.index(values[axis.name])]))
+    return chosen
 
 
 def _portable(node: Any, folder: Path) -> Any:
     """Return the document with absolute paths of files, and without keys that have no value."""
     if isinstance(node, Mapping):
-        found = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
-        for key in ("trace", _HISTORY, _ENVIRONMENT):
-            if isinstance(file := found.get(key), str) and (folder / file).is_file():
-                found[key] = str(folder / file)
-        return found
+        portable = Plain({key: _portable(value, folder) for key, value in node.items() if value is not None})
+        for key in ("trace", "history", "environment"):
+            if isinstance(file := portable.get(key), str) and (folder / file).is_file():
+                portable[key] = str(folder / file)
+        return portable
     return [_portable(item, folder) for item in node] if isinstance(node, list) else node

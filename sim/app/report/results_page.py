@@ -48,7 +48,7 @@ from sim.runtime.result import Result
 from sim.studies.compare import comparison_of
 from sim.studies.comparison import Comparison, DecidingAssumption, assumptions_table
 from sim.studies.plan import cells, with_baselines
-from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, kept_in
+from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, read_folder
 
 if TYPE_CHECKING:
     from sim.app.report.figures import PlottedQuantity
@@ -181,7 +181,7 @@ def read_results(folder: Path) -> ReportedResults:
     FolderError: the folder has no such results, or they do not match its scenario.  ScenarioError: the stored scenario is
     invalid.
     """
-    kept = kept_in(folder)
+    kept = read_folder(folder)
     if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
         raise FolderError(f"{folder}: is a single run of a comparison: give its parent folder")
     found, own = [], cells(kept.study.scenarios)

@@ -33,8 +33,8 @@ from sim.studies.differences import InputDifferences, input_differences
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError
 from sim.studies.sides import (
     Side,
-    kept_side,
     side_of,
+    side_of_folder,
 )
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     if isinstance(given, StudySource):
         return side_of(portable(place), given.text, given.folder, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():
-        return kept_side(place, changes, strategy)
+        return side_of_folder(place, changes, strategy)
     if any((place / name).is_file() for name in (ADVICE, ANSWER, DIFF)):
         raise FolderError(
             f"{place}: holds an answer, not a job: compare scenarios; 'ckptsim report {place} -o FILE' shows it"

@@ -178,7 +178,7 @@ def _watching(
     tally, total_ns = RowTally(), missing.simulated_ns()
     with listener.progress(Work(store.folder.name, total_ns, len(missing), details=tally.text)) as watch:
         try:
-            yield watch, tally.seen
+            yield watch, tally.count
         except KeyboardInterrupt:
             left = len(store.missing(plan))
             raise Stopped(

@@ -20,7 +20,7 @@ from sim.studies.local import cores, run_each
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import Progress, Watch, no_watch
 from sim.studies.sweeps.answer import sections, sentence
-from sim.studies.sweeps.results import collect, keep, read_results
+from sim.studies.sweeps.results import keep, read_results
 from sim.studies.sweeps.store import Store, WaitingRows
 from sim.studies.sweeps.sweep_file import Definition, define
 
@@ -41,7 +41,7 @@ class RowTally:
         self._done = self._failed = 0
         self._slowest: tuple[float, str] = (0.0, "")
 
-    def seen(self, row: Row) -> None:
+    def count(self, row: Row) -> None:
         self._done += 1
         self._failed += row["status"] != "ok"
         self._slowest = max(self._slowest, (row.get("wall_s") or 0.0, row["cell"]))
@@ -89,8 +89,8 @@ class Workers(ExitStack):
     def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
         warm(engine)
         jobs = self._jobs or min(len(missing), cores())
-        with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as ended:
-            for _, row in ended:
+        with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as outcomes:
+            for _, row in outcomes:
                 yield row
 
 
@@ -99,6 +99,9 @@ def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
 
 
 # ---- Running the cells of a plan that have no row yet.
+
+
+OnRow: TypeAlias = Callable[[Row], object]
 
 
 def ignore_row(row: Row) -> None:
@@ -111,7 +114,7 @@ class TooManyFailuresError(RuntimeError):
     exit_code = 4
 
 
-def sweep(
+def run_missing(
     planned: Sequence[Cell],
     store: Store,
     workers: Workers,
@@ -120,48 +123,23 @@ def sweep(
     watch: Watch = no_watch,
     check: bool = True,
     max_failures: int | None = None,
-    on_row: Callable[[Row], object] = ignore_row,
-) -> pd.DataFrame:
-    """Run the missing cells, and return a row per cell in the order of the plan.  A call after an interruption resumes.
+    on_row: OnRow = ignore_row,
+) -> None:
+    """Run the cells that have no row, and store their rows.  A call after an interruption resumes.
 
     `on_row`: called with every new row.
 
     TooManyFailuresError: more than `max_failures` cells failed in this call; the others are not run.
     """
-    run_missing(
-        planned,
-        store,
-        workers,
-        engine=engine,
-        watch=watch,
-        check=check,
-        max_failures=max_failures,
-        on_row=on_row,
-    )
-    return collect(store, planned)
-
-
-def run_missing(
-    planned: Sequence[Cell],
-    store: Store,
-    workers: Workers,
-    *,
-    engine: Engine,
-    watch: Watch,
-    check: bool,
-    max_failures: int | None,
-    on_row: Callable[[Row], object],
-) -> None:
-    """Run the cells that have no row, and store their rows."""
     missing = store.missing(planned)
     if not missing:
         return
     failed = 0
     with (
         store.keeping() as waiting,
-        closing(workers.rows(missing, engine, _keeping(waiting, watch), check)) as coming,
+        closing(workers.rows(missing, engine, _writing_rows(waiting, watch), check)) as rows,
     ):
-        for row in coming:  # closing() stops all workers when the block ends
+        for row in rows:  # closing() stops all workers when the block ends
             waiting.add(row)
             on_row(row)
             failed += row["status"] != "ok"
@@ -172,14 +150,14 @@ def run_missing(
     store.join()
 
 
-def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
+def _writing_rows(waiting: WaitingRows, watch: Watch) -> Watch:
     """Return a progress function that also writes waiting rows to disk, because the next cell may take an hour."""
 
-    def look(finished: int, simulated_ns: int) -> None:
+    def progress(finished: int, simulated_ns: int) -> None:
         waiting.put_if_due()
         watch(finished, simulated_ns)
 
-    return look
+    return progress
 
 
 # ---- Running a sweep file, and its result.
@@ -200,8 +178,7 @@ _REQUIRED_COLUMNS = (
 )
 """Columns that answers and messages always need."""
 
-Seen: TypeAlias = Callable[[Row], object]
-Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
+Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, OnRow]]]
 """(planned cells, store) -> context around their runs, which yields (progress function, function called with every row)."""
 
 
@@ -222,9 +199,8 @@ class SweepResult:
     @cached_property
     def sections(self) -> list[TextTable]:
         """Return the tables of the answer, or [] without a question."""
-        if self.definition.question is None:
-            return []
-        return sections(self.definition.question, self.rows)
+        question = self.definition.question
+        return [] if question is None else sections(question, self.rows)
 
     @cached_property
     def sentence(self) -> str:
@@ -232,18 +208,19 @@ class SweepResult:
         if self.definition.question is None:
             return ""
         unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
-        found = [sentence(self.definition.question, self.rows), f"{capitalised(unlimited)}." if unlimited else ""]
-        return "\n".join(filter(None, found))
+        lines = [sentence(self.definition.question, self.rows), f"{capitalised(unlimited)}." if unlimited else ""]
+        return "\n".join(filter(None, lines))
 
     @cached_property
     def left_out(self) -> str:
         """Return a sentence on warm-ups that were determined from the runs, or "" if the scenarios set the warm-up."""
         if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
             return ""
-        found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
-        if found.empty:
+        has_warm_up = (self.rows["status"] == "ok") & (self.rows["strategy"] != "none")
+        warmups_ms = self.rows.loc[has_warm_up, "warmup_ms"]
+        if warmups_ms.empty:
             return ""
-        least, middle, most = (ms_text(float(found.quantile(share))) for share in (0.0, 0.5, 1.0))
+        least, middle, most = (ms_text(float(warmups_ms.quantile(share))) for share in (0.0, 0.5, 1.0))
         return (
             f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
         )
@@ -266,10 +243,6 @@ class SweepResult:
         if self.definition.question is not None:
             return rows
         return f"{rows}; for an answer, add answer: to a sweep file, or compare the settings of a scenario with ckptsim run"
-
-    @property
-    def _fine(self) -> pd.DataFrame:
-        return self.rows[self.rows["status"] == "ok"]
 
 
 def run_sweep(
@@ -318,13 +291,11 @@ def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
     if count <= MAX_COMPLETE:
         return read_results(folder)
     question = definition.question
-    requested = set[str]()
-    if question is not None:
-        requested |= {*question.show, *(limit.column for limit in question.limits), *filter(None, [question.least])}
-    counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS} - {""}
-    return read_results(folder, [*_REQUIRED_COLUMNS, *definition.scenarios.values(), *requested, *counted])
+    columns = {*question.show, *(limit.column for limit in question.limits), question.least} if question else set()
+    columns |= {STATISTICS[column].counted_by for column in columns if column in STATISTICS}
+    return read_results(folder, [*_REQUIRED_COLUMNS, *definition.scenarios.values(), *(columns - {""})])
 
 
 @contextmanager
-def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, Seen]]:
+def _unwatched(_: Sequence[Cell], __: Store) -> Iterator[tuple[Watch, OnRow]]:
     yield no_watch, ignore_row

@@ -135,9 +135,3 @@ run: {duration: 40 s}
         "Checkpoint 1 (timeout 4 s) expires after 4 s; with checkpoint.timeout 24 s it completes after 10 s.",
     )
     assert trials(compared("checkpoint.timeout=20 s", text=text)) == []
-
-
-def test_numbers_are_found_with_their_units():
-    sentence = "Barriers of checkpoint 7 of job 1 (rate 1k/s) wait behind 3.1 s of 'm2' (busy 99 %), 4.2k records, ±0 %, 12 of 18, 3 MB/s."
-
-    assert numbers(sentence, ["rate 1k/s", "'m2'"]) == ["3.1 s", "99 %", "4.2k", "±0 %", "12", "18", "3 MB/s"]

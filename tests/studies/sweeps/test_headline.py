@@ -156,16 +156,6 @@ def test_a_limit_that_the_interval_reaches():
     assert found.endswith("1 more may keep it: 30 s.")
 
 
-def test_a_percentile_says_what_it_stands_on():
-    rows = rows_of({"10 s": LOAD, "30 s": LOAD + 1}, column="end_to_end_p99_ms")
-    few = rows.assign(completed=np.where(rows[KEY] == "10 s", 60, 20))
-
-    assert sections(asks(column="end_to_end_p99_ms"), few)[0].title.endswith(
-        ". end_to_end_p99_ms is of 20 to 60 checkpoints a run and needs 100: it is hardly more than the longest"
-    )
-    assert "needs" not in sections(asks(column="end_to_end_p99_ms"), rows.assign(completed=100))[0].title
-
-
 WAYS = ["unfinished", "missing", "dead"]
 
 

@@ -59,29 +59,6 @@ def test_what_is_advised_keeps_the_limits(seeds):
     assert advised > len(seeds) / 4
 
 
-def test_the_least_of_the_set_is_advised(seeds):
-    """By means over the windows in which some setting ends and not every one fails; fewer windows that do not end come first."""
-    compared = 0
-    for seed in seeds:
-        question, rows = drawn(seed)
-        selection = chosen(replace(question, against=()), rows)
-        if selection.advised is None or len(selection.best) == 1:
-            continue
-        known = Known(question, rows)
-        table = known.table(question.least)
-        left_out = known.hopeless(table) | known.failed(table)
-        counted = [i for i in range(len(known.windows)) if i not in left_out]
-        standing = {
-            setting: (sum(table[setting][i][1] for i in counted), np.nanmean([table[setting][i][0] for i in counted]))
-            for (setting,) in selection.best
-        }
-        compared += 1
-        assert standing[selection.advised[0]][0] == min(open_windows for open_windows, _ in standing.values()), seed
-        alike = [mean for open_windows, mean in standing.values() if open_windows == standing[selection.advised[0]][0]]
-        assert standing[selection.advised[0]][1] <= min(alike) + 1e-6 * abs(min(alike)), seed
-    assert compared > len(seeds) / 10
-
-
 def test_the_order_of_rows_does_not_matter(seeds):
     for seed in seeds:
         question, rows = drawn(seed)

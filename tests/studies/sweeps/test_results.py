@@ -92,20 +92,6 @@ def test_columns_do_not_depend_on_what_came_out(study, tmp_path, status):
     assert table["end_to_end_p99_ms"].dtype == "float64"
 
 
-def test_a_job_that_restarted_is_held_against_nothing(study, tmp_path):
-    """Its baseline read everything again, it did from its latest checkpoint on: neither is throughput."""
-    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
-    store.put(
-        [
-            row(planned[0], 300.0, restarts=1.0),
-            row(planned[1], 190.0, restarts=1.0),
-            row(planned[2], 190.0, restarts=0.0),
-        ]
-    )
-
-    assert list(collect(store, planned)["throughput_change"].isna()) == [True, True, False]
-
-
 def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
     """One of two strategies has ended: the baseline is not that one's."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))

@@ -10,13 +10,19 @@ from sim.studies.cells import timed as real_row
 from sim.studies.plan import cells, with_baselines
 from sim.studies.progress import no_watch
 from sim.studies.sweeps import run
-from sim.studies.sweeps.run import TooManyFailuresError, Workers, run_missing, sweep
+from sim.studies.sweeps.results import collect
+from sim.studies.sweeps.run import TooManyFailuresError, Workers, run_missing
 from sim.studies.sweeps.store import Store
 
 
 @pytest.fixture
 def planned(study):
     return with_baselines(cells(study.scenarios))
+
+
+def sweep(planned, store, workers, **options):
+    run_missing(planned, store, workers, **options)
+    return collect(store, planned)
 
 
 class Made:
@@ -102,40 +108,6 @@ def test_a_sweep_leaves_one_file_of_its_own(planned, tmp_path, monkeypatch):
     run_missing(planned, Store(tmp_path), Made(), **OPTIONS)
 
     assert len(list((tmp_path / "cells").glob("*.parquet"))) == 1
-
-
-def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
-    """Cells that are there are not simulated again, failed ones are."""
-    ran = []
-
-    def watched(cell, *options, **named):
-        ran.append(cell)
-        if len(ran) == 2:
-            return {"cell": cell.id, "status": "error", "error": "RuntimeError: no"}
-        return real_row(cell, *options, **named)
-
-    monkeypatch.setattr(run, "timed", watched)
-
-    first = sweep(planned, Store(tmp_path), Workers(1))
-    second = sweep(planned, Store(tmp_path), Workers(1))
-
-    assert list(first["status"]) == ["ok", "error", "ok"]
-    assert list(second["status"]) == ["ok", "ok", "ok"]
-    assert [*planned, planned[1]] == ran
-
-
-def test_too_many_failures_end_a_sweep(planned, tmp_path, monkeypatch):
-    """What was done is kept, the failures too."""
-
-    def failing(cell, *options, **named):
-        return real_row(cell, *options, **named) | {"status": "error", "error": "RuntimeError: no"}
-
-    monkeypatch.setattr(run, "timed", failing)
-
-    with pytest.raises(TooManyFailuresError, match=r"stopped after 2 failed cells, the last one \w+: RuntimeError: no"):
-        sweep(planned, Store(tmp_path), Workers(1), max_failures=1)
-
-    assert len(Store(tmp_path).rows()) == 2
 
 
 def test_a_cell_that_kills_its_worker_is_a_row(planned, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from sim.studies.plan import cells
 from sim.studies.sweeps import store as room
 from sim.studies.sweeps import store as stored_rows
 from sim.studies.sweeps.results import collect
-from sim.studies.sweeps.run import sweep
+from sim.studies.sweeps.run import run_missing
 from sim.studies.sweeps.store import Store
 
 
@@ -34,16 +34,6 @@ def test_a_sweep_resumes(planned, tmp_path):
     store.put([row(planned[0]), row(planned[1], status="error", error="ValueError: no")])
 
     assert [planned[1]] == Store(tmp_path).missing(planned)
-
-
-@pytest.mark.parametrize("order", [("error", "ok"), ("ok", "error")])
-def test_of_two_rows_the_one_that_succeeded_counts(planned, tmp_path, order):
-    """Whichever file is read first."""
-    store = Store(tmp_path)
-    for status in order:
-        store.put([row(planned[0], status=status)])
-
-    assert store.rows()[planned[0].id]["status"] == "ok"
 
 
 def test_rows_wait_for_others_only_a_moment(planned, tmp_path, monkeypatch):
@@ -83,7 +73,7 @@ def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
             kept.extend(store.rows())
             yield from (row(cell) for cell in missing[1:])
 
-    sweep(planned, store, LongLastCell())
+    run_missing(planned, store, LongLastCell())
 
     assert [planned[0].id] == kept
 
@@ -255,16 +245,6 @@ def test_files_of_other_commands_are_not_joined(planned, tmp_path):
     store.join()
 
     assert len(batches(tmp_path)) == 2
-
-
-def test_sixty_four_small_files_are_one(planned, tmp_path):
-    store = Store(tmp_path)
-    for k in range(room.JOINED - 1):
-        store.put([row(planned[0], host=str(k))])
-    assert len(batches(tmp_path)) == room.JOINED - 1
-    store.put([row(planned[1])])
-
-    assert len(batches(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(

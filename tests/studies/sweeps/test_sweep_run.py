@@ -68,12 +68,6 @@ def test_without_a_question_there_are_rows(file, tmp_path):
     assert "end_to_end_p50_ms" in swept.results
 
 
-def test_overrides_hold_for_all_runs(file, tmp_path):
-    swept = run_sweep(file, tmp_path / "rows", jobs=1, overrides=["checkpoint.interval='1500 ms'"])
-
-    assert {1.5e9} == {float(scenario.checkpoint.interval_ns) for scenario in swept.definition.scenarios}
-
-
 def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, monkeypatch):
     """The answer is the same."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1)
@@ -157,13 +151,3 @@ def test_failures_and_broken_promises_are_apart():
     found = result_of(WARM)
 
     assert (list(found.failed.index), list(found.broken.index)) == ([3], [1])
-
-
-def test_all_columns_are_read_again_where_only_some_were(monkeypatch, tmp_path):
-    """As many rows as are usual have all columns."""
-    monkeypatch.setattr(room, "read_results", lambda folder: folder)
-    monkeypatch.setattr(room, "MAX_COMPLETE", len(WARM))
-    assert result_of(WARM).results is not None
-    monkeypatch.setattr(room, "MAX_COMPLETE", len(WARM) - 1)
-
-    assert result_of(WARM).results is None

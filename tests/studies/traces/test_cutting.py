@@ -5,7 +5,7 @@ import pytest
 from sim.studies.traces.listing import list_files
 from sim.studies.traces.parsing import TraceFileError
 from sim.studies.traces.tables_of_files import read_traces_here
-from sim.studies.traces.windows import CUTS, Cutting, windows_here
+from sim.studies.traces.windows import Cutting, windows_here
 from tests.studies.traces.conftest import write_traces
 
 
@@ -45,11 +45,6 @@ def test_features_of_windows(tables):
     found = windows_here(tables, Cutting(20, trace="a/load")).windows
     assert [pytest.approx(20 * 20 / 21 / (109.5 + 20 * i), rel=0.1) for i in (0, 1, 2)] == found["trend"][:3].tolist()
     assert found["failure_s"].dropna().tolist() == [5.0]
-
-
-def test_each_cut_of_spark_is_one_here(tables):
-    for cut in CUTS:
-        assert len(windows_here(tables, Cutting(20, cut, trace="a/load")).windows)
 
 
 def test_windows_with_few_observations_are_left_out(tables):

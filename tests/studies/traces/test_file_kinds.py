@@ -96,13 +96,6 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path, monkeypatch, content,
     assert found["rates", "good"]["rate"].tolist() == [2.0]
 
 
-def test_large_documents_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_JSON_BYTES", 100)
-    (tmp_path / "x.json").write_text(f'{{"status": "success"{" " * 100}}}')
-
-    assert reasons(tmp_path) == ["holds more than 0 MB: not read any further"]
-
-
 STAMPS = pd.date_range("2023-11-14 12:00", periods=3, freq="s", tz="Europe/Berlin")
 
 

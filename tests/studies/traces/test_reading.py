@@ -183,12 +183,6 @@ def test_a_truncated_file_keeps_what_can_be_read():
     assert found["quarantine"]["reason"].tolist() == ["is truncated: rows after this one are missing"]
 
 
-def test_what_only_looks_packed():
-    assert reasons(b"\x1f\x8b" + b"nonsense" * 9) == [
-        "is damaged: later rows cannot be unpacked, and earlier ones may be garbled"
-    ]
-
-
 def test_a_bomb_is_not_unpacked(monkeypatch):
     """It stops long before the disk or the memory is full."""
     monkeypatch.setattr(room, "MAX_BYTES_AT_ANY_RATIO", 1 << 20)

@@ -257,7 +257,11 @@ def test_a_question(defined):
         ),
         ("limits: {completed: '> 1 s'}", "sweep.yaml:5:38: answer.limits.completed"),
         ("limits: {complete: '> 1'}", "'complete' is no column"),
-        ("settings: [checkpoint.timeout]", "'checkpoint.timeout' does not vary"),
+        (
+            "settings: [checkpoint.intervall]",
+            "'checkpoint.intervall' does not vary (did you mean 'checkpoint.interval'?); these do: checkpoint.interval, ",
+        ),
+        ("by: checkpoint.barrier, settings: [checkpoint.interval]", "(did you mean 'checkpoint.barriers'?)"),
         (
             "by: checkpoint.timeout",
             "'checkpoint.timeout' neither varies beside the settings nor is it a column of a table of windows",
@@ -266,6 +270,10 @@ def test_a_question(defined):
         (
             "against: {checkpoint.interval: 1 s}",
             "has no value for checkpoint.barriers: names one value of each setting: checkpoint.interval",
+        ),
+        (
+            "against: {run.seed: 1, run.duration: 2}",
+            "has no value for checkpoint.interval, checkpoint.barriers; run.duration, run.seed are no settings",
         ),
         (
             "against: {checkpoint.interval: 1 s, checkpoint.barriers: aligned, run.seed: 1}",

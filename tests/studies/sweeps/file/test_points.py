@@ -131,28 +131,6 @@ def test_combinations_beyond_counting_are_refused_before_they_are_made(defined):
         defined(f"vary: {{{', '.join(f'{key}: {values}' for key in keys)}}}")
 
 
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        (
-            "against: {run.seed: 1, run.duration: 2}",
-            "has no value for checkpoint.interval, checkpoint.barriers; run.duration, run.seed are no settings",
-        ),
-        (
-            "settings: [checkpoint.intervall]",
-            "'checkpoint.intervall' does not vary (did you mean 'checkpoint.interval'?); these do: checkpoint.interval, ",
-        ),
-        ("by: checkpoint.interval, settings: [checkpoint.interval]", "neither varies beside the settings"),
-        ("by: checkpoint.barrier, settings: [checkpoint.interval]", "(did you mean 'checkpoint.barriers'?)"),
-    ],
-)
-def test_a_question_that_names_what_is_not_there_hears_what_is(defined, rest, message):  # noqa: F811
-    with pytest.raises(ScenarioError) as refused:
-        defined(ANSWER % rest)
-
-    assert message in str(refused.value)
-
-
 def test_a_question_compares_all_that_varies_beside_its_windows(defined):  # noqa: F811
     """In the order of the axes; what it is sorted by is no setting, and the reference has the values of the settings in their order."""
     found = defined(

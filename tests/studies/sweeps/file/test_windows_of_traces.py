@@ -163,17 +163,6 @@ def test_a_beginning_that_is_no_time_is_refused(cut, tmp_path, value):
     assert f"w.csv:2: '{value}' is not a time in seconds" in cut(length="2 s", file="w.csv")[1][0]
 
 
-@pytest.mark.parametrize(
-    ("missing", "message"),
-    [("source", "source is missing"), ("trace", "trace is missing"), ("length", "length is missing")],
-)
-def test_what_windows_need_is_told(cut, missing, message):
-    """All at once; a table of windows may have the rest."""
-    keys = {"length": "2 s", "every": "2 s"} | {missing: None}
-
-    assert (WindowPlan([]), [message]) == cut(**keys)
-
-
 def test_a_trace_whose_rows_are_far_apart_may_be_of_another_unit(tmp_path, cut):
     """Ten windows between two rows have one rate: its times are milliseconds, or it is no trace for them."""
     (tmp_path / "t.csv").write_text("t,rate\n" + "".join(f"{1000 * at},100\n" for at in range(11)))

@@ -327,11 +327,14 @@ def test_a_job_says_how_many_cells_have_begun(jobs):
     assert descriptions == ["3 cells, 3 begun", "2 cells, 5 begun"]
 
 
-@pytest.mark.parametrize(("sent", "expected"), [(("kernel-x.o", b"code"), ["compiled_on"]), (None, [])])
-def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, expected):
+@pytest.mark.parametrize(
+    ("sent", "compiled", "expected"),
+    [(("kernel-x.o", b"code"), True, ["compiled_on"]), (("kernel-x.o", b"code"), False, []), (None, True, [])],
+)
+def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, compiled, expected):
     """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
     received = []
-    monkeypatch.setattr(studies_cells, "warm", lambda engine, kernel: not received.append(kernel))
+    monkeypatch.setattr(studies_cells, "warm", lambda engine, kernel: received.append(kernel) or compiled)
     lines = []
     arrived = SimpleNamespace(add=lines.extend)
     run = spark_task.runner("archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent), arrived)

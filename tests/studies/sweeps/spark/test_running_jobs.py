@@ -1,6 +1,5 @@
 """A whole sweep on a Spark that runs its tasks here: which cells run, in how many jobs, what is watched, and how it ends."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,7 @@ from sim.studies import cells
 from sim.studies.sweeps import spark_rows as room
 from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_rows import ClusterError, rows_on
-from tests.studies.sweeps.spark.conftest import Context, Lines
+from tests.studies.sweeps.spark.conftest import Context
 
 pytestmark = pytest.mark.usefixtures("pyspark")
 
@@ -173,13 +172,3 @@ def test_the_copy_of_an_executor_that_was_first_serves(monkeypatch, tmp_path):
     monkeypatch.setattr(spark_task.shutil, "copytree", copytree)
 
     assert (spark_task._copy_to_cache(tmp_path / "sent", "v") / "sim.py").read_text() == "theirs"
-
-
-def test_only_an_executor_that_compiles_says_so(monkeypatch):
-    """Without a line from anybody all is well."""
-    monkeypatch.setattr(cells, "warm", lambda engine, kernel: kernel is None)
-    lines = Lines([])
-    for kernel in (None, SimpleNamespace(value=("kernel.o", b"code"))):
-        list(spark_task.runner("archive", code_version(), "compiled", True, kernel, lines)(iter(())))
-
-    assert [json.loads(line) for line in lines.value] == []

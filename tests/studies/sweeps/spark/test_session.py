@@ -1,6 +1,5 @@
 """A Spark that does not start says why in one line, soon."""
 
-import os
 import socket
 import time
 
@@ -77,19 +76,3 @@ def test_one_of_several_masters_is_enough():
         with pytest.raises(MissingDependencyError):
             room._check_master_listens(f"spark://127.0.0.1:{ports[0]}")
         room._check_master_listens("spark://" + ",".join(f"127.0.0.1:{port}" for port in ports))
-
-
-@pytest.mark.parametrize("quiet", [True, False])
-def test_java_does_not_write_on_the_terminal(tmp_path, capfd, quiet):
-    """Unless somebody wants to read it."""
-    log = tmp_path / "log"
-    log.touch()
-
-    with room._stderr_to(log, quiet):
-        os.system("echo noise >&2")
-    os.system("echo ours >&2")
-
-    assert ("noise\n" if quiet else "", "ours\n" if quiet else "noise\nours\n") == (
-        log.read_text(),
-        capfd.readouterr().err,
-    )
