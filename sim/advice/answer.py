@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.candidates import excess
-from sim.advice.configuration import diff_flink_keys, patch, patches
+from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions, new_defects, refusals, unsafe_defects, window_phases
 from sim.advice.judgement import room, rows_of
 from sim.advice.settings import PAUSE, TIMEOUT_NS
@@ -291,9 +291,6 @@ def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str
         warned = [own.sentence for own in warnings]
         files[ADVISED] = patch(found, back=False, others=others, warnings=warned, conf=conf)
         files[ROLLBACK] = patch(found, back=True, others={}, conf=conf)
-    if found and conf is not None:
-        files |= (own := patches(found, conf))
-        parts += [] if own else [f"{conf.file} is not patched: it has keys in braces. Set the keys above by hand."]
     data = {
         "dominates": time,
         "failure": race.bench.failure,

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +14,7 @@ from sim.advice.judgement import MEASURED, Trials
 from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
-from sim.model.schema.flink_file import FlinkFile, end_of, parse_flink_file
+from sim.model.schema.flink_file import FlinkFile
 from sim.model.schema.flink_text import flink_key, flink_lines
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import PairedChange, paired_change
@@ -188,68 +185,3 @@ def _yaml(tree: Mapping[Any, Any], indent: str) -> Iterator[str]:
     for key, value in tree.items():
         yield f"{indent}{key}:{'' if isinstance(value, dict) else f' {value}'}"
         yield from _yaml(value, f"{indent}  ") if isinstance(value, dict) else ()
-
-
-# ---- A recommendation as a unified diff of the user's configuration file, in its spelling, and the patch that reverts it.
-
-PATCH, PATCH_BACK = "flink.patch", "flink.rollback.patch"
-_NOT_TEXT = re.compile(r"[-+.\d][-+.\deE_]*|true|false|yes|no|on|off|null|~", re.IGNORECASE)
-"""Scalars that YAML would not read as strings; values of flinkConfiguration must be strings."""
-
-
-def patches(found: Sequence[KeyChange], conf: FlinkFile) -> dict[str, str]:
-    """Return {file name: unified diff} for ``patch FILE < NAME``, or {} if the file uses flow style (``{...}``).
-
-    The rollback restores the file byte for byte.
-    """
-    lines = conf.text.splitlines()
-    if any(
-        lines[mark.line - 1][: mark.column - 1].strip()
-        for path, mark in conf.marks.items()
-        if path[: len(conf.block)] == conf.block
-    ):
-        return {}
-    advised = conf
-    for change in found:
-        advised = parse_flink_file("".join(_with_change(change, advised)), conf.file, conf.resource)
-    before, after, name = _lines(conf.text), _lines(advised.text), Path(conf.file).name
-    forward, back = unified_diff(before, after, name, name), unified_diff(after, before, name, name)
-    return {PATCH: "".join(forward), PATCH_BACK: "".join(back)}
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines with their line ends; a last line without one gets one, as patch(1) requires."""
-    end = "\r\n" if "\r\n" in text else "\n"
-    return [line if line.endswith("\n") else line + end for line in text.splitlines(keepends=True)]
-
-
-def _with_change(change: KeyChange, conf: FlinkFile) -> list[str]:
-    """Return the lines of the file with the new value of a key, or with the key added below its siblings."""
-    lines, path, above = _lines(conf.text), conf.place_of(change.key), conf.place_of(change.key)[:-1]
-    if path not in conf.marks and change.advised is None:
-        return lines
-    while change.advised is None and len(above) > len(conf.block) and len(conf.children(above)) == 1:
-        path, above = above, above[:-1]  # a section is removed with its last key
-    text = "" if change.advised is None else f"{path[-1]}: {_value(change.advised, conf)}"
-    if path in conf.marks:
-        start, column = conf.marks[path].line - 1, conf.marks[path].column - 1
-        stop = end_of(lines, start + 1, column + 1)
-        comment = re.search(r"(?:\s+#.*)?$", lines[start].rstrip())
-        lines[start:stop] = [
-            f"{' ' * column}{text}{comment[0] if comment else ''}{lines[start][len(lines[start].rstrip()) :]}"
-        ] * bool(text)
-        return lines
-    section = "" if (siblings := conf.children(above)) else f"{above[-1]}:"
-    first = (siblings or conf.children(above[:-1]))[0]
-    place, indent = end_of(lines, first.line - 1, first.column - 1), " " * (first.column - 1)
-    lines[place:place] = [
-        f"{indent}{line}{lines[0][len(lines[0].rstrip()) :]}"
-        for line in ([section, f"  {text}"] if section else [text])
-    ]
-    return lines
-
-
-def _value(text: str, conf: FlinkFile) -> str:
-    """Quote the value if YAML would read it as another type."""
-    needs_quotes = re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) or (conf.kind and _NOT_TEXT.fullmatch(text))
-    return json.dumps(text) if needs_quotes else text

@@ -12,18 +12,15 @@ from sim.advice.horizon import AHEAD_NS, arriving, horizon
 from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
 from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
-from sim.model.schema.axes import apply, key_of, path_of
-from sim.model.schema.flink_text import option_values
+from sim.model.schema.axes import apply, key_of
 from sim.model.schema.history_file import write_scenario_and_history
 from sim.model.schema.study import load
 from sim.model.schema.text import Reading, ScenarioError, compose, read_text
-from sim.model.units import format_duration
 from sim.studies.sweeps.design import Point
 
 # ---- The job for trials. Actions, rescaling, and the end of bounded sources are removed from the scenario, because they are
 # not part of a setting. The option `--load` replaces the rates of sources.
 
-_DEBLOAT = "cluster.network.debloat"
 UNBOUNDED_RECORDS = 10**12
 """Number of records per subtask that makes a bounded source practically unbounded."""
 
@@ -133,50 +130,13 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int]) -> None:
     """Write the sweep file that repeats the trials.  `trials`: {trial: replications}."""
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
-    scenario, plain = bench.load(bench.common), compose(read_text(bench.file), Reading(str(bench.file)))
-    now = _todays(scenario)
-    lines = [
-        "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.",
-        f"# Again: ckptsim sweep {file.name} --out .",
-        f"scenario: {json.dumps(relpath(bench.file, file.parent))}",
-        "together:",
-    ]
-    for i, key in enumerate(dict.fromkeys(key for row in rows for key in row)):
-        present = (
-            now[key] if key in now else None if all(key in row for row in rows) else _present(key, scenario, plain)
-        )
-        values = ", ".join(json.dumps(row.get(key, present), default=str) for row in rows)
-        lines.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
-    replace_text(file, "".join(f"{line}\n" for line in lines))
-
-
-def _present(key: str, scenario: Scenario, plain: Any) -> Any:
-    """Return the value of a key in the scenario document `plain`, or its default."""
-    path = path_of(key)
-    for step in path:
-        plain = plain.get(step) if isinstance(plain, Mapping) else None
-    if plain is not None:
-        return plain
-    service_ns = scenario.job.vertex(str(path[1])).service.mean if path[0] == "job" else 0
-    return {"changelog": "off", "service": f"{service_ns} ns", "update": "0 %"}[str(path[-1])]
-
-
-def _todays(scenario: Scenario) -> dict[str, Any]:
-    """Return {key: current value} of the keys that some trials change and others do not."""
-    options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
-    values = option_values(scenario, without_effect=True)
-    present = {own.key: own.written(own.value) for own in values if own.option.record.leaf is not None}
-    interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
-    barriers: Any = options.barriers.kind
-    if options.barriers.record.has_deadline:
-        barriers = {barriers: format_duration(options.barriers.timeout_ns)}
-    debloat = {key.rpartition(".")[2]: value for key, value in present.items() if key.startswith(f"{_DEBLOAT}.")}
-    return present | {
-        "checkpoint.interval": interval,
-        "checkpoint.barriers": barriers,
-        _DEBLOAT: debloat or "off",
-        "checkpoint.operator-io": options.operator_io,
-        "storage.file-merging": "off",
-        "storage.object-store.prefixes": 1 if store is None else store.prefixes,
-        "cluster.network.floating-buffers-per-gate": network.floating_per_gate,
+    keys = dict.fromkeys(key for row in rows for key in row)
+    document = {
+        "scenario": relpath(bench.file, file.parent),
+        "together": [{key: [row.get(key) for row in rows] for key in keys}],
     }
+    replace_text(
+        file,
+        "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.\n"
+        f"# Again: ckptsim sweep {file.name} --out .\n{json.dumps(document, indent=1, default=str)}\n",
+    )

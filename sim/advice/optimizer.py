@@ -27,8 +27,8 @@
 #   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
 #   fail_tasks               a failing task instead of a lost TaskManager            ALL       100 %
 #
-# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to RACE if
-# growing state, or changes that would be enough, need further runs, else up to REST (95 %).
+# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST
+# (95 %), or RACE if growing state needs further runs, or CERTAINTY if no setting keeps the limits yet.
 #
 # Another round follows only if this one tried a new setting or made a long run after `search.pull`, and no setting keeps
 # the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command
@@ -350,9 +350,11 @@ def run_until_sure(race: CandidateSearch) -> None:
         try_intervals(race)
         try_optimum(race)
         _improve(race)
-        if race.chosen is None or not race.confirmed:
-            # growing state and changes that would be enough need further runs
-            race.spend_rest(RACE if race.chosen is None or race.bench.horizon.states else REST)
+        if race.chosen is None:  # most of the rest is for relaxed keys, and for changes that would be enough
+            race.spend_rest(CERTAINTY)
+            _improve(race)
+        elif not race.confirmed:
+            race.spend_rest(RACE if race.bench.horizon.states else REST)
             _improve(race)
         if race.chosen is None:
             relax(race)

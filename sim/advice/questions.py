@@ -105,9 +105,12 @@ def assumed_text(marked: Sequence[Unknown]) -> str:
 
 
 def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
-    """Yield a question for each unknown value.  `mtbf_ms`: mean time between failures, or None if it is unknown."""
-    if mtbf_ms is None:
-        yield texts.unknown_failures(race)
+    """Yield how the failure rate matters, and a question for each unknown value.
+
+    `mtbf_ms`: mean time between failures, or None if it is unknown.
+    """
+    if mtbf_ms is None or race.chosen is not None:
+        yield texts.failure_rates(race, is_assumed=mtbf_ms is None)
     for key in race.unasked_updates(race.runs):
         name = str(path_of(key)[1])
         state = race.scenario.job.vertex(name).state

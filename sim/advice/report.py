@@ -11,7 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer import ADVISED, ROLLBACK, advised_scenario, answer, lines_below, no_answer
 from sim.advice.candidates import CandidateSearch, chances
-from sim.advice.configuration import PATCH, PATCH_BACK, diff_flink_keys, differences_to_current
+from sim.advice.configuration import diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
@@ -103,7 +103,7 @@ def report(
         configured,
     ]
     if chosen is not None:
-        parts += [texts.theory(race), texts.failures(race, chosen)]
+        parts.append(texts.theory(race))
     parts += _remarks(race)
     if observed is not None and known_mtbf_ms is not None:
         times = "once" if observed.job_failures == 1 else f"{observed.job_failures} times"
@@ -114,7 +114,7 @@ def report(
     parts += texts.tables_of_settings(race)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
     write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials)
-    for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
+    for name in (ADVISED, ROLLBACK):
         (folder / name).unlink(missing_ok=True)  # left by an earlier run
     for name, text in found.files.items():
         replace_text(folder / name, text)

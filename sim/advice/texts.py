@@ -32,7 +32,6 @@ from sim.results.estimates import daly, renewal, young
 from sim.results.formats import TextTable, apart_text, bytes_text, change_text, ms_text, per_second_text
 from sim.results.stored import unlimited_text
 
-OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {
     "checkpoint_ms": "checkpoints",
     "loss": "throughput loss",
@@ -441,45 +440,35 @@ def theory(race: CandidateSearch) -> str:
     )
 
 
-def failures(race: CandidateSearch, chosen: Setting) -> str:
-    """Return a sentence on what would be advised if the job failed every hour, every day or every month."""
-    advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
-    if {other.name for other in advised.values()} == {chosen.name}:
-        return "The same is advised for a failure an hour, a day or a month."
-    cases = (f"for a failure every {ms_text(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
-    return f"How often the job fails matters: {'; '.join(cases)}."
-
-
 def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | None]]:
     """Return the nearest failure rates, one higher and one lower than the assumed one, at which the advice changes.
 
     Each is a pair (mean time between failures [s], setting that would be advised; None: no setting keeps the limits).
-    Rates up to ten times as high and as low are examined.
+    Rates up to thirty times as high and as low are examined.
     """
-    own = race.chosen
-    moved = []
-    for step in range(1, 21):  # 20 steps per decade
-        for power in (-step, step):
-            other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
-            if (None if other is None else other.name) != (None if own is None else own.name):
-                moved.append((power, other))
-    rarer, more_often = (next((change for change in moved if change[0] * sign > 0), None) for sign in (1, -1))
-    return [(race.mtbf_s * 10 ** (power / 20), other) for power, other in filter(None, (more_often, rarer))]
+    changes = []
+    for sign in (-1, 1):
+        for step in range(1, 31):  # 20 steps per decade
+            mtbf_s = race.mtbf_s * 10 ** (sign * step / 20)
+            advised = race.advised_at(mtbf_s)
+            if (advised and advised.name) != (race.chosen and race.chosen.name):
+                changes.append((mtbf_s, advised))
+                break
+    return changes
 
 
-def unknown_failures(race: CandidateSearch) -> str:
-    """Return the question how often the job fails, with the rates at which the advice would change."""
-    question = (
-        f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
-    )
+def failure_rates(race: CandidateSearch, *, is_assumed: bool) -> str:
+    """Return a sentence on the failure rates at which the advice would change, after a question if the rate is assumed."""
+    assumed = f"Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    question = f"UNKNOWN: how often does the job fail? {assumed}" if is_assumed else ""
     changes = [
         f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
-        f"{name_of(None if other is None else other.name)}"
-        for mtbf_s, other in changed_by_failures(race)
+        f"{name_of(None if advised is None else advised.name)}"
+        for mtbf_s, advised in changed_by_failures(race)
     ]
     if not changes:
-        return f"{question}From ten times as often to ten times as rarely the advice is the same."
-    return f"{question}If it fails {'; '.join(changes)} would be advised."
+        return f"{question}From thirty times as often to thirty times as rarely the advice is the same."
+    return f"{question}How often it fails matters: {'; '.join(changes)} would be advised."
 
 
 def limits_text(limits: Limits) -> str:

@@ -11,7 +11,7 @@ from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
 from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
-from sim.advice.texts import changed_by_failures, share, unknown_failures, value_text
+from sim.advice.texts import changed_by_failures, failure_rates, share, value_text
 from tests.advice.test_judged_tables import setting
 
 S = 10**9
@@ -153,21 +153,13 @@ def test_the_nearest_rates_at_which_the_advice_changes():
 
     assert (pytest.approx(398.1, abs=0.1), "10 s") == (often_s, often.name[0])
     assert (pytest.approx(5011.9, abs=0.1), "60 s") == (rarely_s, rarely.name[0])
-    question = unknown_failures(ByFailures())
+    question = failure_rates(ByFailures(), is_assumed=True)
     assert question.startswith(
-        "UNKNOWN: how often does the job fail? Assumed: every 17 min; --mtbf says otherwise. If it fails more often than every 6.6 min"
+        "UNKNOWN: how often does the job fail? Assumed: every 17 min; --mtbf says otherwise. How often it fails matters: more often"
     )
     assert question.endswith(
         "6.6 min aligned, every 10 s; more rarely than every 84 min aligned, every 60 s would be advised."
     )
-
-
-def test_a_rate_of_failures_that_changes_nothing_is_no_question():
-    same = SimpleNamespace(name=("30 s", "aligned"))
-    always = SimpleNamespace(mtbf_s=1000.0, chosen=same, advised_at=lambda _: same)
-
-    assert changed_by_failures(always) == []
-    assert unknown_failures(always).endswith("From ten times as often to ten times as rarely the advice is the same.")
 
 
 @pytest.mark.parametrize(

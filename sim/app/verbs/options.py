@@ -401,7 +401,7 @@ class AdviseOptions(TypedDict, total=False):
     flink: Annotated[
         FilePath | None,
         Option(
-            "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment. Also writes a patch and its rollback.",
+            "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment, whose name and spelling the patches use.",
             metavar="FILE",
         ),
     ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -162,18 +162,6 @@ def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPat
                 yield ".".join(map(str, (*here, key)[len(place) :])), (*here, key), value
 
     return walk(block, place)
-
-
-def end_of(lines: Sequence[str], start: int, column: int) -> int:
-    """The line after the last one of the block that begins at `start`, which is indented by `column` spaces."""
-    end = start
-    for number in range(start, len(lines)):
-        content = lines[number].lstrip(" ")
-        if content.strip() and not content.startswith("#"):
-            if len(lines[number]) - len(content) < column or lines[number].startswith(("---", "...")):
-                break
-            end = number + 1
-    return end
 
 
 def _documents(text: str, file: str) -> Iterator[tuple[Mapping, Reading]]:

@@ -19,7 +19,7 @@ from sim.model.schema.text import DocumentPath, Reading, ScenarioError
 # ---- Keys of a sweep file. Errors are reported with file, line and column, as in scenario files.
 
 Values = Annotated[list[Any], Field(min_length=1)]
-"""Values of a key, as written in a scenario file."""
+"""Values of a key, as written in a scenario file; null: as the scenario has it."""
 
 
 class Windows(Section):

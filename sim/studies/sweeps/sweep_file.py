@@ -568,7 +568,7 @@ def _scenarios(
     point: Point,
 ) -> Iterator[tuple[Scenario, ScenarioFile]]:
     """Yield (scenario, its file) for each scenario of a window and a point.  Errors name the line of the sweep file."""
-    changes = (document.set_ or {}) | window.changes | point
+    changes = (document.set_ or {}) | window.changes | {key: value for key, value in point.items() if value is not None}
     key_of = {override(key, value): key for key, value in changes.items()}
     if document.replications:
         key_of[override("run.replications", document.replications)] = "replications"

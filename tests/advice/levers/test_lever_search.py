@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.trials import FAILURE, LEVERS, LONG, RACE
+from sim.advice.trials import CERTAINTY, LEVERS, LONG
 from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
@@ -140,7 +140,7 @@ def left_out(race, text):
 
 def test_a_lever_that_no_budget_covers_ends_the_search(job):
     """It is named with those that would have followed, and counts as tried nowhere."""
-    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVERS, RACE))
+    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVERS, CERTAINTY))
     found = searched(job, run, checkpoint_ms=1000)
 
     assert len(left_out(found, "and further ones: more work than the budget leaves")) == 1
@@ -159,12 +159,7 @@ def test_what_was_kept_for_later_stages_is_spent_on_levers_in_the_end(job):
 def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
     run = TogetherOnly(ALONE)
-
-    def affords(scenarios, share):
-        is_setting = share == RACE and dict(scenarios[-1].axes)["trial"] == FAILURE
-        return not (share == LEVERS or is_setting) or {1} == set(run.replications.values())
-
-    run.affords = affords
+    run.affords = lambda _scenarios, share: share not in (LEVERS, CERTAINTY) or {1} == set(run.replications.values())
     found = searched(job, run, checkpoint_ms=1000)
 
     assert found.chosen is None
