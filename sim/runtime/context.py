@@ -126,7 +126,7 @@ class TaskSnapshot:
     finished: bool = False  # its operators have finished
     # transactional sinks: records read but not written, by input channel
     held_back: tuple[int, ...] = ()
-    # state of task features, by feature; its method `dealt` redistributes it when the vertex is rescaled
+    # state of task features, by feature; its method `redistribute` splits it when the vertex is rescaled
     kept: dict[str, Any] = field(default_factory=dict)
     # state snapshots, and the share of each that this task restores (1 unless the vertex was rescaled)
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()

@@ -20,7 +20,7 @@ from sim.runtime.host_loop import Speed
 from sim.runtime.jobmanager.coordinator_host import report_backlogs
 from sim.runtime.jobmanager.faults import Faults, schedule
 from sim.runtime.jobmanager.job_manager import JobManager
-from sim.runtime.jobmanager.recovery_host import RestartsSoFar
+from sim.runtime.jobmanager.recovery_host import RestartState
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.lowering import hosts, plane_spec, service_factors
 from sim.runtime.monitors.monitors import InvariantMonitors
@@ -52,7 +52,7 @@ class InitialState:
     served: np.ndarray  # records served at the end of the previous instance, by task of the new one
     kind: Literal["instance", "rescale"] = "instance"
     accounts: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
-    restarts: RestartsSoFar | None = None  # of the previous instance, if the JobMaster is the same
+    restarts: RestartState | None = None  # of the previous instance, if the JobMaster is the same
 
     @property
     def is_same_job(self) -> bool:
@@ -128,7 +128,7 @@ class JobInstance:
         for contention in self.tasks.contentions:
             contention.start()
         if self.beginning is not None:
-            self.job.recovery.begin(self.beginning.description, self.beginning.kind, self.beginning.restarts)
+            self.job.recovery.begin(self.beginning.kind, self.beginning.description, self.beginning.restarts)
             return
         hosts = list(self.tasks)
         if (start_ns := self.scenario.run.cold_start_ns) == 0:

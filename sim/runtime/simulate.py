@@ -39,7 +39,7 @@ from sim.runtime.jobmanager.faults import request
 from sim.runtime.jobmanager.restore import on_downstream
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.lowering import hosts
-from sim.runtime.redistribution import rescaled, served_before
+from sim.runtime.redistribution import redistribute, served_before
 from sim.runtime.result import Result, Segment, segments
 from sim.runtime.sampling import Paths, Sampler
 from sim.runtime.standstill import endless, standstill
@@ -114,7 +114,9 @@ class Chain:
                     if segment.stop is not None and not stopped_with(instance.stats):
                         since = format_duration(segment.stop.at_ns)
                         self.stopped = f"FAILED: job {number + 1} cannot begin: the savepoint of {since} that job {number} {NOT_STOPPED}"
-                    elif instance.job.recovery.elected is not None and segment.until_ns < self.scenario.run.duration_ns:
+                    elif (
+                        instance.job.recovery.election is not None and segment.until_ns < self.scenario.run.duration_ns
+                    ):
                         since = format_duration(segment.until_ns)
                         self.stopped = f"FAILED: job {number + 1} cannot begin: since {since} there has been no JobManager to rescale it"
                     return
@@ -227,9 +229,9 @@ class Chain:
         Only a JobManager can rescale a job; the user's request is repeated until there is one.
         """
         left_ns = self.scenario.run.duration_ns - instance.env.now
-        if left_ns > 0 and (elected := instance.job.recovery.elected) is not None:
+        if left_ns > 0 and (election := instance.job.recovery.election) is not None:
             instance.env.run(
-                until=instance.env.timeout(left_ns) | elected | instance.outcome.failed | instance.outcome.finished
+                until=instance.env.timeout(left_ns) | election | instance.outcome.failed | instance.outcome.finished
             )
 
     def _next(self, instance: JobInstance, segment: Segment) -> InitialState:
@@ -253,7 +255,7 @@ class Chain:
                 # output is recovered by its readers, so it is moved to the old ones before it is redistributed
                 if segment.scenario.checkpoint.recover_output_on_downstream:
                     parts = on_downstream(parts, taker.context.layout)
-                parts = rescaled(parts, taker.spec, segment.scenario)
+                parts = redistribute(parts, taker.spec, segment.scenario)
             served = served_before(served, instance.spec, segment.scenario)
         return InitialState(
             len(self.instances),
@@ -269,7 +271,7 @@ class Chain:
             served,
             segment.kind,
             instance.accounts,
-            instance.job.recovery.left() if instance.outcome.rescaled.triggered else None,
+            instance.job.recovery.restart_state() if instance.outcome.rescaled.triggered else None,
         )
 
     def _chosen(self, instance: JobInstance, start_from: str) -> StoredSnapshot:

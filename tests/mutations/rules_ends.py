@@ -129,8 +129,8 @@ EVENTS = (
     Rule(
         "records held back are dealt out with their streams",
         "runtime/redistribution.py",
-        "        dealt[to] = _even(",
-        "        dealt[to] = 0 * _even(",
+        "        split[channels] = _split_evenly(",
+        "        split[channels] = 0 * _split_evenly(",
         f"{RUNTIME}setup/test_redistribution.py::test_what_a_writer_holds_back_is_dealt_out",
     ),
     Rule(
@@ -150,22 +150,22 @@ EVENTS = (
     Rule(
         "requests under way stay with their task when others are rescaled",
         "runtime/redistribution.py",
-        "            getattr(after, column)[new] = own if len(old) == len(new) else _even",
-        "            getattr(after, column)[new] = _even",
+        "            getattr(after, name)[new] = counts if len(old) == len(new) else _split_evenly",
+        "            getattr(after, name)[new] = _split_evenly",
         f"{RUNTIME}setup/test_redistribution.py::test_requests_under_way_stay_with_their_task",
     ),
     Rule(
         "requests under way are dealt out",
         "runtime/redistribution.py",
-        'for column in ("served", "late"):',
-        'for column in ("served",):',
+        "        for name in _TASK_FIELDS:",
+        '        for name in ("served",):',
         f"{RUNTIME}setup/test_redistribution.py::test_requests_under_way_are_dealt_out",
     ),
     Rule(
         "every committable goes to one new task",
         "runtime/redistribution.py",
-        "for i in range(own, len(old), len(new)) if old[i] in parts]",
-        "for i in range(own, len(old)) if old[i] in parts]",
+        "for i in range(subtask, len(old), len(new)) if old[i] in snapshots]",
+        "for i in range(subtask, len(old)) if old[i] in snapshots]",
         f"{RUNTIME}setup/test_redistribution.py::test_every_committable_goes_to_one_new_task",
     ),
     Rule(

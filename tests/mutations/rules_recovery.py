@@ -106,7 +106,7 @@ RECOVERY = (
     Rule(
         "a task that does not stop takes its task manager down",
         "runtime/jobmanager/recovery_host.py",
-        "for host in sorted({self.context.hosts[task] for task in stuck if self.tasks[task].occupied}):",
+        "for host in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):",
         "for host in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),
@@ -134,8 +134,8 @@ RECOVERY = (
     Rule(
         "a silent task manager is noticed by its heartbeat only",
         "runtime/jobmanager/recovery_host.py",
-        "if not how.silent and (waiting",
-        "if (waiting",
+        "if not loss.silent and (awaiting",
+        "if (awaiting",
         f"{_HOST}a_silent_one_only_by_its_heartbeat",
     ),
     Rule(
@@ -155,22 +155,22 @@ RECOVERY = (
     Rule(
         "keyed state is dealt out by key groups",
         "runtime/redistribution.py",
-        "shares = overlap(own, len(new), len(old), key_groups[vertex])",
-        "shares = {own % len(old): Fraction(1)}",
+        "shares = overlap(subtask, len(new), len(old), key_groups)",
+        "shares = {subtask % len(old): Fraction(1)}",
         f"{_DEALT}keyed_state_goes_by_key_groups",
     ),
     Rule(
         "channel state is read by everybody who may own some of it",
         "runtime/redistribution.py",
-        "read_bytes=_read_bytes([part for part, _ in mine], dealt)",
-        "read_bytes=_read_bytes(dealt, dealt)",
+        "read_bytes=_read_bytes([snapshot for snapshot, _ in sharing], undivided)",
+        "read_bytes=_read_bytes(undivided, undivided)",
         f"{_DEALT}channel_state_is_read_by_everybody_who_may_own_some_of_it",
     ),
     Rule(
         "what was in flight is in flight after rescaling",
         "runtime/redistribution.py",
-        "for channel, records in zip(new, _dealt(in_flight, after, edge, new), strict=True):",
-        "for channel, records in zip(new, _dealt(0, after, edge, new), strict=True):",
+        "for channel, records in zip(new, _split_by_weight(in_flight, after, edge, new), strict=True):",
+        "for channel, records in zip(new, _split_by_weight(0, after, edge, new), strict=True):",
         f"{_DEALT}nothing_in_flight_is_lost",
     ),
     Rule(
@@ -267,15 +267,15 @@ RECOVERY = (
     Rule(
         "those who write to a lost task manager go on",
         "runtime/jobmanager/recovery_host.py",
-        "(waiting or self._has_readers(number))",
+        "(awaiting or self._has_remote_readers(number))",
         "True",
         f"{_HOST}one_that_is_read_by_none_is_missed_by_its_heartbeats_only",
     ),
     Rule(
         "deployments that fail are one outage",
         "runtime/jobmanager/recovery_host.py",
-        "            self._again = stats if alone and self.stats.get(stats.number) is stats else None\n",
-        "            self._again = None\n",
+        "            self._retried_restart = stats if is_entire_restart and self.stats.get(stats.number) is stats else None\n",
+        "            self._retried_restart = None\n",
         f"{_HOST}deployments_fail_until_the_jobmaster_misses_the_task_manager",
     ),
 )

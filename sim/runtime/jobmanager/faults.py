@@ -139,7 +139,7 @@ class Faults:
                 tasks = [self._draw(len(self.tasks))] if what.vertex is None else self._tasks(what.vertex, what.subtask)
                 self.recovery.fail_tasks(tasks, "killed")
             case TaskManagerLost():
-                self.recovery.lose_host(self._host(what.host), what)
+                self.recovery.lose_task_manager(self._host(what.host), what)
             case JobManagerDown():
                 self.recovery.lose_job_manager(what.down_ns)
             case StorageOutage():
@@ -180,7 +180,7 @@ class Faults:
         host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
         self.context.note(Happening.FAULT, detail=f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
-            self.recovery.lose_host(host, TaskManagerLost(host, silent=True))
+            self.recovery.lose_task_manager(host, TaskManagerLost(host, silent=True))
             return
         self.reachability.cut_off(host, until_ns)
         for task, its_host in enumerate(self.context.hosts):

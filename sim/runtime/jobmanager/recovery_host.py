@@ -18,7 +18,7 @@ from sim.model.text import listed
 from sim.protocol import recovery
 from sim.protocol.coordinator_messages import SchedulerStopped
 from sim.protocol.options import FailureReason
-from sim.protocol.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
+from sim.protocol.recovery import Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.restart_strategy import RestartStrategy, regions, tasks_to_restart
 from sim.results.journal import Happening
 from sim.results.tables import RecoveryStats, stopped_with
@@ -29,17 +29,17 @@ from sim.runtime.jobmanager.restore import Restore, RestoreContext
 from sim.runtime.result import Outcome
 
 
-class RestartsSoFar(NamedTuple):
+class RestartState(NamedTuple):
     """The restart state that a JobMaster keeps when it rescales the job, i.e. starts another job instance."""
 
     strategy: RestartStrategy  # including its history of failures
-    outage: RecoveryStats | None  # the restart that is waiting for slots, or None if the job was running
+    waiting: RecoveryStats | None  # the restart that is waiting for slots, or None if the job was running
 
 
 class RecoveryHost:
     """Runs the recovery machine of one job instance: restarts tasks and replaces TaskManagers and JobManagers.
 
-    A "host" in the names of methods and attributes (`lose_host`, `context.hosts`) is a TaskManager, by number.
+    `context.hosts` has the number of the TaskManager of each task.
     """
 
     def __init__(
@@ -56,17 +56,19 @@ class RecoveryHost:
         self.outcome = outcome
         self.restores: dict[int, Restore] = {}  # by number of the restart
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
-        self._resuming = False  # the checkpoint scheduler is stopped, and starts when tasks run (see `task_runs`)
-        self._anew = False  # all tasks are being deployed by a new JobManager, not restarted after a failure
+        self._starts_scheduler = (
+            False  # the checkpoint scheduler is stopped, and starts when tasks run (see `task_runs`)
+        )
+        self._deploys_all = False  # all tasks are being deployed by a new JobManager, not restarted after a failure
         # the strategy of the previous job instance, if its JobMaster rescaled the job
-        self._inherited: RestartStrategy | None = None
-        self._awaited = 0  # lost JobManagers that have no successor yet
+        self._inherited_strategy: RestartStrategy | None = None
+        self._lost_job_managers = 0  # lost JobManagers that have no successor yet
         # the pending election of a JobManager, which fires when it is elected; None while a JobManager is running
-        self.elected: simpy.Event | None = None
+        self.election: simpy.Event | None = None
         # when tasks stopped because the JobManager sent no heartbeats; -1 if they have not stopped
-        self._stopped_ns = -1
+        self._tasks_stopped_ns = -1
         # the row of a restart whose deployment failed: the next restart retries it and keeps the row
-        self._again: RecoveryStats | None = None
+        self._retried_restart: RecoveryStats | None = None
         # (kind, description, time) of the failure that is being reported; `_cancel` reads it during the dispatch
         self._failure = ("", "", -1)
         self.stats: dict[int, RecoveryStats] = {}  # by number of the restart
@@ -74,16 +76,16 @@ class RecoveryHost:
 
     @property
     def machine(self) -> Recovery:
-        return self._begun().machine
+        return self._get_loop().machine
 
-    def _begun(self) -> HostLoop[Recovery, RecoveryEvent, RecoveryCommand]:
+    def _get_loop(self) -> HostLoop[Recovery, RecoveryEvent, RecoveryCommand]:
         """Return the loop of the recovery machine, created at the first failure because computing regions takes time."""
         if self._loop is None:
             layout = self.context.layout
             exchanges = zip(layout.writer, layout.reader, strict=True)
             machine = Recovery.configured(self.context.scenario.restart, regions(len(layout.vertex), exchanges))
-            if self._inherited is not None:
-                machine = replace(machine, strategy=self._inherited)
+            if self._inherited_strategy is not None:
+                machine = replace(machine, strategy=self._inherited_strategy)
             self._loop = HostLoop(machine, Recovery.on, self.carry_out)
         return self._loop
 
@@ -103,24 +105,22 @@ class RecoveryHost:
         """Return the tasks that have neither stopped nor finished."""
         return [task for task in tasks if not self.tasks[task].stopped and task not in self.job_end.finished]
 
-    def lose_host(self, number: int, how: TaskManagerLost) -> None:
+    def lose_task_manager(self, number: int, loss: TaskManagerLost) -> None:
         """Lose TaskManager `number` now, and report the failure of its tasks when the JobMaster detects the loss.
 
         Finished tasks do not fail (Execution#fail), unless a restart has already scheduled them for deployment.
         """
-        # here: all tasks of the TaskManager; waiting: those that a restart is about to deploy on it
-        # lost: those that have not finished, or are waiting; missing: those whose failure is reported
-        here = [task for task, host in enumerate(self.context.hosts) if host == number]
-        waiting = [task for task in here if any(restore.awaits(task) for restore in self.restores.values())]
-        lost = [task for task in here if task in waiting or task not in self.job_end.finished]
+        # `awaiting` are about to be deployed on it by a restart; only the failures of `failing` are reported
+        on_it = [task for task, host in enumerate(self.context.hosts) if host == number]
+        awaiting = [task for task in on_it if any(restore.awaits(task) for restore in self.restores.values())]
+        lost = [task for task in on_it if task in awaiting or task not in self.job_end.finished]
+        failing = [task for task in lost if task in awaiting or not self.tasks[task].stopped]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
-        missing = [task for task in lost if task in waiting or not self.tasks[task].stopped]
-        # after_ns: time until the JobMaster detects the loss
-        after_ns = self.cluster.task_managers.lose(how, number) - failed_ns
+        detection_ns = self.cluster.task_managers.lose(loss, number) - failed_ns
         refusal_ns = self.cluster.task_managers.slots.lost[number].refusal_ns
-        if not how.silent and (waiting or self._has_readers(number)):
-            after_ns = min(after_ns, self.context.scenario.restart.connection_reset_ns)
+        if not loss.silent and (awaiting or self._has_remote_readers(number)):
+            detection_ns = min(detection_ns, self.context.scenario.restart.connection_reset_ns)
         presumed = {task: refusal_ns for task in lost if self.tasks[task].running}
         self.stop(lost)
         self.coordinator.presumed_running.update(presumed)
@@ -131,12 +131,12 @@ class RecoveryHost:
         def detect() -> None:
             for task in presumed:
                 self.coordinator.presumed_running.pop(task, None)
-            self.report(missing, "task-manager", reason, failed_ns)
+            self.report(failing, "task-manager", reason, failed_ns)
 
-        if missing:  # otherwise nothing fails now: the next restart finds that these slots are gone
-            self.coordinator.message(after_ns + self.overheads.fail_ns, detect)
+        if failing:  # otherwise nothing fails now: the next restart finds that these slots are gone
+            self.coordinator.message(detection_ns + self.overheads.fail_ns, detect)
 
-    def _has_readers(self, number: int) -> bool:
+    def _has_remote_readers(self, number: int) -> bool:
         """Return whether running tasks on other TaskManagers read from this one.
 
         Only readers detect that a connection is reset; writers do not.
@@ -148,25 +148,25 @@ class RecoveryHost:
             for writer, reader in ends
         )
 
-    def begin(self, what: str, kind: str, so_far: RestartsSoFar | None = None) -> None:
+    def begin(self, kind: str, what: str, before: RestartState | None = None) -> None:
         """Start a job instance from a snapshot by deploying all tasks, as a new JobManager does.
 
-        `what` describes the cause and `kind` is its kind, as in `RecoveryStats`.  `so_far` is the restart state of the
+        `kind` and `what` are the kind and the description of the cause, as in `RecoveryStats`.  `before` is the state of the
         previous instance if its JobMaster rescaled the job, or None if the JobMaster is new.
         """
-        self._failure, self._anew = (kind, what, self.env.now), True
-        if so_far is not None:
-            self._again = so_far.outage
-            self._inherited = so_far.strategy
-        self.dispatch(recovery.JobManagerReturned(self.env.now, resumes=so_far is not None))
+        self._failure, self._deploys_all = (kind, what, self.env.now), True
+        if before is not None:
+            self._retried_restart = before.waiting
+            self._inherited_strategy = before.strategy
+        self.dispatch(recovery.JobManagerReturned(self.env.now, resumes=before is not None))
 
-    def left(self) -> RestartsSoFar:
+    def restart_state(self) -> RestartState:
         """Return the restart state for the next job instance.
 
         A restart that is waiting for slots moves to that instance, and is removed from `stats`.
         """
         waiting = [stats for stats in self.stats.values() if stats.deployed_ns < 0]
-        return RestartsSoFar(self.machine.strategy, self.stats.pop(waiting[-1].number) if waiting else None)
+        return RestartState(self.machine.strategy, self.stats.pop(waiting[-1].number) if waiting else None)
 
     def fail_job(self, reason: str, task: int | None) -> None:
         """Fail `task`, or the whole job if it is None, because of too many failed checkpoints (CheckpointFailureManager)."""
@@ -177,57 +177,55 @@ class RecoveryHost:
 
         `kind` and `what` are the kind and the description of the failure, as in `RecoveryStats`.
         """
-        stopped = bool(stopped_with(self.context.stats))
-        u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self._begun().machine.restarts)
-        self._failure, self._anew = (kind, what, failed_ns), False
-        self._begun().dispatch(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
+        has_stopped = bool(stopped_with(self.context.stats))  # with a savepoint
+        jitter = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self.machine.restarts)
+        self._failure, self._deploys_all = (kind, what, failed_ns), False
+        self._get_loop().dispatch(recovery.TasksFailed(self.env.now, frozenset(tasks), what, jitter, has_stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
         """Lose the JobManager now; another one takes over after `down_ns`.  Tasks run until its heartbeats time out."""
-        self._awaited += 1
-        if self.elected is None:
-            self._without_job_manager()
+        self._lost_job_managers += 1
+        if self.election is None:
+            self._start_job_manager_outage()
         self.env.call_in(down_ns, self._take_over)
 
-    def _without_job_manager(self) -> None:
+    def _start_job_manager_outage(self) -> None:
         """Start the time without a JobManager: no checkpoints, no deployments, and reports to it are lost."""
         self._note(Happening.JOB_MANAGER_LOST)
-        self._stopped_ns = -1
-        self.elected = self.env.event()
-        self._resuming = False
+        self._tasks_stopped_ns = -1
+        self.election = self.env.event()
+        self._starts_scheduler = False
         self.coordinator.lose_leader()
         for restore in self.restores.values():
             restore.cancel_deployment()
-        absence, missed_ns = self.elected, self.cluster.task_managers.silent_since(self.env.now)
-        self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(absence))
+        election, missed_ns = self.election, self.cluster.task_managers.silent_since(self.env.now)
+        self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(election))
 
-    def _miss_heartbeat(self, absence: simpy.Event) -> None:
+    def _miss_heartbeat(self, election: simpy.Event) -> None:
         """Fail all tasks because the JobMaster's heartbeats timed out (TaskExecutor#disconnectJobManagerConnection).
 
-        Do nothing if a JobManager was elected before.  `absence` is the election that was pending when heartbeats stopped.
+        Do nothing if a JobManager was elected before.  `election` is the one that was pending when heartbeats stopped.
         """
-        if self.elected is absence:
+        if self.election is election:
             running = self._running(self.context.tasks)
             for task in running:
                 self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
             self.stop(running)
-            self._stopped_ns = self.env.now
+            self._tasks_stopped_ns = self.env.now
 
     def _take_over(self) -> None:
         """Elect the successor of a lost JobManager, which deploys all tasks from the latest completed checkpoint."""
-        self._awaited -= 1
-        if self._awaited or self.elected is None:
+        self._lost_job_managers -= 1
+        if self._lost_job_managers or self.election is None:
             return  # JobManagers were lost at overlapping times: the last successor takes over
         self._note(Happening.JOB_MANAGER_ELECTED)
-        elected, self.elected = self.elected, None
+        election, self.election = self.election, None
         self.coordinator.elect_leader()
         self.cluster.task_managers.elect()
-        self._failure, self._anew = (
-            ("job-manager", "job manager lost", self._stopped_ns if self._stopped_ns >= 0 else self.env.now),
-            True,
-        )
+        stopped_ns = self._tasks_stopped_ns if self._tasks_stopped_ns >= 0 else self.env.now
+        self._failure, self._deploys_all = ("job-manager", "job manager lost", stopped_ns), True
         self.dispatch(recovery.JobManagerReturned(self.env.now))
-        elected.succeed()
+        election.succeed()
 
     def stop(self, tasks: Iterable[int]) -> None:
         """Stop the threads of these tasks immediately, and cancel their restores."""
@@ -243,8 +241,8 @@ class RecoveryHost:
 
     def dispatch(self, event: RecoveryEvent) -> None:
         """Pass an event to the recovery machine.  Ignore it while no JobManager is running."""
-        if self.elected is None:  # otherwise the next JobManager restarts all tasks anyway
-            self._begun().dispatch(event)
+        if self.election is None:  # otherwise the next JobManager restarts all tasks anyway
+            self._get_loop().dispatch(event)
 
     def task_runs(self, task: int) -> None:
         """Mark a restored task as running: its state is downloaded and its recovered input is read."""
@@ -255,14 +253,14 @@ class RecoveryHost:
         if task in self.machine.initializing:
             self.dispatch(recovery.TaskInitialized(self.env.now, task))
         # a new JobManager starts periodic checkpoints when all tasks run; after a failure the first task is enough
-        if self._resuming and (not self.machine.initializing or not self._anew):
+        if self._starts_scheduler and (not self.machine.initializing or not self._deploys_all):
             self._start_scheduler(restarted=bool(self.machine.initializing))
 
     def carry_out(self, command: RecoveryCommand) -> None:
         """Execute a command, or schedule its execution."""
         match command:
             case recovery.SuspendCheckpoints():
-                self._resuming = False
+                self._starts_scheduler = False
                 self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
             case recovery.CancelTasks():
                 self._cancel(command)
@@ -290,42 +288,38 @@ class RecoveryHost:
         A task on a lost TaskManager that the JobManager takes for running stops when its cancel calls time out.
         """
         kind, what, failed_ns = self._failure
-        again, self._again = self._again, None
-        context = self.context
-        restarted = sorted({context.layout.vertex[task] for task in command.tasks})
-        is_part = len(command.tasks) < len(context.tasks)
-        vertices = listed([context.scenario.job.vertices[v].name for v in restarted]) if is_part else ""
-        if again is None:
-            self.stats[command.restart] = RecoveryStats(
-                command.restart, kind, what, failed_ns, self.env.now, len(command.tasks), vertices
-            )
+        context, number, tasks = self.context, command.restart, command.tasks
+        row, self._retried_restart = self._retried_restart, None
+        if row is None:
+            row = RecoveryStats(number, kind, what, failed_ns, self.env.now, len(tasks))
         else:
-            self.stats.pop(again.number, None)  # there is no entry if the restart began in the previous job instance
-            again.number, again.tasks, again.vertices = command.restart, len(command.tasks), vertices
-            self.stats[command.restart] = again
-        self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
-        self.stop(sorted(command.tasks))
-        self.cluster.checks.restarting(command.restart)
-        unreachable = {task: self.coordinator.presumed_running.pop(task, 0) for task in command.tasks}
-        # stuck: tasks whose cancellation is not confirmed yet, most of them only until their current work ends
-        stuck = {task for task in command.tasks if self.tasks[task].occupied or unreachable[task]}
+            self.stats.pop(row.number, None)  # there is no entry if the restart began in the previous job instance
+        row.number, row.tasks, self.stats[number] = number, len(tasks), row
+        restarted = [context.scenario.job.vertices[v].name for v in sorted({context.layout.vertex[t] for t in tasks})]
+        row.vertices = listed(restarted) if len(tasks) < len(context.tasks) else ""
+        self._note(Happening.JOB_RESTARTING, number=number, detail=what)
+        self.stop(sorted(tasks))
+        self.cluster.checks.restarting(number)
+        unreachable = {task: self.coordinator.presumed_running.pop(task, 0) for task in tasks}
+        # tasks whose cancellation is not confirmed yet, most of them only until their current work ends
+        cancelling = {task for task in tasks if self.tasks[task].occupied or unreachable[task]}
 
         def freed(task: int) -> None:
-            stuck.discard(task)
-            if not stuck:
-                self._cancelled(command.restart)
+            cancelling.discard(task)
+            if not cancelling:
+                self._cancelled(number)
 
-        for task in sorted(stuck):
+        for task in sorted(cancelling):
             if unreachable[task]:
                 self.env.call_in(self._unanswered_cancellation_ns(task), lambda task=task: freed(task))  # type: ignore[misc]
             else:
                 self.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
-        if stuck:
+        if cancelling:
             limit_ns = self.context.scenario.restart.cancellation_timeout_ns
             if limit_ns:  # 0: no watchdog, as in Flink
-                self.env.call_in(limit_ns, lambda: self._kill_stuck(stuck))
+                self.env.call_in(limit_ns, lambda: self._kill_stuck(cancelling))
         else:
-            self._cancelled(command.restart)
+            self._cancelled(number)
 
     def _unanswered_cancellation_ns(self, task: int) -> int:
         """Return the time until a task on an unreachable TaskManager counts as cancelled [ns].
@@ -335,10 +329,10 @@ class RecoveryHost:
         lost = self.cluster.task_managers.slots.lost[self.context.hosts[task]]
         return max(0, min(lost.gone_ns - self.env.now, recovery.CANCEL_CALLS * lost.refusal_ns))
 
-    def _kill_stuck(self, stuck: set[int]) -> None:
+    def _kill_stuck(self, cancelling: set[int]) -> None:
         """Terminate the TaskManagers of tasks that do not stop within the cancellation timeout (TaskCancelerWatchDog)."""
-        for host in sorted({self.context.hosts[task] for task in stuck if self.tasks[task].occupied}):
-            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts the process down
+        for host in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):
+            self.lose_task_manager(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts the process down
 
     def _cancelled(self, restart: int) -> None:
         """Report that all tasks of a restart have stopped."""
@@ -353,16 +347,15 @@ class RecoveryHost:
         for slots, and is then left to a job instance with another parallelism.
         """
         stats, checkpoint = self.stats[command.restart], self.coordinator.machine.latest_completed
-        stats.deployments += 1
         deployment = self.cluster.task_managers.deployment(command.tasks)
         failing = [task for task in sorted(command.tasks) if self.context.hosts[task] in deployment.unreachable]
         tasks = command.tasks - tasks_to_restart(failing, self.machine.regions)
+        if tasks and not failing and not self._deploys_all and self.elasticity.waits(command.restart):
+            return  # nothing is deployed now
+        stats.deployments += 1
         if failing:
-            self._fail_deployment(failing, stats, deployment.at_ns, alone=not tasks)
+            self._fail_deployment(failing, stats, deployment.at_ns, is_entire_restart=not tasks)
             deployment = self.cluster.task_managers.deployment(tasks)
-        if tasks and not failing and not self._anew and self.elasticity.waits(command.restart):
-            stats.deployments -= 1  # nothing is deployed now
-            return
         if tasks:
             self.elasticity.executes(command.restart, deployment.at_ns)
             fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
@@ -373,36 +366,31 @@ class RecoveryHost:
 
     def _is_current(self, restart: int) -> bool:
         """Return whether a JobManager is running and this is its latest restart."""
-        return self.elected is None and self.machine.restarts == restart
+        return self.election is None and self.machine.restarts == restart
 
-    def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:
+    def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, is_entire_restart: bool) -> None:
         """Fail the deployment of `tasks` at `at_ns`, because the loss of their TaskManager is not detected yet.
 
-        Flink throws a RecipientUnreachableException.  `alone` means that no other task of this restart is deployed: the
+        Flink throws a RecipientUnreachableException.  `is_entire_restart` means that no other task of this restart is deployed: the
         next restart then retries this one and continues its row of statistics.
         """
         number = self.context.hosts[tasks[0]]
         self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number)
 
         def report_unreachable() -> None:
-            self._again = stats if alone and self.stats.get(stats.number) is stats else None
+            self._retried_restart = stats if is_entire_restart and self.stats.get(stats.number) is stats else None
             self.report(tasks, stats.kind, f"task manager {number} is not reachable", stats.failed_ns)
-            self._again = None
+            self._retried_restart = None
 
         self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
 
     def _resume(self) -> None:
         """Resume periodic checkpoints: immediately in Flink 1.x, where the job is RUNNING now; in 2.x when a task runs."""
-        self._resuming = True
+        self._starts_scheduler = True
         if self.context.scenario.cluster.profile != "2.x":
             self._start_scheduler(restarted=True)
 
     def _start_scheduler(self, *, restarted: bool) -> None:
         """Start periodic checkpoints.  `restarted` is whether some tasks may still be initializing."""
-        self._resuming = False
+        self._starts_scheduler = False
         self.coordinator.start(self.machine.restarts, restarted=restarted)
-
-    @property
-    def restarting(self) -> bool:
-        """Whether the job is not RUNNING: it is RESTARTING, or has FAILED."""
-        return self._loop is not None and self._loop.machine.status is not JobStatus.RUNNING

@@ -102,7 +102,7 @@ class _Kept(NamedTuple):
     timers: tuple[Timer, ...] = ()
     slices: tuple[int, ...] = ()  # of sliding windows: records emitted by each of the last window ends
 
-    def dealt(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
+    def redistribute(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
         """Return the content for subtask `own` of `tasks` after rescaling.  Record counts are split evenly.
 
         `parts` are the snapshots of all subtasks before.  Processing-time timers are not redistributed.

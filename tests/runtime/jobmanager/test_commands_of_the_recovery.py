@@ -9,7 +9,6 @@ from sim.model.faults import Restart, TaskManagerLost
 from sim.protocol import recovery
 from sim.protocol.recovery import JobStatus
 from sim.results.journal import Happening, Journal
-from sim.results.tables import RecoveryStats
 from sim.runtime.jobmanager.recovery_host import RecoveryHost
 from tests.laws.small_jobs import MS, chain, scenario
 from tests.runtime.task.fake_slots import FakeClock
@@ -161,15 +160,3 @@ class TestTheScheduler:
         assert len(cluster.noted(Happening.GIVEN_UP)) == 1
         cluster.host.carry_out(recovery.FailStopped("killed"))
         assert cluster.calls[-1] == ("fail", "stopped with a savepoint, then failed: killed")
-
-
-class TestAnotherInstance:
-    def stats(self, number, deployed_ns):
-        return RecoveryStats(number, "task-manager", "lost", 0, 0, 4, deployed_ns=deployed_ns)
-
-    def test_while_it_restarts_it_is_not_running(self, cluster):
-        assert not cluster.host.restarting
-        cluster.machine.status = None
-        assert cluster.host.restarting
-        cluster.host._loop = None
-        assert not cluster.host.restarting

@@ -42,7 +42,7 @@ class Struck:
         )
         self.recovery = SimpleNamespace(
             fail_tasks=record("fail"),
-            lose_host=record("lose"),
+            lose_task_manager=record("lose"),
             lose_job_manager=record("no JobManager"),
             cluster=SimpleNamespace(task_managers=SimpleNamespace(continue_from=lambda _: None)),
         )

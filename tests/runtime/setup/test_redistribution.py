@@ -11,7 +11,7 @@ from sim.model.sinks import Commit
 from sim.plane import build
 from sim.runtime.job_instance import JobInstance
 from sim.runtime.lowering import plane_spec
-from sim.runtime.redistribution import redistributed
+from sim.runtime.redistribution import redistribute
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
 
@@ -32,9 +32,8 @@ def latest(base, engine="compiled"):
 
 def dealt(base, **parallelism):
     instance, stored = latest(base)
-    spec = plane_spec(rescaled(base, **parallelism))
-    groups = tuple(vertex.max_parallelism for vertex in base.job.vertices)
-    return instance, stored, spec, redistributed(stored, instance.spec, spec, groups)
+    after = rescaled(base, **parallelism)
+    return instance, stored, plane_spec(after), redistribute(stored, instance.spec, after)
 
 
 def in_flight(parts):
@@ -116,7 +115,7 @@ class Kept(NamedTuple):
 
     by: tuple[int, ...] = ()
 
-    def dealt(self, parts, own, tasks):
+    def redistribute(self, parts, own, tasks):
         return Kept(tuple(number for number, part in enumerate(parts) if "feature" in part.kept))
 
 
