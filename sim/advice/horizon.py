@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sim.model.schema.axes import key_of
 from sim.model.schema.job import Trace
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.trace import TraceError, columns_and_rows, length_ns, read_trace
+from sim.model.schema.trace import TraceError, columns_and_rows, read_trace, series_of
 from sim.model.series.tables import rate_of
 from sim.model.text import did_you_mean
 from sim.model.units import SECOND, format_duration, format_share
@@ -102,7 +102,7 @@ def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     already says where a trace begins.
     """
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
-    lengths = [length_ns(rate, folder) for rate in given.values()]
+    lengths = [series_of(rate, folder).length_ns for rate in given.values()]
     if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
         return {"": {}}
     step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)

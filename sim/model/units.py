@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -74,6 +75,7 @@ _FLINK_SIZES = {  # MemorySize#parse
 
 _MAX_LITERAL = 400
 """Characters of a quantity."""
+_EXACT = Context(prec=2 * _MAX_LITERAL, traps=[Inexact])
 _ISO_DURATION = re.compile(r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _QUANTITY = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?) ?([A-Za-zµμ%]*)(?: ?/ ?([A-Za-z]+))?")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?|[+-]?[0-9]+/[0-9]+")
@@ -328,16 +330,10 @@ def _scaled(value: Fraction) -> str | None:
 
 def _exact(value: Fraction) -> str | None:
     """Return the decimal text of a number, or None if it is periodic."""
-    rest, twos, fives = value.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
+    try:
+        return f"{_EXACT.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"
+    except Inexact:
         return None
-    places = max(twos, fives)
-    digits = str(int(value * 10**places)).rjust(places + 1, "0")
-    return digits if not places else f"{digits[:-places]}.{digits[-places:]}"
 
 
 def _stripped(text: object) -> str:

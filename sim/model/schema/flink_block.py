@@ -40,7 +40,7 @@ _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."
 _TTL = "table.exec.state.ttl"  # of the operators of a SQL job
 _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
-_STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
+_STORE = ("storage", "object-store")
 LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
 CHANGELOG = "state.changelog.enabled"
@@ -122,7 +122,8 @@ class _Move:
                 self._read(key, place, value)
         self._barriers()
         self._buffer_timeout()
-        self._debloat()
+        self._switch(f"{_DEBLOAT}enabled", ("cluster", "network", "debloat"))
+        self._switch(MERGING, ("storage", "file-merging"))
         self._restart()
         self._slots()
         for key, vertex_section in _OF_VERTICES.items():
@@ -295,21 +296,20 @@ class _Move:
         elif interval in self.values:
             self._put(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
 
-    def _debloat(self) -> None:
-        enabled = _DEBLOAT + "enabled"
-        details = Mapping()
-        for key, name in self._below(("cluster", "network", "debloat")).items():
-            if key in self.values:
-                details[name] = self._written(key)
-        if enabled not in self.values:
-            for key in (key for key in self.values if key.startswith(_DEBLOAT)):
+    def _switch(self, enabled: str, path: tuple[str, ...]) -> None:
+        """Move a switch with its details, which have no effect without it."""
+        details = {name: key for key, name in self._below(path).items() if key in self.values}
+        if enabled not in self.values or not any(self.values[enabled]):
+            for key in details.values():
                 self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
+        if enabled not in self.values:
             return
-        choices: list[Any] = [(details or "on") if on else "off" for on in self.values[enabled]]
-        path = ("cluster", "network", "debloat")
-        for name, value in details.items():  # places for messages about the details
+        section = Mapping((name, self._written(key)) for name, key in details.items())
+        choices: list[Any] = [(section or "on") if on else "off" for on in self.values[enabled]]
+        for name, key in details.items():  # for messages about the details
+            place = self.places[key]
             self.reading.marks[(*path, name)] = replace(
-                self.reading.marks[self.places[enabled]], path=f"flink: {_DEBLOAT}{name} {value}"
+                self.reading.marks[place], path=f"{dotted(place)} {section[name]}"
             )
         self._put(path, choices if enabled in self.lists else choices[0], enabled)
 
@@ -426,23 +426,12 @@ class _Move:
             self.reading.warn(self.places[key], f"has no effect without {other}: true")
 
     def _storage(self) -> None:
-        """Move the keys of file merging, and of uploads to an object store, which have no effect with other storage."""
-        merging, uploads = self._below(_MERGING), self._below(_STORE)
-        given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
-        if given.get(MERGING):
-            details = [key for key in merging if key in given]
-            for key in details:
-                self._put((*_MERGING, merging[key]), given[key], key)
-            if not details:
-                self._put(_MERGING, "on", MERGING)
-        is_object_store = isinstance(value_at(self.plain, _STORE), Mapping)
-        for key, value in given.items():
-            if key in uploads and is_object_store:
-                self._put(("storage", "object-store", uploads[key]), value, key)
-            elif key in uploads:
+        """Move the keys of uploads to an object store, which have no effect with other storage."""
+        for key, name in self._below(_STORE).items():
+            if key in self.values and isinstance(value_at(self.plain, _STORE), Mapping):
+                self._put((*_STORE, name), self._single(key), key)
+            elif key in self.values:
                 self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
-            elif key != MERGING and not given.get(MERGING):
-                self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
 
     def _written(self, key: str) -> Any:
         """Return a value as written, or the list of an axis."""

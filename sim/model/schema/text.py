@@ -102,8 +102,12 @@ class Reading:
     def _at(self, path: DocumentPath, message: str) -> Problem:
         """Return a problem at the position of a path, or of the nearest key above it."""
         mark = next((self.marks[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.marks), Mark(self.file))
-        named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
-        return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
+        return _problem(mark, path, message)
+
+
+def _problem(mark: Mark, path: DocumentPath, message: str) -> Problem:
+    named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
+    return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
 
 P = ParamSpec("P")
@@ -272,9 +276,7 @@ def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
         what = " ".join(str(part) for part in (error.problem, error.context) if part)
         if "'\\t'" in what:
             what = "a line begins with a tab: indent it by spaces"
-        reading.problems[
-            Problem(reading.file, reading.marks[()].line, reading.marks[()].column, "", f"is not YAML: {what}")
-        ] = None
+        reading.wrong((), f"is not YAML: {what}")
         return None
     except YAMLError as error:
         reading.wrong((), f"is not YAML: {' '.join(str(error).split())}")
@@ -368,13 +370,8 @@ class _Plain:
         self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
     def _wrong(self, node: Node, path: DocumentPath, message: str) -> None:
-        place = self.reading.marks.get(path)
-        self._mark(node, path)
-        self.reading.wrong(path, message)
-        if place is None:
-            del self.reading.marks[path]
-        else:
-            self.reading.marks[path] = place
+        mark = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
+        self.reading.problems[_problem(mark, path, message)] = None
 
 
 def value_at(node: Any, path: DocumentPath) -> Any:

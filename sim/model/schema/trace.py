@@ -123,11 +123,6 @@ def _rates(
     return PackedRecords(Rate.of_integers, _rates_in_window(trace, folder, until_ns, subtasks))
 
 
-def length_ns(trace: Trace, folder: FilePath) -> int:
-    """Return the time from the first row to the last."""
-    return series_of(trace, folder).length_ns
-
-
 def series_of(trace: Trace, folder: FilePath) -> RateSeries:
     """Read a whole file.  Raises `TraceError` if it contains no usable rates."""
     file = folder / trace.trace
