@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from sim.app.report.figures import (
     QUANTITIES,
@@ -38,24 +38,6 @@ if TYPE_CHECKING:
     from sim.runtime.result import Result
     from sim.studies.comparison import Comparison
     from sim.studies.run_folder import Runs
-
-
-# ---- Hints for attributes that users guess.
-
-
-class Guessed:
-    """Base class whose AttributeError tells what to write instead of an attribute that users guess."""
-
-    INSTEAD: ClassVar[Mapping[str, str]] = {}
-    """Guessed attribute -> what to write instead."""
-
-    if not TYPE_CHECKING:  # type checkers must report unknown attributes
-
-        def __getattr__(self, name: str) -> object:
-            kind = type(self).__name__
-            instead = type(self).INSTEAD.get(name)
-            remedy = f": write {instead}" if instead else ""
-            raise AttributeError(f"'{kind}' object has no attribute '{name}'{remedy}", name=name, obj=self)
 
 
 # ---- Plots.
@@ -178,21 +160,12 @@ class RunAgain:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Results(Guessed, Displayed, RunAgain):
+class Results(Displayed, RunAgain):
     """The results of a study.  A strategy is a combination; it has a run per replication.
 
     Tables have the columns `strategy` and `replication`, then those that `ckptsim schema --results` lists; times are in
     ms, sizes in bytes.
     """
-
-    INSTEAD: ClassVar[Mapping[str, str]] = {
-        "summary": "results.verdict (a sentence) or results.table (a row per strategy)",
-        "to_pandas": "results.table, results.checkpoints and so on: they are DataFrames",
-        "to_df": "results.table, results.checkpoints and so on: they are DataFrames",
-        "df": "results.table, results.checkpoints and so on: they are DataFrames",
-        "to_csv": "results.save(folder), or results.table.to_csv(file)",
-        "show": "results.plot.durations(), or the results themselves as the last line of a cell",
-    }
 
     comparison: Comparison
     assumptions: tuple[str, ...] = ()
@@ -347,27 +320,19 @@ class Results(Guessed, Displayed, RunAgain):
 
     def report(self, file: str | PathLike[str]) -> Path:
         """Write the results as a self-contained HTML file, and return its path."""
-        from sim.app.report.results_page import ReportedResults as Reported
-        from sim.app.report.results_page import comparison_page
+        from sim.app.report.results_page import ReportedResults, comparison_page
         from sim.app.verbs.findings import write_page
 
-        command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
-        first = {name: stories[0] for name, stories in self.violations.items()}
-        findings, notes, outcomes = (
-            ((), [], [])
-            if (found := self.compared) is None
-            else (found.findings, self.comparison.notes, found.outcomes)
-        )
-        reported = Reported(
-            self.comparison,
-            self.assumptions,
-            command,
-            first,
-            self.backtest,
-            findings,
-            tuple(notes),
-            tuple(outcomes),
-        )
+        violations = {name: stories[0] for name, stories in self.violations.items()}
+        reported = ReportedResults(self.comparison, self.assumptions, violations, self.backtest)
+        if (outcome := self.compared) is not None:
+            reported = replace(
+                reported,
+                command=outcome.request.command(outcome.folder),
+                findings=outcome.findings,
+                notes=tuple(self.comparison.notes),
+                outcomes=tuple(outcome.outcomes),
+            )
         write_page(comparison_page(reported), Path(file))
         return Path(file)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from sim.app.api.results import Results
 from sim.app.api.study import Study, lists_of, study_of
-from sim.app.verbs import diff as verb
+from sim.app.verbs import diff as diff_verb
+from sim.app.verbs import sweep as sweep_verb
 from sim.app.verbs.diff import Diff
 from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
-from sim.app.verbs.sweep import sweep as run_sweep
 from sim.model.schema.flink_file import flink_change
 from sim.runtime.result import Result
 from sim.studies.comparison import Comparison
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    *what: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],
+    *studies: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],
     jobs: int | None = None,
     engine: Engine = "compiled",
     checks: bool = True,
@@ -39,81 +40,79 @@ def compare(
 ) -> Results:
     """Run studies and compare them: ``sim.compare("job.yaml")`` or ``sim.compare({"today": a, "new": b})``.
 
-    Studies, scenario files and existing results may be mixed; results are not computed again.  Without names, those of
-    the studies are used, with a number if they are not unique.
+    Studies, scenario files and existing results may be mixed; results are not computed again.  Unnamed arguments take the
+    name of their study, numbered if it is not unique.
 
-    ValueError: nothing to compare.  TypeError: neither study, results nor path.
+    Raises ValueError if there is nothing to compare, and TypeError for what is neither study, results nor path.
     """
-    named = _named(what)
-    if not named:
+    by_name = _by_name(studies)
+    if not by_name:
         raise ValueError("nothing to compare: give studies, results or scenario files")
-    done = {
-        name: given
-        if isinstance(given, Results)
-        else study_of(given).run(jobs=jobs, engine=engine, checks=checks, progress=progress)
-        for name, given in named.items()
+    results = {
+        name: study
+        if isinstance(study, Results)
+        else study_of(study).run(jobs=jobs, engine=engine, checks=checks, progress=progress)
+        for name, study in by_name.items()
     }
-    if len(done) == 1 and not any(isinstance(given, Mapping) for given in what):
-        return next(iter(done.values()))
-    return _together(done)
+    if len(results) == 1 and not isinstance(studies[0], Mapping):  # one unnamed study: its labels are unchanged
+        return next(iter(results.values()))
+    return _combine(results)
 
 
 def simulate(scenario: Study | Scenario, *, engine: Engine = "compiled", checks: bool = True) -> Result:
-    """Simulate one combination once, and return its tables, journal and manifest.
+    """Simulate one scenario once, and return its tables, journal and manifest.
 
-    ValueError: the study has several combinations, or the engine is unknown.  TypeError: not a scenario.
+    Raises ValueError if the study has several combinations or the engine is unknown, and TypeError for no scenario.
     """
-    from sim.model.scenario import Scenario as Model
-    from sim.runtime.simulate import simulate as run
+    from sim.model import scenario as model
+    from sim.runtime import simulate as runtime
 
     if isinstance(scenario, Study):
         scenario = scenario.single("simulate")
-    if not isinstance(scenario, Model):
+    if not isinstance(scenario, model.Scenario):
         raise TypeError(
             f'expected a study of one combination (sim.load(...)["aligned"]), not {type(scenario).__name__}'
         )
-    return run(scenario, engine=engine, check=checks)
+    return runtime.simulate(scenario, engine=engine, check=checks)
 
 
-def _named(what: Sequence[object]) -> dict[str, object]:
+def _by_name(studies: Sequence[object]) -> dict[str, object]:
+    """Return the studies by their given names, or by those of their files: ``job``, ``job (2)``."""
     named: dict[str, object] = {}
-    for given in what:
-        if isinstance(given, Mapping):
-            named |= {str(name): value for name, value in given.items()}
+    uses: Counter[str] = Counter()
+    for study in studies:
+        if isinstance(study, Mapping):
+            named |= {str(name): value for name, value in study.items()}
+            uses.update(map(str, study))
             continue
-        name = _name(given)
-        used = sum(other == name or other.startswith(f"{name} (") for other in named)
-        named[f"{name} ({used + 1})" if used else name] = given
+        name = study.comparison.name if isinstance(study, Results) else study_of(study).name
+        uses[name] += 1
+        named[f"{name} ({uses[name]})" if uses[name] > 1 else name] = study
     return named
 
 
-def _name(given: object) -> str:
-    if isinstance(given, Results):
-        return given.comparison.name
-    return study_of(given).name
-
-
-def _together(done: Mapping[str, Results]) -> Results:
+def _combine(by_name: Mapping[str, Results]) -> Results:
     """Combine results in one comparison; labels of strategies begin with the given names.
 
-    The backtest is kept if all results have the same one.
+    The backtest is kept if there is exactly one.
     """
     runs: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}
     errors: dict[str, str] = {}
-    for name, results in done.items():
-        several = len(results.runs) + len(results.errors) > 1
+    for name, results in by_name.items():
+        has_several_strategies = len(results.runs) + len(results.errors) > 1
         baselines |= results.comparison.baselines
-        for strategy, found in results.runs.items():
-            own = found[0].scenario.axes or (("", strategy),)
-            axes = (("", name), *(own if several else ()))
-            key = f"{name}, {strategy}" if several else name
-            runs[key] = tuple(replace(run, scenario=replace(run.scenario, axes=axes)) for run in found)
-        errors |= {f"{name}, {strategy}" if several else name: error for strategy, error in results.errors.items()}
-    questions = list(dict.fromkeys(results.question for results in done.values() if results.question))
-    comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(done), runs, baselines, errors)
-    assumptions = tuple(dict.fromkeys(line for results in done.values() for line in results.assumptions))
-    backtests = {id(results.backtest): results.backtest for results in done.values() if results.backtest is not None}
+        for strategy, replications in results.runs.items():
+            axes_of_strategy = replications[0].scenario.axes or (("", strategy),)
+            axes = (("", name), *(axes_of_strategy if has_several_strategies else ()))
+            label = f"{name}, {strategy}" if has_several_strategies else name
+            runs[label] = tuple(replace(run, scenario=replace(run.scenario, axes=axes)) for run in replications)
+        for strategy, error in results.errors.items():
+            errors[f"{name}, {strategy}" if has_several_strategies else name] = error
+    questions = list(dict.fromkeys(results.question for results in by_name.values() if results.question))
+    comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(by_name), runs, baselines, errors)
+    assumptions = tuple(dict.fromkeys(line for results in by_name.values() for line in results.assumptions))
+    backtests = {id(results.backtest): results.backtest for results in by_name.values() if results.backtest is not None}
     return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)
 
 
@@ -122,7 +121,7 @@ def _together(done: Mapping[str, Results]) -> Results:
 
 @documented(SweepOptions)
 def sweep(
-    what: Study | str | PathLike[str],
+    source: Study | str | PathLike[str],
     axes: Mapping[str, Sequence[Any]] | None = None,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
@@ -131,20 +130,21 @@ def sweep(
     Each cell has a row in `folder` (``runs/<name>-<id>`` by default); a repeated call resumes.  `jobs`: local processes;
     `master`: a Spark master instead, with settings in `conf`.
 
-    ScenarioError, OptionError: mistakes in file or options.  TooManyFailuresError: more than `max_failures` cells failed.
+    Raises ScenarioError and OptionError for mistakes in file or options, and TooManyFailuresError if more than
+    `max_failures` cells failed.
     """
     options["changes"] = [*lines_of(options.get("changes", ())), *lists_of(axes or {})]
-    request = _of_study(what, options) if isinstance(what, Study) else read_request(Path(what), **options)
-    return run_sweep(request, **options)
+    request = _sweep_of_study(source, options) if isinstance(source, Study) else read_request(Path(source), **options)
+    return sweep_verb.sweep(request, **options)
 
 
-def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
-    """Return the sweep of a study, with the changes that the options make."""
-    given = with_defaults(SweepOptions, options)
-    often, flink = given["replications"], given["flink"]
-    deployed = [] if flink is None else [flink_change(Path(flink), study.origin.file)]
-    repeated = [] if often is None else [f"run.replications={often}"]
-    changed = study.with_([*deployed, *lines_of(given["changes"]), *repeated])
+def _sweep_of_study(study: Study, options: SweepOptions) -> SweepRequest:
+    """Return the sweep of a study with `changes`, `flink` and `replications` applied."""
+    options = with_defaults(SweepOptions, options)
+    replications, flink_file = options["replications"], options["flink"]
+    flink_changes = [] if flink_file is None else [flink_change(Path(flink_file), study.origin.file)]
+    replication_changes = [] if replications is None else [f"run.replications={replications}"]
+    changed = study.with_([*flink_changes, *lines_of(options["changes"]), *replication_changes])
     definition = Definition(
         changed.name,
         changed.question,
@@ -152,8 +152,9 @@ def _of_study(study: Study, options: SweepOptions) -> SweepRequest:
         warnings=changed.read.warnings,
         backtest=changed.read.backtest,
     )
-    given["changes"], given["flink"], given["replications"] = changed.pinned, None, None
-    return read_request(study.origin.file, definition, **given)
+    # applied already: what repeats the sweep are the changes of the study and the values of its chosen combination
+    options["changes"], options["flink"], options["replications"] = changed.pinned, None, None
+    return read_request(study.origin.file, definition, **options)
 
 
 # ---- Diff.
@@ -170,11 +171,12 @@ def diff(
     `a`, `b`: studies, scenario files, sources that `import_job` reads, or folders written by `run`.
     `folder`: output folder for the answer and all rows.
 
-    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: `folder` cannot be written.
+    Raises ScenarioError, RecordingError or FolderError if a side cannot be read, and OptionError if `folder` cannot be
+    written.
     """
-    return verb.diff(_given(a), _given(b), **options)
+    return diff_verb.diff(_source_of(a), _source_of(b), **options)
 
 
-def _given(what: Study | str | PathLike[str]) -> Path | StudySource:
+def _source_of(side: Study | str | PathLike[str]) -> Path | StudySource:
     """Return the source of a study, with its changes and chosen combination; or the path."""
-    return replace(what.origin, changes=what.pinned) if isinstance(what, Study) else Path(what)
+    return replace(side.origin, changes=side.pinned) if isinstance(side, Study) else Path(side)

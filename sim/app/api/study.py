@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.api.results import Guessed, Results, RunAgain
+from sim.app.api.results import Results, RunAgain
 from sim.app.verbs.common import MAX_ROWS, Displayed, preformatted
 from sim.app.verbs.options import RunOptions, documented, lines_of
 from sim.app.verbs.run import StudySource, origin_of, read_request, run
@@ -41,22 +41,11 @@ def lists_of(axes: Mapping[str, Sequence[Any]] | Any) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Study(Guessed, Displayed, RunAgain):
+class Study(Displayed, RunAgain):
     """A scenario file with every combination of its lists.  Created by `load` and `loads`; `with_` returns a changed copy.
 
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
     """
-
-    INSTEAD: ClassVar[Mapping[str, str]] = {
-        "set": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
-        "update": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
-        "advise": "sim.advise(study, p99='2 s', recovery='2 min')",
-        "sweep": "sim.sweep(file), or lists in the scenario and study.run()",
-        "simulate": "study.run()",
-        "compare": "sim.compare({'today': study, 'proposed': study.with_(...)})",
-        "results": "study.run()",
-        "diff": "sim.diff(study, study.with_({'checkpoint.interval': '10 s'}))",
-    }
 
     origin: StudySource  # text, file and changes
     chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): the study has only combinations with all of these

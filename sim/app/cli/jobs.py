@@ -20,6 +20,7 @@ from sim.app.verbs.common import stoppable
 from sim.app.verbs.options import (
     ExplainOptions,
     ImportOptions,
+    JsonOption,
     Option,
     ReportOptions,
     TimelineOptions,
@@ -28,7 +29,7 @@ from sim.app.verbs.options import (
 
 if TYPE_CHECKING:
     from sim.app.verbs.importing import ImportedJob
-    from sim.app.verbs.pictures import Made, WrittenReport, WrittenTimeline
+    from sim.app.verbs.pictures import SimulatedForReport, WrittenReport, WrittenTimeline
 
 
 # ---- ``ckptsim import``
@@ -38,18 +39,16 @@ _IMPORT_HELP = (
 )
 
 
-def import_recording(
+def import_source(
     sources: Annotated[list[str], argument("SOURCE", _IMPORT_HELP)],
     *,
-    as_json: Annotated[
-        bool, Option("Print scenario, UNKNOWN values and unmodelled features as one JSON object.", flag="--json")
-    ] = False,
+    as_json: JsonOption = False,
     **options: Unpack[ImportOptions],
 ) -> None:
     """Turn a real Flink job into a scenario.
 
-    Values come from measurements of the job; from a recording only the configuration is used. Each value names its
-    origin. Missing values are marked UNKNOWN, with the question to answer.
+    Values are measured from the job; of a recording, only the configuration is used. A comment at each value says where
+    it comes from. Missing values are marked UNKNOWN, with the question to answer.
     """
     from sim.app.verbs.importing import import_job
 
@@ -61,13 +60,13 @@ def import_recording(
         import_job(sources, listener=console, **options)
 
 
-IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_recording)
+IMPORT_VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_source)
 
 
 # ---- ``ckptsim explain``
 
 _EXPLAIN_HELP = (
-    "A results folder or a scenario file.  Real jobs: http(s)://HOST:8081, another source accepted by import, one saved "
+    "A results folder or a scenario file. Real jobs: http(s)://HOST:8081, another source accepted by import, one saved "
     "REST response, or - for standard input."
 )
 
@@ -75,10 +74,10 @@ _EXPLAIN_HELP = (
 def explain_checkpoints(
     run: Annotated[str, argument("RUN", _EXPLAIN_HELP)],
     *,
-    as_json: Annotated[bool, Option("Print a JSON list instead of text; times in ns.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[ExplainOptions],
 ) -> None:
-    """Explain where one checkpoint spent its time, and why.  For a real job, also what its slow checkpoints have in common."""
+    """Explain where checkpoints spent their time, and why. For a real job, also what its slow checkpoints have in common."""
     with stoppable("nothing is kept"), named_input(run) as name:
         from sim.app.verbs.explain import explain
 
@@ -99,13 +98,13 @@ def named_input(name: str) -> Iterator[str]:
         yield str(file)
 
 
-VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent its time.", explain_checkpoints)
+EXPLAIN_VERB = Verb("explain", Purpose.WHY, 1, "Show where one checkpoint spent its time.", explain_checkpoints)
 
 
 # ---- ``ckptsim timeline``
 
 
-def draw_timeline(
+def export_timeline(
     run: Annotated[str, argument("RUN", "A results folder or a scenario file.")],
     *,
     out: Annotated[Path, Option("Output file (.json).", flag="--out -o")],
@@ -121,7 +120,7 @@ def draw_timeline(
 
 def _show_timeline(written: WrittenTimeline) -> None:
     if written.others:
-        print_message(f"of {written.strategy}; --strategy picks another: {', '.join(written.others)}")
+        print_message(f"timeline of {written.strategy} (--strategy: {', '.join(written.others)})")
     if written.left_out:
         print_message(
             f"{written.left_out} events after {written.end} are left out: narrow the window with --from and --to, or raise --limit"
@@ -129,13 +128,13 @@ def _show_timeline(written: WrittenTimeline) -> None:
     print_message(f"{written.file}: open it with ui.perfetto.dev")
 
 
-TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Export a run as a Perfetto trace.", draw_timeline)
+TIMELINE_VERB = Verb("timeline", Purpose.WHY, 2, "Export a run as a Perfetto trace.", export_timeline)
 
 
 # ---- ``ckptsim report``
 
 _REPORT_HELP = (
-    "A folder written by run, sweep, diff or advise; or a scenario or sweep file, which is run first.  Real jobs: "
+    "A folder written by run, sweep, diff or advise; or a scenario or sweep file, which is run first. Real jobs: "
     "http(s)://HOST:8081 or another source accepted by import."
 )
 
@@ -151,8 +150,8 @@ def write_report(
     return Code.CELLS_FAILED if written.file is None else Code.FINE
 
 
-def _show_report(found: WrittenReport | Made) -> None:
-    """Print the name of the written page, or the results that were computed for it as `run` or `sweep` prints them."""
+def _show_report(found: WrittenReport | SimulatedForReport) -> None:
+    """Print the path of the report.  Results that were simulated for it are printed as by `run` or `sweep`."""
     from sim.app.verbs.pictures import WrittenReport
     from sim.app.verbs.sweep import Sweep
 

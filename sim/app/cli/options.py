@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
 from sim.app.cli.errors import Code, UserError, speaking
 from sim.app.verbs.options import Option, options_of
+
+_METAVARS = ((bool, " "), (int, "N"), (Path, "PATH"))
+"""Metavars of options that have none of their own; a switch takes no value."""
 
 
 def argument(metavar: str, what: str) -> Any:
@@ -28,9 +32,10 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
 
     def add(name: str, kind: Any, option: Option, default: Any) -> None:
         defaults[name] = default
-        is_shown = default not in (None, (), False, ...)
+        is_shown = default not in (None, (), True, False, ...)
+        metavar = option.metavar or next((word for type_, word in _METAVARS if type_ in (kind, *get_args(kind))), None)
         shown = typer.Option(
-            *option.flags(name), metavar=option.metavar, help=option.help, min=option.min, show_default=is_shown
+            *option.flags(name), metavar=metavar, help=option.help, min=option.min, show_default=is_shown
         )
         given = {} if default is ... else {"default": default or None if default == () else default}
         keyword = inspect.Parameter.KEYWORD_ONLY

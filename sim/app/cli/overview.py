@@ -37,7 +37,7 @@ class Purpose(Enum):
     JOB = "My own job"
     WHY = "See why"
     SWEEP = "Many runs"
-    TRUST = "Trust"
+    TRUST = "Accuracy"
     LOOK = "Look up"
 
 

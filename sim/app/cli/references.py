@@ -84,7 +84,7 @@ def print_schema(
     *,
     sweep: Annotated[bool, Option("Print the JSON Schema of sweep files.")] = False,
     results: Annotated[bool, Option("Print the columns of result tables: name, unit, meaning.")] = False,
-    as_json: Annotated[bool, Option("Print the columns as JSON.", flag="--json")] = False,
+    as_json: Annotated[bool, Option("With --results: print the columns as JSON.", flag="--json")] = False,
 ) -> None:
     """Print the JSON Schema of scenario files (the default) or sweep files, or the columns of result tables."""
     if sweep and results:
@@ -108,7 +108,7 @@ def print_schema(
         print()
 
 
-VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and result tables.", print_schema)
+SCHEMA_VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and result tables.", print_schema)
 
 
 # ---- ``ckptsim explain-key``
@@ -157,12 +157,12 @@ def list_known_issues(
     component: Annotated[
         str | None, Option("Component: flink, hudi, iceberg, paimon, flink-cdc ...", metavar="NAME")
     ] = None,
-    version: Annotated[str | None, Option("Version of the component (Flink by default).", metavar="VERSION")] = None,
+    version: Annotated[str | None, Option("Version of --component. (Default: of Flink.)", metavar="VERSION")] = None,
     flink: FlinkOption = None,
-    as_json: Annotated[bool, Option("Print the entries as JSON.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[JobPlaceOptions],
 ) -> None:
-    """List known defects of Flink and of connectors.  For a job, only those that apply or may apply, and why."""
+    """List known defects of Flink and of connectors. For a job, only those that apply or may apply, and why."""
     from sim.app.verbs.findings import HEADER, find_issues
     from sim.app.verbs.importing import place_of, scenarios_of
     from sim.app.verbs.options import path_of
@@ -202,7 +202,7 @@ def read(
     ],
     *,
     out: Annotated[str, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = "tables",
-    as_json: Annotated[bool, Option("Print row counts and notes as one JSON object.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[ReadTracesOptions],
 ) -> Code:
     """Convert CSV series, Prometheus JSON, arrivals, cluster events, failures, recordings and logs to tables.

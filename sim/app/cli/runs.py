@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def run_scenarios(
     scenarios: Annotated[list[Path], argument("SCENARIO", "Scenario files (YAML).")],
     *,
-    as_json: Annotated[bool, Option("Print one JSON object per scenario instead of tables.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[RunFileOptions],
 ) -> Code:
     """Simulate every checkpoint strategy of a scenario and compare them."""
@@ -120,10 +120,13 @@ def run_sweep(
     ] = None,
     seed: SeedOption = None,
     fail_fast: Annotated[bool, Option("Stop at the first failed cell (--max-failures 0).")] = False,
-    as_json: Annotated[bool, Option("Print the answer and all rows as one JSON object.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[SweepOptions],
 ) -> Code:
-    """Run every combination of values of a sweep file, of the lists in a scenario, and of --axis.  Each is a cell with a row."""
+    """Run every combination of values of a sweep file, of the lists in a scenario, and of --axis.
+
+    Each combination is a cell, one row of the result table.
+    """
     from sim.app.verbs.sweep import read_request, sweep
     from sim.studies.sweeps.design import axis_override as override
     from sim.studies.sweeps.design import naming_axes
@@ -155,7 +158,7 @@ def show_sweep(found: Sweep) -> None:
         put(f"{found.left_out}\n")
 
 
-VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)
+SWEEP_VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)
 
 
 # ---- ``ckptsim diff``

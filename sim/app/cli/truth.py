@@ -11,7 +11,7 @@ from sim.app.cli.errors import Code
 from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import show
-from sim.app.verbs.options import Option, ValidateOptions
+from sim.app.verbs.options import JsonOption, ValidateOptions
 from sim.results.formats import bare_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def share(number: float, *, signed: bool = False) -> str:
 def validate_recordings(
     recordings: Annotated[list[Path], argument("RECORDING", "Recordings, or folders of recordings.")],
     *,
-    as_json: Annotated[bool, Option("Print all rows as a JSON list.", flag="--json")] = False,
+    as_json: JsonOption = False,
     **options: Unpack[ValidateOptions],
 ) -> Code:
     """Compare predictions with recordings: observed and predicted values, and their overall error."""

@@ -166,9 +166,9 @@ class ReportedResults:
 
     comparison: Comparison
     assumptions: tuple[str, ...]
-    command: str  # the command that repeats the run
     violations: dict[str, str]  # strategy -> the first violation in its runs
     backtest: Backtest | None = None  # of an imported job
+    command: str = ""  # the command that repeats the run
     findings: tuple[str, ...] = ()  # remarks about the job
     notes: tuple[str, ...] = ()  # `RunOutcome.notes`
     outcomes: tuple[str, ...] = ()  # `RunOutcome.outcomes`
@@ -193,34 +193,26 @@ def read_results(folder: Path) -> ReportedResults:
         raise FolderError(
             f"{folder}: the scenario, a trace that it reads, or ckptsim has changed since the run: repeat it with 'ckptsim run'"
         )
-    command = str(kept.summary.get("command", ""))
-    deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
+    summary = kept.summary
     comparison = replace(
         comparison_of(found),
         question=kept.study.question,
         name=kept.study.name,
-        errors={str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()},
-        deciding=deciding,
-        prices=_prices(kept.summary),
+        errors=dict(summary.get("errors", {})),
+        deciding=tuple(DecidingAssumption(**row) for row in summary.get("assumptions", ())),
+        prices=Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD,
     )
-    stories = {
-        str(name): str(found_stories[0])
-        for name, found_stories in dict(kept.summary.get("violations", {})).items()
-        if found_stories
-    }
-    findings, notes, outcomes = (
-        tuple(map(str, kept.summary.get(name, ()))) for name in ("findings", "notes", "outcomes")
-    )
+    findings, notes, outcomes = (tuple(map(str, summary.get(name, ()))) for name in ("findings", "notes", "outcomes"))
     return ReportedResults(
         comparison,
         assumptions(kept.study, kept.text),
-        command,
-        stories,
+        {name: stories[0] for name, stories in summary.get("violations", {}).items() if stories},
         kept.study.backtest,
+        str(summary.get("command", "")),
         findings,
         notes,
         outcomes,
-        provenance_text(kept.summary),
+        provenance_text(summary),
     )
 
 
@@ -271,11 +263,6 @@ def _read(folder: Path, scenario: Scenario) -> Result:
     return Result(
         scenario=scenario, **tables, journal=Journal(), manifest_read=manifest, job_status=status, ended_ns=ended_ns
     )
-
-
-def _prices(summary: Mapping[str, Any]) -> Prices:
-    """Return the prices that the run used."""
-    return Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD
 
 
 def _last_ns(folder: Path) -> int:

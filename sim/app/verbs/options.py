@@ -234,15 +234,17 @@ EngineOption = Annotated[
 FlinkOption = Annotated[
     FilePath | None,
     Option(
-        "Deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment.",
+        "Apply a deployed configuration: flink-conf.yaml, config.yaml or a FlinkDeployment.",
         flag="--flink",
         metavar="FILE",
         is_stored=False,  # it becomes a change
     ),
 ]
-FolderOption = Annotated[FilePath | None, Option("Output folder. (Default: runs/<name>-<id>.)", flag="--out")]
+FolderOption = Annotated[
+    FilePath | None, Option("Output folder. (Default: runs/<name>-<id>.)", flag="--out -o", metavar="FOLDER")
+]
 EnvironmentOption = Annotated[
-    str | None, Option("Environment whose constants to use; overrides `environment:`.", metavar="NAME|FILE")
+    str | None, Option("Calibrated constants to use: a name or a file; overrides `environment:`.", metavar="NAME|FILE")
 ]
 HeadersOption = Annotated[
     Settings | None,
@@ -268,7 +270,8 @@ StrategyOption = Annotated[
 TracesMasterOption = Annotated[
     str | None,
     Option(
-        "here (without Spark) or a Spark master: local[*], spark://HOST:PORT, yarn, k8s://... (Default: here; local[*] for buckets and above 64 MB.)",
+        "here (no Spark), or a Spark master: local[*], spark://HOST:PORT, yarn, k8s://... "
+        "(Default: here; local[*] for s3://, gs://, hdfs:// or more than 64 MB of input.)",
         metavar="here|URL",
     ),
 ]
@@ -390,7 +393,7 @@ class AdviseOptions(TypedDict, total=False):
     budget: Annotated[
         str,
         Option(
-            "CPU time limit for all runs, as on an idle machine; skipped candidates are listed.",
+            "Limit on the total CPU time of all runs, scaled to an idle machine; skipped candidates are listed.",
             "90 s",
             metavar="DURATION",
         ),
@@ -443,7 +446,10 @@ class WatchJobOptions(TypedDict, total=False):
 class WatchOptions(WatchJobOptions, total=False):
     """Options of `watch`."""
 
-    folder: Annotated[FilePath | None, Option("State folder. (Default: watched/HOST-PORT.)", flag="--out")]
+    folder: Annotated[
+        FilePath | None,
+        Option("Folder of this watch. (Default: watched/HOST-PORT.)", flag="--out -o", metavar="FOLDER"),
+    ]
 
 
 class ExplainOptions(TypedDict, total=False):
@@ -471,7 +477,7 @@ class WindowOptions(TypedDict, total=False):
     strategy: StrategyOption
     begin: Annotated[str, Option("Start of the window, e.g. '30 s'.", "0 s", "--from", "TIME")]
     end: Annotated[str | None, Option("End of the window. (Default: end of the run.)", None, "--to", "TIME")]
-    limit: Annotated[int, Option("Maximum events; viewers open about a million.", 300_000, min=1)]
+    limit: Annotated[int, Option("Maximum number of events; trace viewers cope with about a million.", 300_000, min=1)]
     engine: EngineOption
 
 
@@ -488,7 +494,7 @@ class ReportOptions(TypedDict, total=False):
         int | None, Option("Real jobs: checkpoint id. (Default: slow checkpoints.)", min=1, of="real jobs")
     ]
     job: JobOption
-    out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o")]
+    out: Annotated[FilePath, Option("Output file (.html).", ..., "--out -o", "FILE")]
     deadline: DeadlineOption
     headers: HeadersOption
 
@@ -506,7 +512,9 @@ class DiffOptions(TypedDict, total=False):
     strategy: StrategyOption
     replications: Annotated[int, Option("Runs per side, with the same seeds.", 5, min=1)]
     prices: PricesOption
-    folder: Annotated[FilePath | None, Option("Output folder. (Default: nothing is written.)", flag="--out")]
+    folder: Annotated[
+        FilePath | None, Option("Output folder. (Default: nothing is written.)", flag="--out -o", metavar="FOLDER")
+    ]
     engine: EngineOption
     jobs: JobsOption
 

@@ -103,7 +103,7 @@ def write_timeline(
 
 # ---- `report` of a results folder, or of a scenario or sweep file that is run first.
 
-Made: TypeAlias = running.RunOutcome | sweeping.Sweep
+SimulatedForReport: TypeAlias = running.RunOutcome | sweeping.Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class WrittenReport:
     """The result of `report`."""
 
     file: Path | None  # None: no page was written, because runs failed
-    made: Made | None = None  # results that were computed for the page; None: they were read from a folder
+    simulated: SimulatedForReport | None = None  # for the page; None: results were read from a folder
 
 
 @with_all_options(ReportOptions)
@@ -136,19 +136,19 @@ def write_report(results: Path, file: Path, *, jobs: int | None = None, listener
 
     FolderError: no readable results.  ScenarioError: mistakes in a file.
     """
-    made = _made(results, jobs, listener) if results.is_file() else None
-    folder = results if made is None else made.folder
+    simulated = _simulate(results, jobs, listener) if results.is_file() else None
+    folder = results if simulated is None else simulated.folder
     assert folder is not None
-    if made is not None and _has_failed(made):
-        return WrittenReport(None, made)
-    with stoppable("nothing is kept" if made is None else f"no page is written; the results are in {folder}"):
+    if simulated is not None and _has_failed(simulated):
+        return WrittenReport(None, simulated)
+    with stoppable("nothing is kept" if simulated is None else f"no page is written; the results are in {folder}"):
         write_page(page_of(folder), file)
-    written = WrittenReport(file, made)
+    written = WrittenReport(file, simulated)
     listener.result(written)
     return written
 
 
-def _made(file: Path, jobs: int | None, listener: Listener) -> Made:
+def _simulate(file: Path, jobs: int | None, listener: Listener) -> SimulatedForReport:
     """Run a scenario or a sweep file, and store the results as `run` and `sweep` do."""
     definition = define(file)
     if definition.question is not None:
@@ -157,8 +157,10 @@ def _made(file: Path, jobs: int | None, listener: Listener) -> Made:
     return running.run(request, folder=running.default_folder(request.study), jobs=jobs, listener=listener)
 
 
-def _has_failed(made: Made) -> bool:
-    return bool(made.comparison.errors) if isinstance(made, running.RunOutcome) else not made.failed.empty
+def _has_failed(simulated: SimulatedForReport) -> bool:
+    return (
+        bool(simulated.comparison.errors) if isinstance(simulated, running.RunOutcome) else not simulated.failed.empty
+    )
 
 
 # ---- `report` of a real job.

@@ -309,10 +309,8 @@ class UnionState(Options, of=(job.UnionState,)):
 class Vertex(Options, of=(job.Vertex,)):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
-    LATER: ClassVar[Texts] = {
-        "placement": "slots per vertex",
-    }
     HINTS: ClassVar[Texts] = {
+        "placement": "slots per vertex are not modelled",
         "rate": "rate stands inside source:",
         "slow": "write service-factor: {subtask: factor}",
         "inputs": "write input: {upstream: hash}",

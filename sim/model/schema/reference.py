@@ -145,7 +145,11 @@ def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
         " | ".join(f"{prefix}{other}" for other in needed.others) for needed in section.ONLY_WITH if name in needed.keys
     ]
     excludes = [
-        f"{prefix}{other}" for group in section.ONE_OF if name in group.keys for other in group.keys if other != name
+        f"{prefix}{other}"
+        for group in section.alternatives()
+        if name in group.keys
+        for other in group.keys
+        if other != name
     ]
     older = [] if record is None else [pair for flink in record.flink for pair in flink.older.items()]
     if record is not None and record.needs is not None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping as AbcMapping
 from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, count, pairwise
+from itertools import combinations, pairwise
 from types import new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
@@ -102,7 +102,7 @@ class OnlyWith:
 def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
     """Add dependencies between keys, and descriptions, to the schema of a section."""
     if issubclass(section, Section):
-        together: list[OneOf | OnlyWith] = [*section.ONE_OF, *section.ONLY_WITH]
+        together: list[OneOf | OnlyWith] = [*section.alternatives(), *section.ONLY_WITH]
         if together:
             schema["allOf"] = [own.schema() for own in together]
     _add_descriptions(schema, section)
@@ -146,7 +146,8 @@ def _texts_below_keys(section: ast.ClassDef) -> dict[str, str]:
 
 Texts = dict[str, str]
 T = TypeVar("T")
-_NUMBERS = count(1)
+_SECTIONS: list[type[Section]] = []
+"""All sections; those that contain others are made after them."""
 REBUILDS = [0]
 """Number of changes of sections by plug-ins; caches derived from sections are invalid when it changes."""
 
@@ -163,21 +164,22 @@ class Section(BaseModel):
     )
     # built when it is first asked: one that only stands in others is never built by itself
 
-    LATER: ClassVar[Texts] = {}
-    """Keys that are known but not modelled yet, and what they will mean."""
     HINTS: ClassVar[Texts] = {}
     """Keys that are often looked for here, and where they stand."""
     ONE_OF: ClassVar[tuple[OneOf, ...]] = ()
     """Keys that exclude each other."""
     ONLY_WITH: ClassVar[tuple[OnlyWith, ...]] = ()
     """Keys that need another one beside them."""
-    MADE: ClassVar[int] = 0
-    """How many sections were made before it."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         super().__pydantic_init_subclass__()
-        cls.MADE = next(_NUMBERS)
+        _SECTIONS.append(cls)
+
+    @classmethod
+    def alternatives(cls) -> tuple[OneOf, ...]:
+        """Return the keys that exclude each other."""
+        return cls.ONE_OF
 
     @model_validator(mode="wrap")
     @classmethod
@@ -194,16 +196,14 @@ class Section(BaseModel):
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key, value in data.items():
             here = (*data.path, key)
-            if key in cls.LATER:
-                reading.wrong(here, f"known but not modelled yet ({cls.LATER[key]}): remove it")
-            elif key not in known:
+            if key not in known:
                 hint = did_you_mean(key, known) or f"; known keys are {', '.join(sorted(known))}"
                 hint = f": {cls.HINTS[key]}" if key in cls.HINTS else hint
                 reading.wrong(here, f"unknown key '{key}'{hint}")
             elif value is None:
                 reading.wrong(here, "has no value: write one or remove the key")
         written = {key: value for key, value in data.items() if key in known and value is not None}
-        for group in cls.ONE_OF:
+        for group in cls.alternatives():
             if mistake := group.mistake(written):
                 reading.wrong(data.path, mistake)
         for needed in cls.ONLY_WITH:
@@ -264,15 +264,9 @@ def field_of(key: str, annotation: Any, is_required: bool = False) -> FieldInfo:
 def rebuild(section: type[Section]) -> None:
     """Rebuild a section and those that contain it, because pydantic copies the fields of nested sections."""
     REBUILDS[0] += 1
-    for later in sorted(below(Section), key=lambda found: found.MADE):
-        if later.MADE >= section.MADE and later.__pydantic_complete__:
+    for later in _SECTIONS[_SECTIONS.index(section) :]:
+        if later.__pydantic_complete__:
             later.model_rebuild(force=True)
-
-
-def below(section: type[Section]) -> Iterator[type[Section]]:
-    for found in section.__subclasses__():
-        yield found
-        yield from below(found)
 
 
 # ---- Sweep axes.
@@ -334,6 +328,10 @@ class Law(Section):
         "normal": "write lognormal: {mean: ..., cv: ...}",
     }
 
+    @classmethod
+    def alternatives(cls) -> tuple[OneOf, ...]:
+        return (OneOf({field.alias or name: "" for name, field in cls.model_fields.items()}),)
+
 
 def _mean(value: object) -> object:
     """Report a list, which looks like the bounds of a range."""
@@ -350,9 +348,7 @@ def law_section(name: str, sentence: str, types: AbcMapping[str, tuple[Any, str]
     keys: dict[str, Any] = {
         key.replace("-", "_"): (kind | None, Field(None, description=text)) for key, (kind, text) in types.items()
     }
-    section = create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
-    section.ONE_OF = (OneOf(dict.fromkeys(types, "")),)
-    return section
+    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
 def written_law(section: Law) -> tuple[str, Any]:

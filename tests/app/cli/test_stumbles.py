@@ -93,22 +93,6 @@ def test_a_damaged_zip_is_no_log(runner, tmp_path, verb, content):
 # ---------------------------------------------------------------------------------------------- from Python
 
 
-def test_names_that_are_guessed_say_what_to_write(job):
-    study = sim.load(job)
-    results = study.run()
-
-    for subject, name, message in (
-        (study, "set", r"write study\.with_"),
-        (study, "advise", r"write sim\.advise\(study"),
-        (results, "summary", r"write results\.verdict"),
-        (results, "to_pandas", "they are DataFrames"),
-    ):
-        with pytest.raises(AttributeError, match=message):
-            getattr(subject, name)
-    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
-        getattr(study, "nothing")  # noqa: B009 - it is the subject
-
-
 def test_a_folder_of_results_is_no_scenario(job, tmp_path):
     sim.load(job).run(folder=tmp_path / "results", progress=False)
 

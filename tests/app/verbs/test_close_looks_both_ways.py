@@ -41,7 +41,7 @@ def test_the_same_timeline_is_written(both_ways, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "command/t.json").read_bytes() == (tmp_path / "python/t.json").read_bytes()
     assert f"{written.left_out} events after {written.end} are left out: narrow the window with" in done.stderr
-    assert "of aligned; --strategy picks another: unaligned" in done.stderr
+    assert "timeline of aligned (--strategy: unaligned)" in done.stderr
     assert written.left_out > 0
     assert f"t.json: aligned until {written.end}, " in repr(written)
 
@@ -56,7 +56,7 @@ def test_the_same_pages_are_written(both_ways, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert contents(tmp_path / "command") == contents(tmp_path / "python")
     assert "aligned" in done.stdout
-    assert repr(written.made.comparison.verdict)[1:30] in repr((tmp_path / "python/page.html").read_text())
+    assert repr(written.simulated.comparison.verdict)[1:30] in repr((tmp_path / "python/page.html").read_text())
 
     done, _ = both_ways({}, "report sweep.yaml -o answer.html", lambda: sim.write_report("sweep.yaml", "answer.html"))
     assert done.exit_code == 0, done.stderr
