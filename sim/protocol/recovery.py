@@ -379,16 +379,23 @@ class Recovery:
                 return self._initialized(event)
             case JobManagerReturned():
                 strategy = self.strategy if event.resumes else self.initial_strategy
-                return _begin_restart(replace(self, strategy=strategy), frozenset().union(*self.regions), event.now)
+                anew: Recovery = replace(self, strategy=strategy, waiting=())
+                return _begin_restart(anew, frozenset().union(*self.regions), event.now)
 
     def _failed(self, event: TasksFailed) -> _Answer:
         """Restart the regions of the failed tasks, unless the job fails for good.
+
+        A task that is being cancelled for a restart, or was, cannot fail any more: the restart strategy does not count it
+        (Execution#processFail).
 
         A job is not restarted after its stop-with-savepoint has completed: its output is visible, but in no checkpoint
         (StopWithSavepointStoppingException, a NonRecoverableError).
         """
         if event.stopped:
             return self, (FailStopped(event.reason),)
+        failed = event.tasks.difference(*(restart.tasks for restart in self.waiting))
+        if not failed:
+            return self, ()
         strategy, attempt = self.strategy.failed(event.now, event.draw)
         after: Recovery = replace(self, strategy=strategy)
         if attempt.delay_ns is None:
@@ -397,7 +404,7 @@ class Recovery:
                 *suspend,
                 FailForGood(event.reason),
             )
-        return _begin_restart(after, tasks_to_restart(event.tasks, self.regions), event.now + attempt.delay_ns)
+        return _begin_restart(after, tasks_to_restart(failed, self.regions), event.now + attempt.delay_ns)
 
     def _restart_progressed(
         self, event: TasksCancelled | RestartDelayElapsed, *, cancelled: bool = False, delayed: bool = False
@@ -429,13 +436,12 @@ class Recovery:
 
 
 def _begin_restart(recovery: Recovery, tasks: frozenset[int], at_ns: int) -> _Answer:
-    """Begin a restart of these tasks, and remove them from restarts that are waiting."""
-    left = tuple(replace(restart, tasks=restart.tasks - tasks) for restart in recovery.waiting)
+    """Begin a restart of these tasks, none of which another restart waits for."""
     number = recovery.restarts + 1
     after: Recovery = replace(
         recovery,
         status=JobStatus.RESTARTING,
-        waiting=(*(restart for restart in left if restart.tasks), PendingRestart(number, tasks)),
+        waiting=(*recovery.waiting, PendingRestart(number, tasks)),
         initializing=recovery.initializing - tasks,
         restarts=number,
     )

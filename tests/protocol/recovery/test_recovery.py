@@ -84,15 +84,16 @@ def test_full_failover_restarts_everything():
     assert CancelTasks(1, ALL) in feed(two_regions(Restart("fixed-delay", failover="full")), failed(50, 3))[1]
 
 
-def test_a_failure_while_restarting_takes_the_restart_over():
-    """The first restart is void: its delay ends and nothing happens; the second restores from the same checkpoint."""
-    twice, commands = feed(one_region(), failed(50, 3), TasksCancelled(60, 1), failed(70, 0))
-
-    assert (CancelTasks(2, ALL), ArmRestart(2, 170)) == commands
-    void, nothing = feed(twice, RestartDelayElapsed(150, 1), TasksCancelled(151, 2))
+def test_a_task_that_is_being_cancelled_does_not_fail():
+    """The restart strategy does not count it (Execution#processFail), whether its cancellation is confirmed or not."""
+    once, _ = feed(two_regions(Restart("fixed-delay", delay_ns=100, attempts=2)), failed(50, 3))
+    again, nothing = feed(once, failed(51, 1), TasksCancelled(60, 1), failed(70, 1, 3))
 
     assert nothing == ()
-    assert (RestoreTasks(2, ALL), ResumeCheckpoints()) == feed(void, RestartDelayElapsed(170, 2))[1]
+    assert again == feed(once, TasksCancelled(60, 1))[0]
+    both, commands = feed(again, failed(80, 0, 1))
+    assert (CancelTasks(2, LEFT), ArmRestart(2, 180)) == commands, "of a lost TaskManager only the task that ran fails"
+    assert FailForGood("because") not in feed(both, failed(90, 2))[1]
 
 
 def test_a_failure_while_initializing_restarts_again():
@@ -165,7 +166,8 @@ def test_the_restart_strategy_of_a_new_jobmanager_has_seen_no_failure(options):
     once, _ = feed(one_region(options), failed(50, 0), TasksCancelled(60, 1), RestartDelayElapsed(150, 1))
 
     assert FailForGood("because") == feed(once, failed(5000, 0))[1][-1]
-    assert ArmRestart(3, 5100) == feed(once, JobManagerReturned(4000), failed(5000, 0))[1][-1]
+    returned = (JobManagerReturned(4000), TasksCancelled(4000, 2), RestartDelayElapsed(4000, 2))
+    assert ArmRestart(3, 5100) == feed(once, *returned, failed(5000, 0))[1][-1]
 
 
 def test_a_task_that_is_not_restored_cannot_initialize():
