@@ -314,7 +314,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "failures": len(job.failures_ms),
         "ran_ms": max(job.job.now - _begun_ms(job), 0),
         "graph": tuple(replace(vertex, id=vertex.name) for vertex in job.vertices),
-        "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
+        "checkpoints": {"counts": job.statistics.counts, "list": job.checkpoints},
         "series": {vertex.name: series(job, vertex) for vertex in job.vertices},
         "inference": infer_job(job),
     }

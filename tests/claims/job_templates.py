@@ -613,8 +613,6 @@ TEMPLATES = (
         r"Durations rise, from (?P<ms>MS) in the first (?P<n>\d+) to (?P<last>MS) in the last \d+ \(medians; p = [\d.e-]+\)(?:, and .*?)?(?=\.)",
         rises,
     ),
-    template("rhythm of every", r"Slow ones keep a rhythm of \d+ checkpoints: .*? rhythms\)"),
-    template("what comes as often", r"Look for what comes as often: merges of RocksDB, .* on the same storage"),
     template("under way", r"(?P<n>\d+) in progress", under_way),
     template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
     template(

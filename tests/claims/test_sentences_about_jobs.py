@@ -206,7 +206,5 @@ UNEXERCISED = {
     "no subtasks",
     "path goes on",
     "durations rise",
-    "rhythm of every",
-    "what comes as often",
 }
 """Hardly any checkpoint of a recording has one: unit tests of `tests/jobs/history` do."""

@@ -14,8 +14,8 @@ from sim.jobs.history.explanation import (
     clock,
     head_text,
     is_notable,
-    late_lines,
     missing_information,
+    unacknowledged_lines,
     without_statistics_text,
 )
 from sim.jobs.history.history import History, garbage_text, moments, slow_subtasks_text, subtasks_of
@@ -233,7 +233,7 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
         raise KeyError(explained.number)
     name = title(explained)
     name = capitalised(name)
-    late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    late = [] if point.status == "COMPLETED" else list(unacknowledged_lines(history, point))
     late += circumstances(history, point)
     if not explained.lines:
         yield Block(name, _flat(" ".join([without_statistics_text(explained, point), *late])))

@@ -17,6 +17,7 @@ from sim.app.verbs.importing import import_source
 from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
 from sim.jobs.source.recorded_job import RecordingError
+from sim.jobs.source.rest_answers import rows_of
 from sim.jobs.source.rest_client import Client, RestError
 from sim.jobs.watch.forecast import NoForecastError, forecast_of
 from sim.jobs.watch.look import JobObservation, observe_job, without_earlier_checkpoints
@@ -338,8 +339,7 @@ def _choose_watched_job(overview: Any, job: str | None, known: JobObservation | 
 
     RestError: there is no such job, or there are several.
     """
-    listed = overview.get("jobs") if isinstance(overview, dict) else None
-    jobs = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    jobs = rows_of(overview, "jobs")
     if known is not None:
         mine = next((row for row in jobs if row.get("jid") == known.job), None)
         if mine is not None and mine.get("state") not in TERMINAL:

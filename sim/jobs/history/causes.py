@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
 from sim.jobs.history.history import (
+    Garbage,
     History,
     Moments,
     SubtaskId,
@@ -54,53 +55,38 @@ def periodic_events(history: History) -> Iterator[PeriodicEvent]:
     """Yield the periodic events of a job.  Session windows are not periodic."""
     for vertex, window in history.windows.items():
         if window.kind != "session" and not window.is_local:
-            every = format_duration(window.every_ns)
-            text = f"begins at the same time within the {every} between two ends of windows of {one_line(vertex, 40)}"
-            yield PeriodicEvent(
-                f"the windows of {one_line(vertex, 40)} (every {every})",
-                text,
-                partial(_phase_of_window, window.every_ns / MS),
-            )
-    yield from _timers(history)
-    if history.is_on_disk:
-        text = f"is every {_LEVEL0_FILES_PER_COMPACTION}th: RocksDB merges files of level 0 then"
-        yield PeriodicEvent(f"RocksDB's merges (every {_LEVEL0_FILES_PER_COMPACTION}th)", text, _phase_of_compaction)
-
-
-def _timers(history: History) -> Iterator[PeriodicEvent]:
-    """Yield timers of keyed functions.  The plan does not show them, but the state size drops each time they fire."""
-    for vertex in history.vertices:
-        tooth = None if vertex.name in history.windows or history.is_on_disk else find_periodic_timers(history, vertex)
-        if tooth is not None:
-            name, every = one_line(vertex.name, 40), format_duration(round(tooth.period_ms) * MS)
+            name, every = one_line(vertex, 40), format_duration(window.every_ns)
+            text = f"begins at the same time within the {every} between two ends of windows of {name}"
+            yield PeriodicEvent(f"the windows of {name} (every {every})", text, _phase_within(window.every_ns / MS))
+    for node in history.vertices:  # the plan does not show timers, but the state size drops each time they fire
+        is_known = node.name in history.windows or history.is_on_disk
+        timers = None if is_known else find_periodic_timers(history, node)
+        if timers is not None:
+            name, every = one_line(node.name, 40), format_duration(round(timers.period_ms) * MS)
             text = f"begins at the same time within the {every} in which the state of {name} rises and falls"
-            yield PeriodicEvent(
-                f"timers of {name} that fire together (its state falls every {every})",
-                text,
-                partial(_phase_of_window, tooth.period_ms),
-            )
+            of = f"timers of {name} that fire together (its state falls every {every})"
+            yield PeriodicEvent(of, text, _phase_within(timers.period_ms))
+    if history.is_on_disk:
+        files = _LEVEL0_FILES_PER_COMPACTION
+        text = f"is every {files}th: RocksDB merges files of level 0 then"
+        yield PeriodicEvent(f"RocksDB's merges (every {files}th)", text, lambda point: point.id % files / files)
 
 
-def _phase_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
-    """Return the position of a checkpoint's trigger within the period, in [0, 1)."""
-    return point.trigger_timestamp % every_ms / every_ms
-
-
-def _phase_of_compaction(point: RecordedCheckpoint) -> float:
-    """Return the position of a checkpoint's id between two compactions, in [0, 1)."""
-    return point.id % _LEVEL0_FILES_PER_COMPACTION / _LEVEL0_FILES_PER_COMPACTION
+def _phase_within(period_ms: float) -> Callable[[RecordedCheckpoint], float]:
+    """Return the function from a checkpoint to the position of its trigger within the period, in [0, 1)."""
+    return lambda point: point.trigger_timestamp % period_ms / period_ms
 
 
 @lru_cache(maxsize=1)
 def periodic_p_values(history: History) -> tuple[tuple[PeriodicEvent, float], ...]:
     """Return the periodic events of a history with their p-values.  Cached, because the text of each step needs them."""
-    return tuple((rhythm, p_value_of(rhythm, history.usual)) for rhythm in periodic_events(history))
+    return tuple((event, p_value_of(event, history.usual)) for event in periodic_events(history))
 
 
-def p_value_of(rhythm: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
+def p_value_of(event: PeriodicEvent, points: Sequence[RecordedCheckpoint]) -> float:
     """Return the p-value of the null hypothesis that durations do not depend on the phase of the event (Rayleigh test)."""
     return phase_concentration_p_value(
-        [rhythm.phase(point) for point in points], [point.end_to_end_duration for point in points]
+        [event.phase(point) for point in points], [point.end_to_end_duration for point in points]
     )
 
 
@@ -150,21 +136,19 @@ def process_pauses(history: History, point: RecordedCheckpoint) -> Iterator[Proc
 
     Yields nothing if the TaskManagers of the subtasks are unknown, or if there are too few other checkpoints to compare.
     """
-    reached = moments(history, point)
-    usual = _median_work_ns(history, point.id)
-    by_manager: dict[str, list[DueWork]] = defaultdict(list)
-    for wait in due_work(history, reached):
-        by_manager[history.task_managers.get(wait.subtask, "")].append(wait)
-    by_manager.pop("", None)
-    stages = {manager: sorted({wait.end_ns for wait in found}) for manager, found in by_manager.items()}
-    for manager, found in by_manager.items():
-        still = max(_find_pauses(found, stages[manager], usual), key=lambda gap: gap[1] - gap[0], default=None)
-        if still is not None and still[1] - still[0] >= max(
-            _MIN_PAUSE_NS, _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
-        ):
+    work_by_manager: dict[str, list[DueWork]] = defaultdict(list)
+    for work in due_work(history, moments(history, point)):
+        work_by_manager[history.task_managers.get(work.subtask, "")].append(work)
+    work_by_manager.pop("", None)
+    usual, least_ns = _median_work_ns(history, point.id), _MIN_PAUSE_SHARE * point.end_to_end_duration * MS
+    stages = {manager: sorted({work.end_ns for work in rows}) for manager, rows in work_by_manager.items()}
+    for manager, rows in work_by_manager.items():
+        pauses = _find_pauses(rows, stages[manager], usual)
+        begin_ns, end_ns, subtasks = max(pauses, key=lambda pause: pause[1] - pause[0], default=(0, 0, 0))
+        if end_ns - begin_ns >= max(_MIN_PAUSE_NS, least_ns):
             others = [time_ns for other, times in stages.items() if other != manager for time_ns in times]
-            moved = any(still[0] < time_ns < still[1] for time_ns in others) if others else None
-            yield ProcessPause(manager, *still, moved)
+            moved = any(begin_ns < time_ns < end_ns for time_ns in others) if others else None
+            yield ProcessPause(manager, begin_ns, end_ns, subtasks, moved)
 
 
 def due_work(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator[DueWork]:
@@ -182,7 +166,7 @@ def due_work(history: History, reached: Mapping[SubtaskId, Moments]) -> Iterator
 
 
 def _find_pauses(
-    found: list[DueWork], stages: list[int], usual: Mapping[tuple[SubtaskId, PathKind], float]
+    due: list[DueWork], stages: list[int], usual: Mapping[tuple[SubtaskId, PathKind], float]
 ) -> Iterator[tuple[int, int, int]]:
     """Yield (begin, end, number of subtasks) of each pause: a period between two stages in which all due work was delayed.
 
@@ -193,33 +177,28 @@ def _find_pauses(
     for begin_ns, end_ns in pairwise([0, *stages]):
         if end_ns - begin_ns < _MIN_PAUSE_NS:
             continue
-        late = end_ns - (end_ns - begin_ns) // 2
-        during = [wait for wait in found if wait.begin_ns <= late and wait.end_ns >= end_ns]
-        if not during or not all(_overran(wait, end_ns - begin_ns, usual) for wait in during):
-            continue
-        subtasks = {wait.subtask for wait in during}
-        if (
-            len(subtasks) > 1
-            and len({wait.kind for wait in during}) > 1
-            and _WORK_WITHOUT_BACKPRESSURE & {wait.kind for wait in during}
-        ):
+        middle_ns = end_ns - (end_ns - begin_ns) // 2
+        during = [work for work in due if work.begin_ns <= middle_ns and work.end_ns >= end_ns]
+        subtasks, kinds = {work.subtask for work in during}, {work.kind for work in during}
+        is_process = min(len(subtasks), len(kinds)) > 1 and not _WORK_WITHOUT_BACKPRESSURE.isdisjoint(kinds)
+        if is_process and all(_overran(work, end_ns - begin_ns, usual) for work in during):
             yield begin_ns, end_ns, len(subtasks)
 
 
-def _overran(wait: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
+def _overran(work: DueWork, pause_ns: int, usual: Mapping[tuple[SubtaskId, PathKind], float]) -> bool:
     """Return whether work took much longer than its median, and at least half of the pause explains why."""
-    usual_ns = usual.get((wait.subtask, wait.kind))
-    took_ns = wait.end_ns - wait.begin_ns
+    usual_ns = usual.get((work.subtask, work.kind))
+    took_ns = work.end_ns - work.begin_ns
     return usual_ns is not None and took_ns >= _OVERRUN_FACTOR * usual_ns and took_ns - usual_ns >= pause_ns / 2
 
 
 def _median_work_ns(history: History, but: int) -> Mapping[tuple[SubtaskId, PathKind], float]:
     """Return the median duration of each kind of work of each subtask [ns], over all checkpoints except the one with id `but`."""
-    seen: dict[tuple[SubtaskId, PathKind], list[int]] = defaultdict(list)
-    for number, found in _due_work_by_checkpoint(history).items():
-        for wait in found if number != but else ():
-            seen[wait.subtask, wait.kind].append(wait.end_ns - wait.begin_ns)
-    return {what: median(times) for what, times in seen.items() if len(times) >= _MIN_OTHER_CHECKPOINTS}
+    times_ns: dict[tuple[SubtaskId, PathKind], list[int]] = defaultdict(list)
+    for number, rows in _due_work_by_checkpoint(history).items():
+        for work in rows if number != but else ():
+            times_ns[work.subtask, work.kind].append(work.end_ns - work.begin_ns)
+    return {key: median(times) for key, times in times_ns.items() if len(times) >= _MIN_OTHER_CHECKPOINTS}
 
 
 @lru_cache(maxsize=1)
@@ -278,17 +257,17 @@ class HistoryCauses:
     @cached_property
     def process_pauses(self) -> Mapping[str, ProcessPause]:
         """The longest pause of each TaskManager, by TaskManager."""
-        return {still.manager: still for still in process_pauses(self.history, self.point)}
+        return {pause.manager: pause for pause in process_pauses(self.history, self.point)}
 
     def text(self, step: PathStep) -> str:
         """Return why a step took long, as a clause without a full stop.
 
         If the process was paused and a source received its trigger late, the pause is the only reason given.
         """
-        still = self._still(step)
-        if still and step.kind is PathKind.TASK_THREAD:
-            return still
-        return f"{self._text(step)}; {still}" if still else self._text(step)
+        pause = self._pause(step)
+        if pause and step.kind is PathKind.TASK_THREAD:
+            return pause
+        return f"{self._text(step)}; {pause}" if pause else self._text(step)
 
     def _text(self, step: PathStep) -> str:
         cut = self._cut(step)
@@ -329,26 +308,26 @@ class HistoryCauses:
             case _:
                 return "Flink's statistics do not name it"
 
-    def _still(self, step: PathStep) -> str:
+    def _pause(self, step: PathStep) -> str:
         """Return a clause if the TaskManager was paused during at least half of the step, otherwise ""."""
         manager = "" if step.subtask is None else self.history.task_managers.get(step.subtask, "")
-        still = self.process_pauses.get(manager)
-        if (
-            still is None
-            or 2 * (min(still.end_ns, step.end_ns) - max(still.begin_ns, step.begin_ns)) < step.duration_ns
-        ):
+        pause = self.process_pauses.get(manager)
+        if pause is None:
             return ""
-        others = {True: ", while others did", False: ", and none of the others did", None: ""}[still.moved]
-        collects = self.history.garbage.get(manager)
-        spent = (
-            f" ({ms_text(collects.ms)} since it began)"
-            if collects and is_excessive(collects, self.history.age_ms)
-            else ""
-        )
+        if 2 * (min(pause.end_ns, step.end_ns) - max(pause.begin_ns, step.begin_ns)) < step.duration_ns:
+            return ""
+        others = {True: ", while others did", False: ", and none of the others did", None: ""}[pause.moved]
+        garbage = self._excessive_garbage(manager)
+        spent = f" ({ms_text(garbage.ms)} since it began)" if garbage else ""
         return (
-            f"nothing of task manager {one_line(manager, 40)} moved for {ms_text(still.duration_ns / 1e6)}{others}: its process stood "
+            f"nothing of task manager {one_line(manager, 40)} moved for {ms_text(pause.duration_ns / 1e6)}{others}: its process stood "
             f"still or had no core (garbage collection{spent}, a stopped or swapped process, a busy host)"
         )
+
+    def _excessive_garbage(self, manager: str) -> Garbage | None:
+        """Return the garbage collection of a TaskManager, or None if it is unknown or not excessive."""
+        garbage = self.history.garbage.get(manager)
+        return garbage if garbage is not None and is_excessive(garbage, self.history.age_ms) else None
 
     # ------------------------------------------------------------------------------------------ barriers in channels
 
@@ -399,23 +378,22 @@ class HistoryCauses:
 
     def _kept(self, step: PathStep) -> str:
         """Return a clause about the busy thread: of the subtask, or of the bottleneck downstream.  The second time, return ""."""
-        text = self._thread(step)
-        if text in self._clauses:
-            return ""
-        self._clauses.add(text)
-        return text
+        return self._once(self._thread(step))
+
+    def _once(self, clause: str) -> str:
+        """Return a clause the first time, and "" after that."""
+        is_new = clause not in self._clauses
+        self._clauses.add(clause)
+        return clause if is_new else ""
 
     def _thread(self, step: PathStep) -> str:
         """Return a clause if the task thread of a step is back-pressured or busy, otherwise ""."""
         thread = self.history.threads.get(step.at)
         if thread is None:
             return ""
-        if (
-            thread.back_pressured >= _MIN_BACKPRESSURED_SHARE
-            and (bottleneck := self.bottleneck(step.at[0])) is not None
-        ):
-            busy = share_text(self.history.threads[bottleneck].busy)
-            back = share_text(thread.back_pressured)
+        bottleneck = self.bottleneck(step.at[0]) if thread.back_pressured >= _MIN_BACKPRESSURED_SHARE else None
+        if bottleneck is not None:
+            busy, back = share_text(self.history.threads[bottleneck].busy), share_text(thread.back_pressured)
             by = f"{name_of(bottleneck)}, which is busy {busy}{self._slow(bottleneck)}{self._hot(bottleneck)}"
             return f"; {name_of(step.at)} is back-pressured {back} of its time, by {by}"
         if thread.busy >= _MIN_BUSY_SHARE:
@@ -441,8 +419,7 @@ class HistoryCauses:
 
     def _slow(self, subtask: SubtaskId) -> str:
         """Return a clause with the time per record of a subtask if it is much longer than that of its siblings, otherwise ""."""
-        found = next((slow for slow in slow_subtasks(self.history) if slow.subtask == subtask), None)
-        return f", needs {found.phrase}" if found else ""
+        return next((f", needs {slow.phrase}" for slow in slow_subtasks(self.history) if slow.subtask == subtask), "")
 
     def _hot(self, subtask: SubtaskId) -> str:
         """Return a clause with the share of a subtask in the records of its vertex if records are skewed to it, otherwise ""."""
@@ -454,12 +431,10 @@ class HistoryCauses:
 
         Return 0 if it is unknown, or not much more than an even share.
         """
-        served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
-        total = sum(served.values())
-        share = served.get(subtask, 0.0) / total if total else 0.0
-        return (
-            share if len(served) > 1 and share >= min(_MIN_SKEW / len(served), (1 + 1 / len(served)) / 2 - 0.1) else 0.0
-        )
+        records = [count for name, count in self.history.served.items() if name[0] == subtask[0]]
+        share = self.history.served.get(subtask, 0.0) / (sum(records) or 1)
+        even = 1 / max(len(records), 1)
+        return share if len(records) > 1 and share >= min(_MIN_SKEW * even, (1 + even) / 2 - 0.1) else 0.0
 
     def _rhythm(self, step: PathStep) -> str:
         """Return a clause about the period of long checkpoints if this is a long checkpoint and the step matters, otherwise ""."""
@@ -470,26 +445,22 @@ class HistoryCauses:
             or 10 * step.duration_ns < step.end_ns
         ):
             return ""
-        text = "".join(
-            f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})"
-            for rhythm, p in periodic_p_values(self.history)
+        clauses = (
+            f"; long checkpoints of this history keep the rhythm of {event.of} (p = {p:.2g})"
+            for event, p in periodic_p_values(self.history)
             if p < MAX_P_VALUE
         )
-        if text in self._clauses:
-            return ""
-        self._clauses.add(text)
-        return text
+        return self._once("".join(clauses))
 
     # ------------------------------------------------------------------------------------------ asynchronous phases
 
     def _asynchronous(self, step: PathStep) -> str:
         row = self.rows.get(step.at)
         if step.is_open and failed_asynchronously(self.point) and step.at not in self.moments:
-            where = one_line(self.history.task_managers.get(step.at, ""), 40)
-            on = f" task manager {where}" if where else " its task manager"
+            manager = one_line(self.history.task_managers.get(step.at, ""), 40)
             return (
-                "its asynchronous part failed, and it declined the checkpoint; "
-                f"the exception is in the log of{on}, not in Flink's statistics"
+                "its asynchronous part failed, and it declined the checkpoint; the exception is in the log of "
+                f"{f'task manager {manager}' if manager else 'its task manager'}, not in Flink's statistics"
             )
         if row is None or (step.is_open and step.at not in self.moments):
             return f"its snapshot had begun, and was not acknowledged{self._until()}"
@@ -529,72 +500,66 @@ class HistoryCauses:
         rate = bytes_text(sum(stored) * 1e9 / step.duration_ns)
         return f"; with those of its task manager, {one_line(places[step.at], 40)}, {bytes_text(sum(stored))}: {rate}/s"
 
-    def _others_wrote(self, step: PathStep, own: RecordedSubtask) -> str:
+    @cached_property
+    def _rows_of_others(self) -> list[Mapping[SubtaskId, RecordedSubtask]]:
+        """The statistics of subtasks in each of the other checkpoints."""
+        return [subtasks_of(point) for point in self.history.detailed if point.id != self.point.id]
+
+    def _others_wrote(self, step: PathStep, row: RecordedSubtask) -> str:
         """Return a clause if the subtask was much quicker in other checkpoints, otherwise ""."""
-        other = [
-            row
-            for point in self.history.detailed
-            if point.id != self.point.id
-            and (row := subtasks_of(point).get(step.at)) is not None
-            and row.checkpoint.async_ >= 0
-        ]
-        if len(other) < 3:
+        others = [other for rows in self._rows_of_others if (other := rows.get(step.at)) is not None]
+        others = [other for other in others if other.checkpoint.async_ >= 0]
+        if len(others) < 3:
             return ""
-        usual_ms, usual_bytes = (
-            median(row.checkpoint.async_ for row in other),
-            median(row.checkpointed_size for row in other),
-        )
-        if own.checkpoint.async_ < _MIN_RATIO * usual_ms:
+        usual_ms = median(other.checkpoint.async_ for other in others)
+        usual_bytes = median(other.checkpointed_size for other in others)
+        if row.checkpoint.async_ < _MIN_RATIO * usual_ms:
             return ""
-        text = f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
-        if own.checkpointed_size > _MIN_RATIO * usual_bytes and not self._is_slow_for_its_bytes(own):
+        text = f"; in its other {len(others)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
+        if row.checkpointed_size > _MIN_RATIO * usual_bytes and not self._is_slow_for_its_bytes(row):
             return text
         why = "a savepoint has a folder and a format of its own" if self.point.is_savepoint else self._ended_with(step)
         return f"{text}: bytes do not explain it; {why}"
 
-    def _is_slow_for_its_bytes(self, own: RecordedSubtask) -> bool:
+    def _is_slow_for_its_bytes(self, row: RecordedSubtask) -> bool:
         """Return whether a file was written slowly, compared with files of at least half its size in other checkpoints."""
-        rates = [
-            row.checkpoint.async_ / row.checkpointed_size
-            for point in self.history.detailed
-            if point.id != self.point.id
-            for row in subtasks_of(point).values()
-            if row.checkpoint.async_ > 0 and 2 * row.checkpointed_size >= own.checkpointed_size > 0
+        ms_per_byte = [
+            other.checkpoint.async_ / other.checkpointed_size
+            for rows in self._rows_of_others
+            for other in rows.values()
+            if other.checkpoint.async_ > 0 and 2 * other.checkpointed_size >= row.checkpointed_size > 0
         ]
-        return len(
-            rates
-        ) >= _MIN_CHECKPOINTS_FOR_PERIOD and own.checkpoint.async_ > _SLOW_FILE_FACTOR * own.checkpointed_size * median(
-            rates
-        )
+        if len(ms_per_byte) < _MIN_CHECKPOINTS_FOR_PERIOD:
+            return False
+        return row.checkpoint.async_ > _SLOW_FILE_FACTOR * row.checkpointed_size * median(ms_per_byte)
 
     def _ended_with(self, step: PathStep) -> str:
         """Return a clause with the likely cause of a slow file, inferred from the phases that ended at the same time.
 
         All of the job: the storage or the network.  All of one TaskManager: its process or disk.  None: not a process pause.
         """
-        found = self.moments
-        ended_ns = found[step.at].written_ns if step.is_open and step.at in found else step.end_ns
+        is_aborted = step.is_open and step.at in self.moments
+        ended_ns = self.moments[step.at].written_ns if is_aborted else step.end_ns
         other = {
             name: ended_ns - row.written_ns
-            for name, row in found.items()
+            for name, row in self.moments.items()
             if name != step.at and row.written_ns > row.synced_ns
         }
-        with_it = [
+        with_it = {
             name for name, earlier_ns in other.items() if abs(earlier_ns) <= _MAX_END_DIFFERENCE * step.duration_ns
-        ]
+        }
         places = self.history.task_managers
-        collects = self.history.garbage.get(places.get(step.at, ""))
-        if collects is not None and is_excessive(collects, self.history.age_ms):
-            return f"the JVM of {one_line(places[step.at], 40)} has spent {ms_text(collects.ms)} in garbage collection"
-        here = [name for name in other if step.at in places and places.get(name) == places[step.at]]
-        remote = [name for name in other if name not in here]
+        if garbage := self._excessive_garbage(places.get(step.at, "")):
+            return f"the JVM of {one_line(places[step.at], 40)} has spent {ms_text(garbage.ms)} in garbage collection"
+        local = {name for name in other if step.at in places and places.get(name) == places[step.at]}
+        remote = other.keys() - local
         if len(with_it) == len(other) > 1:
-            on = "on all task managers" if remote and here else "of the job"
+            on = "on all task managers" if remote and local else "of the job"
             return f"those of all other subtasks {on} end with it: storage, the network or the whole machine kept them"
-        if len(here) > 1 and set(with_it) >= set(here) and not set(with_it) & set(remote):
+        if len(local) > 1 and with_it == local:
             return "those of its task manager end with it and others earlier: that process, its disk or its file of channel state kept them"
-        if len(here) > 1 and not with_it:
-            earlier = ms_text(min(other[name] for name in here) / 1e6)
+        if len(local) > 1 and not with_it:
+            earlier = ms_text(min(other[name] for name in local) / 1e6)
             return (
                 f"the other subtasks of its task manager were through {earlier} earlier: no pause of the process does"
             )
@@ -602,29 +567,26 @@ class HistoryCauses:
 
     def _quicker_siblings(self, step: PathStep) -> str:
         """Return a clause if a sibling in another TaskManager wrote a similar file far quicker: then not all storage is slow."""
-        if (
-            step.kind is PathKind.CHANNEL_STATE
-        ):  # subtasks that share the file wait for each other, so their phases do not compare
-            return ""
-        places, own = self.history.task_managers, self.rows[step.at]
-        here = places.get(step.at, "")
+        if step.kind is PathKind.CHANNEL_STATE:
+            return ""  # subtasks that share the file wait for each other, so their phases do not compare
+        places, slow = self.history.task_managers, self.rows[step.at]
+        manager = places.get(step.at, "")
         quick = [
             (row.checkpoint.async_, name)
             for name, row in self._siblings(step.at)
             if name in self.moments
-            and places.get(name, here) != here
-            and 2 * row.checkpointed_size >= own.checkpointed_size > 0
-            and _SLOW_FILE_FACTOR * row.checkpoint.async_ * own.checkpointed_size
-            <= own.checkpoint.async_ * row.checkpointed_size
+            and places.get(name, manager) != manager
+            and 2 * row.checkpointed_size >= slow.checkpointed_size > 0
+            and _SLOW_FILE_FACTOR * row.checkpoint.async_ * slow.checkpointed_size
+            <= slow.checkpoint.async_ * row.checkpointed_size
         ]
         if not quick:
             return ""
         took_ms, name = max(quick)
         size = bytes_text(self.rows[name].checkpointed_size)
-        there = one_line(places[name], 40)
         return (
-            f"{name_of(name)} wrote {size} in {ms_text(took_ms)} from task manager {there}: not all of the storage is slow, "
-            f"but the disk or network of {one_line(here, 40)}, or its process"
+            f"{name_of(name)} wrote {size} in {ms_text(took_ms)} from task manager {one_line(places[name], 40)}: not all of the storage is "
+            f"slow, but the disk or network of {one_line(manager, 40)}, or its process"
         )
 
     # ------------------------------------------------------------------------------------------ the checkpoint
@@ -636,10 +598,5 @@ class HistoryCauses:
         return " yet" if self.point.status == "IN_PROGRESS" else " when the checkpoint was given up"
 
     def _cut(self, step: PathStep) -> str:
-        if not step.is_open:
-            return ""
-        return (
-            ", and is not through yet"
-            if self.point.status == "IN_PROGRESS"
-            else ", and was not through when the checkpoint was given up"
-        )
+        verb = "is" if self.point.status == "IN_PROGRESS" else "was"
+        return f", and {verb} not through{self._until()}" if step.is_open else ""

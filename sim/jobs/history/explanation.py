@@ -26,7 +26,7 @@ from sim.jobs.history.history import (
     slow_subtasks_text,
     split,
 )
-from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, course, held_triggers, in_common, profile
+from sim.jobs.history.in_common import InCommon, ProfileRow, circumstances, held_triggers, in_common, profile, trend
 from sim.jobs.history.path import steps
 from sim.jobs.source.job_log import LAST_MS
 from sim.jobs.source.recorded_job import RecordedCheckpoint
@@ -48,8 +48,8 @@ def account(history: History, point: RecordedCheckpoint) -> Account:
     for (kind, _, _), group in groupby(steps(history, point), key=lambda step: (step.kind, step.subtask, step.writer)):
         alike = list(group)
         first, spent_ns = alike[0], sum(step.duration_ns for step in alike)
-        change = None if first.is_open else bound(kind, spent_ns, overtakes=history.overtakes)
-        lines.append(AccountLine(kind, first.begin_ns, alike[-1].end_ns, place(first), causes.text(first), change))
+        what_if = None if first.is_open else bound(kind, spent_ns, overtakes=history.overtakes)
+        lines.append(AccountLine(kind, first.begin_ns, alike[-1].end_ns, place(first), causes.text(first), what_if))
     savepoint = "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"
     return Account(
         history.strategy or ("unaligned" if is_unaligned(point) else "barriers not known"),
@@ -84,27 +84,25 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
     Raises `MissingCheckpointError` if the checkpoint is not in the history, or if there are no checkpoints at all.
     """
-    if checkpoint is not None:
-        point = find_checkpoint(history, checkpoint)
-        known = split(history)
-        others = [other for other in (*known.slow, *known.others) if other.id != checkpoint]
+    point, groups = None if checkpoint is None else find_checkpoint(history, checkpoint), split(history)
+    if point is not None:
+        others = [other for other in (*groups.slow, *groups.others) if other.id != checkpoint]
         rows = profile(history, [point], others) if point.tasks else []
-        return HistoryAnswer(history, known, checkpoint, (account(history, point),), tuple(rows), None)
-    known = split(history)
-    accounts = tuple(account(history, point) for point in _in_full(known))
-    rows = profile(history, known.slow, known.others)
-    return HistoryAnswer(history, known, None, accounts, tuple(rows), in_common(history, known.slow, known.others))
+        return HistoryAnswer(history, groups, checkpoint, (account(history, point),), tuple(rows), None)
+    accounts = tuple(account(history, point) for point in _checkpoints_to_explain(groups))
+    rows = profile(history, groups.slow, groups.others)
+    return HistoryAnswer(history, groups, None, accounts, tuple(rows), in_common(history, groups.slow, groups.others))
 
 
-def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
+def _checkpoints_to_explain(groups: SplitHistory) -> Iterator[RecordedCheckpoint]:
     """Yield the checkpoints to explain step by step: the latest in progress, the latest failed, and the slowest completed one.
 
     A completed checkpoint with statistics of its subtasks is preferred to a slower one without.
     """
-    yield from known.under_way[-1:]
-    yield from known.failed[-1:]
-    if known.completed:
-        yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
+    yield from groups.under_way[-1:]
+    yield from groups.failed[-1:]
+    if groups.completed:
+        yield max((*groups.slow, *groups.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
 
 
 # ---- The answer as text in 80 columns, and as values for JSON.  Times in JSON are in ns, as for simulated checkpoints.
@@ -112,7 +110,7 @@ def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
 _MAX_ROWS = 6
 """Maximum rows in each of the lists: slow checkpoints, profile, and associated features."""
 _MAX_NAMED_SUBTASKS = 4
-_MULTIPLE = 2
+_MIN_SIZE_FACTOR = 2
 """Minimum median size of slow checkpoints / that of the others for a sentence about it."""
 _MIN_NOTABLE_SHARE = 0.05
 """Minimum share in the total time of a row that the profile shows."""
@@ -120,27 +118,28 @@ _MIN_NOTABLE_SHARE = 0.05
 
 def answer_text(answer: HistoryAnswer) -> str:
     """Return the answer as text: paragraphs and tables, separated by empty lines."""
-    silence = answer.history.silence
-    blocks = [
-        fill(" ".join(sentences), WIDTH)
-        for sentences in (() if silence is None else silence.sentences(), answer.history.partial)
-    ]
-    if answer.history.partial and not answer.history.checkpoints:
-        return "\n\n".join(filter(None, blocks))
-    blocks += [head_text(answer.history), *(fill(remark, WIDTH) for remark in answer.history.remarks)]
+    return "\n\n".join(filter(None, _blocks(answer)))
+
+
+def _blocks(answer: HistoryAnswer) -> Iterator[str]:
+    """Yield the paragraphs and tables of an answer; "" for those without content."""
+    history, without_completions = answer.history, answer.history.silence
+    yield fill(" ".join(() if without_completions is None else without_completions.sentences()), WIDTH)
+    yield fill(" ".join(history.partial), WIDTH)
+    if history.partial and not history.checkpoints:
+        return
+    yield head_text(history)
+    yield from (fill(remark, WIDTH) for remark in history.remarks)
     if answer.asked_for is None:
-        blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
-    blocks += [account_text(answer.history, explained) for explained in answer.accounts]
-    blocks += [fill(slow_subtasks_text(answer.history), WIDTH)]
-    blocks += ["\n".join(_profile(answer))]
-    if answer.in_common is not None:
-        blocks += ["\n".join(_common(answer.in_common))]
-    history = answer.history
-    blocks += [
-        fill(sentence, WIDTH) for sentence in (history.contention, garbage_text(history.garbage, history.age_ms))
-    ]
-    blocks += [fill(" ".join(missing_information(answer.history)), WIDTH)]
-    return "\n\n".join(block for block in blocks if block)
+        yield choice_text(answer)
+        yield "\n".join(_slow_rows(answer))
+    yield from (account_text(history, explained) for explained in answer.accounts)
+    yield fill(slow_subtasks_text(history), WIDTH)
+    yield "\n".join(_profile(answer))
+    yield "\n".join(() if answer.in_common is None else _common(answer.in_common))
+    yield fill(history.contention, WIDTH)
+    yield fill(garbage_text(history.garbage, history.age_ms), WIDTH)
+    yield fill(" ".join(missing_information(history)), WIDTH)
 
 
 def account_text(history: History, explained: Account) -> str:
@@ -148,10 +147,8 @@ def account_text(history: History, explained: Account) -> str:
 
     It ends with the subtasks that have not acknowledged, if the checkpoint did not complete, and with its circumstances.
     """
-    point = history.checkpoint(explained.number)
-    if point is None:
-        raise KeyError(explained.number)
-    lines = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    point = find_checkpoint(history, explained.number)
+    lines = [] if point.status == "COMPLETED" else list(unacknowledged_lines(history, point))
     lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
     if explained.lines:
         return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
@@ -214,7 +211,7 @@ def choice_text(answer: HistoryAnswer) -> str:
     if known.under_way:
         parts.append(f"{len(known.under_way)} in progress.")
     parts += held_triggers(answer.history)
-    parts += course(answer.history, known.slow, known.others)
+    parts += trend(answer.history, known.slow, known.others)
     if answer.history.restored:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
@@ -223,7 +220,7 @@ def choice_text(answer: HistoryAnswer) -> str:
 
 
 def _what_slow_ones_write(known: SplitHistory) -> str:
-    """Return a clause if slow checkpoints write at least `_MULTIPLE` times as much as the others.
+    """Return a clause if slow checkpoints write at least `_MIN_SIZE_FACTOR` times as much as the others.
 
     For example ``: they write 3.9 GB, the others 414 MB (medians)``.  Returns "" if they do not, or if sizes are unknown.
     """
@@ -231,7 +228,7 @@ def _what_slow_ones_write(known: SplitHistory) -> str:
         [point.checkpointed_size for point in points if point.checkpointed_size >= 0]
         for points in (known.slow, known.others)
     )
-    if not slow or not others or median(slow) < _MULTIPLE * median(others):
+    if not slow or not others or median(slow) < _MIN_SIZE_FACTOR * median(others):
         return ""
     return f": they write {bytes_text(median(slow))}, the others {bytes_text(median(others))} (medians)"
 
@@ -289,8 +286,8 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
             where = f"{share} {longest.name}, {longest.place}"
         else:
             where = "no statistics of its subtasks"
-        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
-        yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{fate}")
+        failure = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
+        yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{failure}")
     left = len(slow) + len(failed) - len(listed)
     if left:
         yield f"        and {left} more"
@@ -305,15 +302,15 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
 
     The first column is the mean over slow checkpoints (or the given checkpoint), the second the median over the others.
     """
-    known, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
+    slow_count, other_count = (
+        sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others)
+    )
     if answer.asked_for is not None:
         heads = (f"checkpoint {answer.asked_for}", "others")
+    elif slow_count:
+        heads = (f"{slow_count} slow", f"{other_count} others")
     else:
-        heads = (
-            (f"{known} slow", f"{others} others")
-            if known
-            else ("", f"{others}{' others' if answer.split.slow else ''}")
-        )
+        heads = ("", f"{other_count}{' others' if answer.split.slow else ''}")
     rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_MAX_ROWS]
     if not rows:
         return
@@ -361,7 +358,7 @@ def _common(found: InCommon) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------ missing information
 
 
-def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
+def unacknowledged_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     """Yield lines on the subtasks that have not acknowledged a checkpoint, and on their progress."""
     late = late_in(history, point)
     if not late:
@@ -438,10 +435,10 @@ def missing_information(history: History) -> Iterator[str]:
 def plain(answer: HistoryAnswer) -> dict[str, Any]:
     """Return the answer as values for JSON.
 
-    `explained` has one record per explained checkpoint, in the format of simulated ones, plus the values of `_about`.
+    `explained` has one record per explained checkpoint, in the format of simulated ones, plus those of `_history_only_fields`.
     """
     history, known = answer.history, answer.split
-    explained = [record(account) | _about(history, account.number) for account in answer.accounts]
+    explained = [record(account) | _history_only_fields(history, account.number) for account in answer.accounts]
     common = answer.in_common
     return {
         "job": history.name,
@@ -490,20 +487,11 @@ def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
     return {"checkpoint": point.id, "duration_ns": duration_ns, "trigger_ns": point.trigger_timestamp * MS}
 
 
-def _late(history: History, number: int) -> list[str]:
-    """Return the subtasks that have not acknowledged a checkpoint, which is empty for completed ones."""
-    point = history.checkpoint(number)
-    return (
-        []
-        if point is None or point.status == "COMPLETED"
-        else [f"{vertex}[{index}]" for vertex, index in late_in(history, point)]
-    )
-
-
-def _about(history: History, number: int) -> dict[str, list[str]]:
+def _history_only_fields(history: History, number: int) -> dict[str, list[str]]:
     """Return the JSON values of a recorded checkpoint that a simulated one does not have."""
-    point = history.checkpoint(number)
+    point = find_checkpoint(history, number)
+    unacknowledged = () if point.status == "COMPLETED" else late_in(history, point)
     return {
-        "not_acknowledged": _late(history, number),
-        "circumstances": [] if point is None else list(circumstances(history, point)),
+        "not_acknowledged": [f"{vertex}[{index}]" for vertex, index in unacknowledged],
+        "circumstances": list(circumstances(history, point)),
     }

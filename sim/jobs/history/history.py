@@ -54,38 +54,25 @@ def sharing(
     `backend` is the class of the state backend, or None if the configuration of the job is unknown.  State of less than
     `inline_bytes` is part of _metadata instead of a file.
     """
-    checkpoints_with_sizes = [
-        point
-        for point in points
-        if point.status == "COMPLETED"
-        and not point.is_savepoint
-        and point.id > 1
-        and point.state_size > point.persisted_data
-        and point.checkpointed_size >= 0
-    ]
+    sized = [point for point in points if point.state_size > point.persisted_data and point.checkpointed_size >= 0]
+    sized = [point for point in sized if point.status == "COMPLETED" and not point.is_savepoint and point.id > 1]
     # In-flight data is part of both sizes, and never shared.
     equal = [
         point
-        for point in checkpoints_with_sizes
+        for point in sized
         if point.checkpointed_size - point.persisted_data
         >= _EQUAL_SIZE_SHARE * (point.state_size - point.persisted_data)
     ]
-    if len(checkpoints_with_sizes) < _MIN_CHECKPOINTS or len(equal) < _MIN_SHARE_OF_CHECKPOINTS * len(
-        checkpoints_with_sizes
-    ):
+    if len(sized) < _MIN_CHECKPOINTS or len(equal) < _MIN_SHARE_OF_CHECKPOINTS * len(sized):
         return ""
-    count = (
-        f"all {len(checkpoints_with_sizes)}"
-        if len(equal) == len(checkpoints_with_sizes)
-        else f"{len(equal)} of {len(checkpoints_with_sizes)}"
-    )
+    count = f"all {len(sized)}" if len(equal) == len(sized) else f"{len(equal)} of {len(sized)}"
     last = equal[-1]
     apart = " without in-flight data" if last.persisted_data > 0 else ""
     first = f"Checkpointed size equals full size{apart} in {count} checkpoints: they share no file with earlier ones."
     largest = max((row.state_size - row.alignment.persisted for row in subtasks_of(last).values()), default=-1)
-    own = largest if largest >= 0 else (last.state_size - last.persisted_data) / max(last.num_subtasks, 1)
-    size = f"{'at most ' if largest >= 0 else ''}{bytes_text(own)}{'' if largest >= 0 else ' on average'}"
-    if own < inline_bytes:
+    mean = (last.state_size - last.persisted_data) / max(last.num_subtasks, 1)
+    size = f"at most {bytes_text(largest)}" if largest >= 0 else f"{bytes_text(mean)} on average"
+    if (largest if largest >= 0 else mean) < inline_bytes:
         return (
             f"{first} A subtask has {size}: files below {bytes_text(inline_bytes)} ({_THRESHOLD_KEY}) are parts of _metadata, which is written "
             "whole each time, and operator state (offsets of sources) is never incremental. Equal sizes do not show that increments are "
@@ -151,14 +138,9 @@ def sum_collections(collectors: Iterable[GarbageCollector]) -> Garbage:
         if collector.name != _ALL_COLLECTORS and not any(word in collector.name for word in _CONCURRENT)
     ]
     full = [collector for collector in stopping if any(word in collector.name for word in _FULL)]
-    counts = ((max(collector.count, 0), max(collector.time, 0)) for collector in stopping)
-    collections, ms = (sum(column) for column in zip(*counts, strict=True)) if stopping else (0, 0)
-    return Garbage(
-        collections,
-        ms,
-        sum(max(collector.count, 0) for collector in full),
-        sum(max(collector.time, 0) for collector in full),
-    )
+    counted = [[(max(one.count, 0), max(one.time, 0)) for one in collectors] for collectors in (stopping, full)]
+    sums = [sum(column) for pairs in counted for column in zip(*[(0, 0), *pairs], strict=True)]
+    return Garbage(*sums)
 
 
 def is_excessive(garbage: Garbage, age_ms: int) -> bool:
@@ -166,14 +148,15 @@ def is_excessive(garbage: Garbage, age_ms: int) -> bool:
     return garbage.full_ms >= _MIN_FULL_GC_MS or (age_ms > 0 and garbage.ms > _MIN_GC_SHARE * age_ms)
 
 
-def garbage_text(found: Mapping[str, Garbage], age_ms: int) -> str:
+def garbage_text(garbage_of: Mapping[str, Garbage], age_ms: int) -> str:
     """Return a sentence about the JVMs with excessive garbage collection, or "" if there are none."""
     listed = sorted(
-        (name for name, garbage in found.items() if is_excessive(garbage, age_ms)), key=lambda name: -found[name].ms
+        (name for name, garbage in garbage_of.items() if is_excessive(garbage, age_ms)),
+        key=lambda name: -garbage_of[name].ms,
     )
     if not listed:
         return ""
-    texts = "; ".join(_garbage_of_jvm_text(name, found[name], age_ms) for name in listed[:_MAX_LISTED_JVMS])
+    texts = "; ".join(_garbage_of_jvm_text(name, garbage_of[name], age_ms) for name in listed[:_MAX_LISTED_JVMS])
     unlisted = f"; and {len(listed) - _MAX_LISTED_JVMS} more" if len(listed) > _MAX_LISTED_JVMS else ""
     return f"Garbage collection: {texts}{unlisted}. Threads stand still meanwhile; Flink's answers do not say when that was."
 
@@ -256,8 +239,12 @@ class History:
     @cached_property
     def usual(self) -> tuple[RecordedCheckpoint, ...]:
         """The completed checkpoints, without savepoints, and without the job's first, which uploads all state."""
-        done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
-        return tuple(point for point in done if not point.is_savepoint and point.id != 1)
+        return tuple(point for point in self.completed if not point.is_savepoint and point.id != 1)
+
+    @property
+    def completed(self) -> list[RecordedCheckpoint]:
+        """The completed checkpoints whose duration is known."""
+        return [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
 
     def checkpoint(self, number: int) -> RecordedCheckpoint | None:
         """Return the checkpoint with this id, or None if it is not in the history."""
@@ -435,30 +422,27 @@ class SlowSubtask(NamedTuple):
 
 def slow_subtasks(history: History) -> list[SlowSubtask]:
     """Return the slow subtasks, the slowest first.  The list is also empty if the source has no busy times."""
-    return sorted(_found(history), key=lambda slow: -slow.us_per_record / slow.others_us_per_record)
-
-
-def _found(history: History) -> Iterator[SlowSubtask]:
-    """Yield the slow subtasks."""
     threads, served = history.threads, history.served
-    us = {name: 1000 * threads[name].busy_ms / served[name] for name in threads if served.get(name, 0) >= _MIN_RECORDS}
-    for name, own in us.items():
-        others = [other for place, other in us.items() if place != name and place[0] == name[0]]
-        if others and own > _SLOWER * median(others) > 0 and threads[name].busy >= _MIN_BUSY:
-            yield SlowSubtask(name, own, median(others))
+    us_of = {id_: 1000 * threads[id_].busy_ms / served[id_] for id_ in threads if served.get(id_, 0) >= _MIN_RECORDS}
+    slow = []
+    for subtask, us in us_of.items():
+        others = [us_of[other] for other in us_of if other != subtask and other[0] == subtask[0]]
+        if others and us > _SLOWER * median(others) > 0 and threads[subtask].busy >= _MIN_BUSY:
+            slow.append(SlowSubtask(subtask, us, median(others)))
+    return sorted(slow, key=lambda subtask: -subtask.us_per_record / subtask.others_us_per_record)
 
 
 def slow_subtasks_text(history: History) -> str:
     """Return sentences about the slow subtasks, or "" if there are none."""
-    found = slow_subtasks(history)[:_MAX_NAMED_SUBTASKS]
+    subtasks = slow_subtasks(history)[:_MAX_NAMED_SUBTASKS]
     texts = "; ".join(
         f"{one_line(vertex, 24)}[{index}] (task manager {one_line(history.task_managers.get((vertex, index), 'not known'), 40)}) "
         f"needs {slow.phrase}, and is busy {share_text(history.threads[vertex, index].busy)} of its time"
-        for slow in found
+        for slow in subtasks
         for vertex, index in (slow.subtask,)
     )
     why = "How many records they get does not explain it: look at what these records and keys are, and at the process, disk and host."
-    return f"Slow subtasks: {texts}. {why}" if found else ""
+    return f"Slow subtasks: {texts}. {why}" if subtasks else ""
 
 
 # ---- Slow checkpoints of a history, and the others that they are compared with.
@@ -499,19 +483,18 @@ def split(history: History) -> SplitHistory:
     """
     if not history.checkpoints and history.silence is None and not history.partial:
         raise MissingCheckpointError(_no_checkpoints_text(history))
-    done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
-    usual = list(history.usual) or done
+    usual = list(history.usual) or history.completed
     median_ms = float(median(point.end_to_end_duration for point in usual)) if usual else 0.0
     limit_ms = max(SLOW_CHECKPOINT_FACTOR * median_ms, median_ms + NEGLIGIBLE_MS)
-    slow = sorted(
-        (point for point in usual if point.end_to_end_duration > limit_ms), key=lambda point: -point.end_to_end_duration
+    slow = [point for point in usual if point.end_to_end_duration > limit_ms]
+    failed, in_progress = (
+        tuple(point for point in history.checkpoints if point.status == status) for status in ("FAILED", "IN_PROGRESS")
     )
-    others = [point for point in usual if point.end_to_end_duration <= limit_ms]
     return SplitHistory(
-        tuple(slow),
-        tuple(others),
-        _with_status(history.checkpoints, "FAILED"),
-        _with_status(history.checkpoints, "IN_PROGRESS"),
+        tuple(sorted(slow, key=lambda point: -point.end_to_end_duration)),
+        tuple(point for point in usual if point.end_to_end_duration <= limit_ms),
+        failed,
+        in_progress,
         median_ms,
         limit_ms,
     )
@@ -519,9 +502,8 @@ def split(history: History) -> SplitHistory:
 
 def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
     """Return the checkpoint with this id.  Raises `MissingCheckpointError`, with the reason, if the history does not have it."""
-    found = history.checkpoint(number)
-    if found is not None:
-        return found
+    if (point := history.checkpoint(number)) is not None:
+        return point
     if not history.checkpoints:
         raise MissingCheckpointError(_no_checkpoints_text(history))
     first, last = history.checkpoints[0].id, history.checkpoints[-1].id
@@ -532,10 +514,6 @@ def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
             f"there are {first} to {last}"
         )
     raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")
-
-
-def _with_status(points: Sequence[RecordedCheckpoint], status: str) -> tuple[RecordedCheckpoint, ...]:
-    return tuple(point for point in points if point.status == status)
 
 
 def _no_checkpoints_text(history: History) -> str:

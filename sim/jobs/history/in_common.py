@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from math import comb, factorial, prod
 from statistics import fmean, median
@@ -19,7 +18,7 @@ from statistics import fmean, median
 from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 
 from sim.jobs.history.causes import name_of, p_value_of, periodic_events
-from sim.jobs.history.history import History, is_acknowledged, slow_subtasks
+from sim.jobs.history.history import History, is_acknowledged, slow_subtasks, subtasks_of
 from sim.jobs.history.path import PathStep, steps
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_answers import first_names
@@ -44,10 +43,14 @@ class ProfileRow:
 
 def time_by_part(history: History, point: RecordedCheckpoint) -> Counter[PartAndVertex]:
     """Return the time [ns] that the critical path of a checkpoint spends on each kind of step at each vertex."""
-    found: Counter[PartAndVertex] = Counter()
+    times_ns: Counter[PartAndVertex] = Counter()
     for step in steps(history, point):
-        found[step.kind, "" if step.subtask is None else step.subtask[0]] += step.duration_ns
-    return found
+        times_ns[_part_and_vertex(step)] += step.duration_ns
+    return times_ns
+
+
+def _part_and_vertex(step: PathStep) -> PartAndVertex:
+    return step.kind, "" if step.subtask is None else step.subtask[0]
 
 
 def median_time_by_part(history: History, points: Iterable[RecordedCheckpoint]) -> dict[PartAndVertex, float]:
@@ -67,13 +70,12 @@ def profile(
 ) -> list[ProfileRow]:
     """Return the profile, the longest time in slow checkpoints first.  If none is slow, sort by the time in the others."""
     rows = [time_by_part(history, point) for point in slow if point.tasks]
-    of_others = median_time_by_part(history, others)
-    names = dict.fromkeys([*(where for row in rows for where in row), *of_others])
-    found = [
-        ProfileRow(where, fmean(row[where] for row in rows) if rows else 0.0, of_others.get(where, 0.0))
-        for where in names
+    medians = median_time_by_part(history, others)
+    profile_rows = [
+        ProfileRow(where, fmean(row[where] for row in rows) if rows else 0.0, medians.get(where, 0.0))
+        for where in dict.fromkeys([*(where for row in rows for where in row), *medians])
     ]
-    return sorted(found, key=lambda row: (-row.slow_ns, -row.others_ns) if rows else (-row.others_ns, 0))
+    return sorted(profile_rows, key=lambda row: (-row.slow_ns, -row.others_ns))
 
 
 # ---- Circumstances of one checkpoint: earlier failures, restarts, other checkpoints in progress, delayed triggers.
@@ -109,11 +111,10 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
         took = ms_text(before.end_to_end_duration)
         yield f"Savepoint {before.id} had taken {took} until {passed} before it was triggered: periodic checkpoints wait for savepoints."
     elif before is not None and is_after_gap(history, point):
-        distance, usual_distance = (
-            ms_text(point.trigger_timestamp - before.trigger_timestamp),
-            ms_text(_usual_distance_ms(history)),
+        distance, usual = (
+            ms_text(ms) for ms in (point.trigger_timestamp - before.trigger_timestamp, _usual_distance_ms(history))
         )
-        yield f"It was triggered {distance} after the one before, usually {usual_distance} pass: the job may have been restarted in between."
+        yield f"It was triggered {distance} after the one before, usually {usual} pass: the job may have been restarted in between."
     first = next(iter(steps(history, point)), None)
     if first is not None and first.kind is PathKind.END_OF_INPUT:
         upstream = [channel.upstream for channel in history.vertex(first.at[0]).inputs]
@@ -130,44 +131,30 @@ def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
 def held_triggers(history: History) -> Iterator[str]:
     """Yield sentences on what delays triggers: long savepoints, or a last checkpoint that took nearly the whole interval."""
     usual_ms = _usual_distance_ms(history)
-    held = [
+    triggers = [point.trigger_timestamp for point in history.checkpoints]
+    delaying = [
         f"{point.id} ({ms_text(point.end_to_end_duration)})"
         for point in history.checkpoints
         if point.is_savepoint
         and point.end_to_end_duration > _LATE_TRIGGER_FACTOR * usual_ms > 0
-        and not any(
-            point.trigger_timestamp < other.trigger_timestamp < _ended_ms(point) for other in history.checkpoints
-        )
+        and not any(point.trigger_timestamp < trigger < _ended_ms(point) for trigger in triggers)
     ]
-    if held:
+    if delaying:
         yield (
-            f"No checkpoint was triggered during savepoint{'s' if len(held) > 1 else ''} {first_names(held)}: periodic ones wait for "
+            f"No checkpoint was triggered during savepoint{'s' if len(delaying) > 1 else ''} {first_names(delaying)}: periodic ones wait for "
             "savepoints unless max-concurrent-checkpoints is above 1."
         )
-    took = [point.end_to_end_duration for point in history.usual]
+    durations = [point.end_to_end_duration for point in history.usual]
     # If most checkpoints took that long, each may have waited for the one before.  Then the configured interval is
     # shorter than the time between triggers, so the comparison says nothing.
-    if took and median(took) < _NEARLY_LATE * usual_ms <= took[-1] <= usual_ms:
-        last, usual = ms_text(took[-1]), ms_text(usual_ms)
+    if durations and median(durations) < _NEARLY_LATE * usual_ms <= durations[-1] <= usual_ms:
+        last, usual = ms_text(durations[-1]), ms_text(usual_ms)
         yield f"The last took {last} of the {usual} that usually pass between triggers: a longer one delays the next."
 
 
 def previous(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
     """Return the latest checkpoint of the history with a smaller id, or None if there is none."""
-    return max(
-        (other for other in history.checkpoints if other.id < point.id), key=lambda other: other.id, default=None
-    )
-
-
-def follows_failure(history: History, point: RecordedCheckpoint) -> bool:
-    """Return whether the checkpoint before failed."""
-    before = previous(history, point)
-    return before is not None and before.status == "FAILED"
-
-
-def follows_fault(history: History, point: RecordedCheckpoint) -> bool:
-    """Return whether tasks failed between the trigger of the checkpoint before and the trigger of this one."""
-    return bool(_failures_since(history, point, previous(history, point)))
+    return next((other for other in reversed(history.checkpoints) if other.id < point.id), None)
 
 
 def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
@@ -183,12 +170,8 @@ def is_after_gap(history: History, point: RecordedCheckpoint) -> bool:
 
 def overlaps(point: RecordedCheckpoint, other: RecordedCheckpoint) -> bool:
     """Return whether two different checkpoints were in progress at the same time."""
-    begin, end = point.trigger_timestamp, point.trigger_timestamp + point.end_to_end_duration
-    return (
-        other.id != point.id
-        and other.trigger_timestamp < end
-        and other.trigger_timestamp + max(other.end_to_end_duration, 0) > begin
-    )
+    end = point.trigger_timestamp + point.end_to_end_duration
+    return other.id != point.id and other.trigger_timestamp < end and _ended_ms(other) > point.trigger_timestamp
 
 
 def _ended_ms(point: RecordedCheckpoint) -> int:
@@ -207,12 +190,12 @@ def _usual_distance_ms(history: History) -> float:
 
     Triggers that a savepoint delayed are left out: the first one after it, and those that catch up after that.
     """
-    distances, is_late = [], False
+    distances, is_delayed = [], False
     for before, after in pairwise(history.checkpoints):
-        is_late = before.is_savepoint or (
-            is_late and after.trigger_timestamp < before.trigger_timestamp + 2 * max(before.end_to_end_duration, 0)
+        is_delayed = before.is_savepoint or (
+            is_delayed and after.trigger_timestamp < before.trigger_timestamp + 2 * max(before.end_to_end_duration, 0)
         )
-        if after.id == before.id + 1 and not (is_late or before.is_savepoint or after.is_savepoint):
+        if after.id == before.id + 1 and not (is_delayed or after.is_savepoint):
             distances.append(after.trigger_timestamp - before.trigger_timestamp)
     return float(median(distances)) if len(distances) >= _MIN_TRIGGERS else 0.0
 
@@ -264,9 +247,6 @@ class InCommon:
         return self.least_p > LIKELY_P_VALUE
 
 
-_Present = Callable[[RecordedCheckpoint], bool]
-
-
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
     """Test which features distinguish slow checkpoints.  Checkpoints without statistics of subtasks are left out.
 
@@ -300,80 +280,60 @@ def _presences(
     history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]
 ) -> Iterator[Finding]:
     """Yield a finding per feature that some of the checkpoints have and others do not (Fisher's exact test)."""
-    for text, present in _features(history, [*slow, *others]).items():
-        there, here = sum(map(present, slow)), sum(map(present, others))
-        if 0 < there + here < len(slow) + len(others):
-            p = float(
-                fisher_exact([[there, len(slow) - there], [here, len(others) - here]], alternative="greater").pvalue
-            )
+    slow_ids, other_ids = ({point.id for point in points} for points in (slow, others))
+    for text, ids in _features(history, [*slow, *others]).items():
+        if 0 < len(ids) < len(slow) + len(others):
+            table = [[len(of & ids), len(of - ids)] for of in (slow_ids, other_ids)]
+            p = float(fisher_exact(table, alternative="greater").pvalue)
             number = "one" if len(slow) == 1 else "ones"
-            yield Finding(f"{text}: {there} of {len(slow)} slow {number}, {here} of {len(others)} others", p, 1.0)
+            counts = f"{table[0][0]} of {len(slow)} slow {number}, {table[1][0]} of {len(others)} others"
+            yield Finding(f"{text}: {counts}", p, 1.0)
 
 
-def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[str, _Present]:
-    """Return the features to test: predicates of a checkpoint, by their description."""
-    paths = {point.id: steps(history, point) for point in points}
-    found: dict[str, _Present] = {}
-    for where in dict.fromkeys(_longest(path) for path in paths.values() if path):
-        found[f"{_where_text(where)} takes longest"] = lambda point, where=where: _longest(paths[point.id]) == where  # type: ignore[misc]
-    for name in dict.fromkeys(_last(point) for point in points):
-        found[f"{name} acknowledges last"] = lambda point, name=name: _last(point) == name  # type: ignore[misc]
-    managers = dict.fromkeys(_main_task_manager(history, paths[point.id]) for point in points)
-    for manager in managers if len(managers) > 1 else ():
-        if manager:
-            found[f"most of the path is in task manager {manager}"] = (
-                lambda point, manager=manager: _main_task_manager(history, paths[point.id]) == manager  # type: ignore[misc]
-            )
-    found["it is the first after one that did not complete"] = partial(follows_failure, history)
-    if history.failures_ms:
-        found["tasks of the job had failed since the checkpoint before"] = partial(follows_fault, history)
-    found["triggers had paused before it, as in a restart"] = partial(is_after_gap, history)
-    found["another checkpoint or savepoint was under way"] = lambda point: any(
-        overlaps(point, other) for other in history.checkpoints
-    )
-    return found
-
-
-def _where_text(where: PartAndVertex) -> str:
-    return f"{where[0].value} of {where[1]}" if where[1] else where[0].value
-
-
-def _longest(path: Sequence[PathStep]) -> PartAndVertex:
-    """Return kind and vertex of the longest step of a path, or the trigger if the path is empty."""
-    if not path:
-        return PathKind.TRIGGER, ""
-    longest = max(path, key=lambda step: step.duration_ns)
-    return longest.kind, "" if longest.subtask is None else longest.subtask[0]
+def _features(history: History, points: Sequence[RecordedCheckpoint]) -> Mapping[str, set[int]]:
+    """Return the features to test: description -> ids of the checkpoints that have it."""
+    found: dict[str, set[int]] = defaultdict(set)
+    managers: dict[str, set[int]] = defaultdict(set)
+    for point in points:
+        path, before = steps(history, point), previous(history, point)
+        for longest in sorted(path, key=lambda step: -step.duration_ns)[:1]:
+            kind, vertex = _part_and_vertex(longest)
+            found[f"{kind.value}{f' of {vertex}' if vertex else ''} takes longest"].add(point.id)
+        found[f"{_last(point)} acknowledges last"].add(point.id)
+        managers[_main_task_manager(history, path)].add(point.id)
+        circumstances_of = {
+            "it is the first after one that did not complete": before is not None and before.status == "FAILED",
+            "tasks of the job had failed since the checkpoint before": _failures_since(history, point, before),
+            "triggers had paused before it, as in a restart": is_after_gap(history, point),
+            "another checkpoint or savepoint was under way": any(
+                overlaps(point, other) for other in history.checkpoints
+            ),
+        }
+        for text, is_so in circumstances_of.items():
+            found[text] |= {point.id} if is_so else set()
+    several = {manager: ids for manager, ids in managers.items() if manager and len(managers) > 1}
+    return found | {f"most of the path is in task manager {manager}": ids for manager, ids in several.items()}
 
 
 def _last(point: RecordedCheckpoint) -> str:
     """Return the name of the subtask that acknowledged last, or "" if none did."""
-    rows = [
-        (row.end_to_end_duration, vertex, row.index)
-        for vertex, task in point.tasks.items()
-        for row in task.subtasks
-        if is_acknowledged(row)
-    ]
-    return name_of(max(rows)[1:]) if rows else ""
+    rows = [(row.end_to_end_duration, subtask) for subtask, row in subtasks_of(point).items() if is_acknowledged(row)]
+    return name_of(max(rows)[1]) if rows else ""
 
 
 def _main_task_manager(history: History, path: Sequence[PathStep]) -> str:
     """Return the TaskManager in which a path spent the most time, or "" if it is unknown, or that time is in the coordinator."""
-    time_ns: dict[str, int] = {}
+    time_ns: Counter[str] = Counter()
     for step in path:
-        manager = "" if step.subtask is None else history.task_managers.get(step.subtask, "")
-        time_ns[manager] = time_ns.get(manager, 0) + step.duration_ns
-    return max(time_ns, key=lambda manager: time_ns[manager], default="")
+        time_ns["" if step.subtask is None else history.task_managers.get(step.subtask, "")] += step.duration_ns
+    return max(time_ns, key=time_ns.__getitem__, default="")
 
 
 def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     """Yield a finding per periodic event of the job: whether durations depend on its phase (Rayleigh test)."""
-    for rhythm in periodic_events(history):
-        yield Finding(
-            f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)",
-            p_value_of(rhythm, points),
-            1.0,
-        )
+    for event in periodic_events(history):
+        text = f"the longer a checkpoint, the more it {event.text} ({len(points)} checkpoints)"
+        yield Finding(text, p_value_of(event, points), 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts
@@ -399,10 +359,11 @@ def _amounts(
     """Yield findings on sizes, on the pause before a checkpoint, and on its position in the history (Mann-Whitney test)."""
     for name, amount in _AMOUNTS.items():
         yield from _compared(name, [amount(point) for point in slow], [amount(point) for point in others], bytes_text)
-    pauses = {point.id: _pause_ms(history, point) for point in (*slow, *others)}
-    known_slow, known = [[pauses[p.id] for p in points if pauses[p.id] >= 0] for points in (slow, others)]
-    yield from _compared("pause since the checkpoint before", known_slow, known, ms_text)
-    ids = [point.id for point in slow], [point.id for point in others]
+    slow_pauses, other_pauses = (
+        [ms for point in points if (ms := _pause_ms(history, point)) >= 0] for points in (slow, others)
+    )
+    yield from _compared("pause since the checkpoint before", slow_pauses, other_pauses, ms_text)
+    ids = [[point.id for point in points] for points in (slow, others)]
     for word, alternative in (("earlier", "less"), ("later", "greater")):
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
         where = f"{median(ids[0]):.0f} in {len(slow)} slow ones, {median(ids[1]):.0f} in {len(others)} others"
@@ -419,15 +380,12 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
         is_known = len(amounts) >= _MIN_RANKS and min(amounts) >= 0
         if not is_known or max(amounts) <= _MIN_FACTOR * min(amounts) or len({*durations}) == 1:
             continue
-        found = spearmanr(amounts, durations, alternative="greater")
-        if found.statistic >= _MIN_RANK_CORRELATION:
+        trend = spearmanr(amounts, durations, alternative="greater")
+        if trend.statistic >= _MIN_RANK_CORRELATION:
             spread = f"{bytes_text(min(amounts))} to {bytes_text(max(amounts))}"
-            sample = f"rank correlation {found.statistic:.2g}, {len(points)} checkpoints"
-            yield Finding(
-                f"the longer a checkpoint, {text}: {spread} ({sample})",
-                max(float(found.pvalue), _least_p_value(amounts, durations)),
-                1.0,
-            )
+            sample = f"rank correlation {trend.statistic:.2g}, {len(points)} checkpoints"
+            p = max(float(trend.pvalue), _least_p_value(amounts, durations))
+            yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", p, 1.0)
 
 
 def _least_p_value(*columns: Sequence[float]) -> float:
@@ -435,18 +393,14 @@ def _least_p_value(*columns: Sequence[float]) -> float:
 
     SciPy's p-value is an approximation, and can be smaller.  With ties, more than one permutation agrees.
     """
-    same = (prod(factorial(count) for count in Counter(column).values()) for column in columns)
-    return max(same) / factorial(len(columns[0]))
+    tied = (prod(map(factorial, Counter(column).values())) for column in columns)
+    return max(tied) / factorial(len(columns[0]))
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
     """Return the time [ms] from the end of the checkpoint before to the trigger of this one, or -1 if it is unknown."""
     before = previous(history, point)
-    return (
-        -1
-        if before is None or before.end_to_end_duration < 0
-        else point.trigger_timestamp - before.trigger_timestamp - before.end_to_end_duration
-    )
+    return -1 if before is None or before.end_to_end_duration < 0 else point.trigger_timestamp - _ended_ms(before)
 
 
 def _compared(
@@ -461,17 +415,13 @@ def _compared(
     yield Finding(text, p, 1.0)
 
 
-# ---- Trends of durations, for histories without statistics of subtasks: a rise, and every k-th checkpoint being slow.
+# ---- Trend of durations, for histories without statistics of subtasks.
 
-_MAX_TREND_P_VALUE, _MAX_RHYTHM_P_VALUE = 0.001, 0.01
-_MIN_IN_RHYTHM = 0.8
-"""Minimum share of slow checkpoints among every k-th one, and minimum share of all slow checkpoints that these are."""
-_RHYTHMS = range(2, 11)
-"""Values of k that are tested: every second to every tenth checkpoint."""
+_MAX_TREND_P_VALUE = 0.001
 
 
-def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
-    """Yield a sentence if durations rise over the history, and one if every k-th checkpoint is slow.
+def trend(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[str]:
+    """Yield a sentence if durations rise over the history.
 
     Yields nothing if statistics of subtasks are known, because they say more.
     """
@@ -479,47 +429,22 @@ def course(history: History, slow: Sequence[RecordedCheckpoint], others: Sequenc
     if history.detailed or len(points) < _MIN_RANKS:
         return
     third = len(points) // 3
-    took, sizes = (
-        [amount(point) for point in points]
-        for amount in (lambda own: own.end_to_end_duration, _AMOUNTS["size of all state"])
+    durations = [point.end_to_end_duration for point in points]
+    before, after = median(durations[:third]), median(durations[-third:])
+    correlation = spearmanr(range(len(points)), durations, alternative="greater") if len({*durations}) > 1 else None
+    rises = (
+        correlation is not None
+        and correlation.pvalue < _MAX_TREND_P_VALUE
+        and correlation.statistic >= _MIN_RANK_CORRELATION
     )
-    before, after = median(took[:third]), median(took[-third:])
-    found = spearmanr(range(len(took)), took, alternative="greater") if len({*took}) > 1 else None
-    rises = found is not None and found.pvalue < _MAX_TREND_P_VALUE and found.statistic >= _MIN_RANK_CORRELATION
-    if found is not None and rises and after > _MIN_FACTOR * before:
-        p = max(float(found.pvalue), _least_p_value(took))
-        sized, later = median(sizes[:third]), median(sizes[-third:])
-        size = f"from {bytes_text(sized)} to {bytes_text(later)}"
-        state = (
-            ""
-            if min(sizes) <= 0
-            else (
-                f", and the size of state {size}"
-                if later > _MIN_FACTOR * sized
-                else f", and not because of the size of state ({size})"
-            )
-        )
-        yield f"Durations rise, from {ms_text(before)} in the first {third} to {ms_text(after)} in the last {third} (medians; p = {p:.2g}){state}."
-    slow_ids, tests = {point.id for point in slow}, sum(_RHYTHMS)
-    best: tuple[float, int, int] = (_MAX_RHYTHM_P_VALUE, 0, 0)
-    for every in _RHYTHMS:
-        for phase in range(every):
-            own = [point.id in slow_ids for point in points if point.id % every == phase]
-            if sum(own) < _MIN_IN_RHYTHM * max(len(own), len(slow_ids)):
-                continue
-            rest = len(points) - len(own)
-            elsewhere = len(slow_ids) - sum(own)
-            p = float(
-                fisher_exact(
-                    [[sum(own), len(own) - sum(own)], [elsewhere, rest - elsewhere]], alternative="greater"
-                ).pvalue
-            )
-            best = min(best, (p * tests, every, phase))
-    p, every, phase = best
-    if every:
-        ids = [point.id for point in points if point.id % every == phase]
+    if correlation is not None and rises and after > _MIN_FACTOR * before:
+        p = max(float(correlation.pvalue), _least_p_value(durations))
+        sizes = [point.state_size for point in points]
+        first_size, last_size = median(sizes[:third]), median(sizes[-third:])
+        size = f"from {bytes_text(first_size)} to {bytes_text(last_size)}"
+        grows = last_size > _MIN_FACTOR * first_size
+        state = f", and the size of state {size}" if grows else f", and not because of the size of state ({size})"
         yield (
-            f"Slow ones keep a rhythm of {every} checkpoints: {len(slow_ids.intersection(ids))} of the {len(slow_ids)} are "
-            f"among {first_names([*map(str, ids)], 4)} (p = {p:.2g}, corrected for {tests} rhythms). Look for what comes as often: merges of "
-            "RocksDB, which begin with 4 files of level 0, timers, windows, or another job on the same storage."
+            f"Durations rise, from {ms_text(before)} in the first {third} to {ms_text(after)} in the last {third} (medians; p = {p:.2g})"
+            f"{state if min(sizes) > 0 else ''}."
         )

@@ -133,10 +133,7 @@ class PathSearch:
         """Return when the first barrier arrived or, if it has not, when upstream subtasks had sent theirs [ns; 0 if unknown]."""
         if row is not None and row.start_delay >= 0:
             return row.start_delay * MS
-        sent = [
-            self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments
-        ]
-        return max(sent, default=0)
+        return max(self._sent_ns(name).values(), default=0)
 
     def _add_declined(self, name: SubtaskId, end_ns: int) -> None:
         """Add the path of a subtask whose asynchronous phase failed.
@@ -145,19 +142,19 @@ class PathSearch:
         """
         begun_ns = min(end_ns, self._waits_since(name, None))
         self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
-        if not self.history.vertex(name[0]).inputs:
+        if self._is_source(name):
             self._before_call(name, begun_ns)
         else:
             self._before_barrier(name, begun_ns, begun_ns)
 
     def _add_interrupted(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
         """Add the step of a subtask that is in progress, or during which the checkpoint failed, and the path that leads to it."""
-        known = self.moments.get(name)
-        if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
-            self._through_aborted_snapshot(name, known, end_ns)
+        times = self.moments.get(name)
+        if times is not None and times.begun_ns < end_ns and not (times.unaligned and times.last_ns >= end_ns):
+            self._through_aborted_snapshot(name, times, end_ns)
             return
         first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
-        if not self.history.vertex(name[0]).inputs:
+        if self._is_source(name):
             self._add(PathKind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
             self._before_call(name, first_ns, is_open=first_ns == end_ns)
             return
@@ -225,9 +222,9 @@ class PathSearch:
         ]
         last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
         waited_ns = min(self.moments[last].last_ns, written_ns) - synced_ns
-        own = max(self.rows[name].checkpointed_size, 0) - max(self.rows[name].alignment.persisted, 0)
-        stored = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
-        least = _ASYNC_SHARE_STATELESS if own <= stored else _ASYNC_SHARE_STATEFUL
+        state = max(self.rows[name].checkpointed_size, 0) - max(self.rows[name].alignment.persisted, 0)
+        in_flight = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
+        least = _ASYNC_SHARE_STATELESS if state <= in_flight else _ASYNC_SHARE_STATEFUL
         return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
@@ -239,16 +236,21 @@ class PathSearch:
         row = self.moments[name]
         begun_ns = min(row.begun_ns, end_ns)
         self._add(PathKind.PRE_BARRIER, begun_ns, end_ns, name)
-        if not self.history.vertex(name[0]).inputs:
-            self._before_call(name, begun_ns)
-        else:
-            self._before_last_barrier(name, begun_ns)
+        self._before_last_barrier(name, begun_ns)
 
     def _before_last_barrier(self, name: SubtaskId, end_ns: int) -> None:
-        if not self.history.vertex(name[0]).inputs:
+        if self._is_source(name):
             self._before_call(name, end_ns)
         else:
             self._before_barrier(name, end_ns, min(self.moments[name].first_ns, end_ns))
+
+    def _is_source(self, name: SubtaskId) -> bool:
+        return not self.history.vertex(name[0]).inputs
+
+    def _sent_ns(self, name: SubtaskId) -> dict[SubtaskId, int]:
+        """Return when the upstream subtasks of a subtask sent their barriers [ns], without those that have not."""
+        writers = writers_of(self.history, name)
+        return {writer: self.moments[writer].forwarded_ns for writer in writers if writer in self.moments}
 
     def _before_barrier(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
         writer = self._awaited_writer(name, end_ns, first_ns)
@@ -280,11 +282,7 @@ class PathSearch:
         All barriers arrived between `first_ns` and `until_ns`.  The clocks of machines may differ: if all barriers seem to
         have been sent after they arrived, the one that was sent first is chosen.
         """
-        sent = {
-            writer: self.moments[writer].forwarded_ns
-            for writer in writers_of(self.history, name)
-            if writer in self.moments
-        }
+        sent = self._sent_ns(name)
         before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
         if before:
             earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
@@ -300,7 +298,7 @@ class PathSearch:
         The first source to receive it shows when the coordinator had sent it.  The rest is a delay of the task thread.
         """
         quickest_ns = min(
-            (row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs),
+            (row.first_ns for other, row in self.moments.items() if self._is_source(other)),
             default=0,
         )
         quickest_ns = min(quickest_ns, end_ns)

@@ -41,7 +41,9 @@ from sim.jobs.source.rest_answers import (
     TaskDetails,
     Totals,
     first_names,
+    objects_in,
     parsed,
+    rows_of,
 )
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
@@ -111,7 +113,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
         {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
         _silence(job, points, counts),
-        job.slowest_ms,
+        job.statistics.slowest_ms,
         (),
         (
             *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
@@ -268,11 +270,8 @@ def _points(lone: LoneAnswer) -> Iterator[RecordedCheckpoint]:
     rows: list[Any] = []
     if lone.path == _CHECKPOINTS:
         latest = lone.document.get("latest")
-        rows = [
-            row
-            for row in (latest if isinstance(latest, dict) else {}).values()
-            if isinstance(row, dict) and "status" in row
-        ]
+        latest = [*latest.values()] if isinstance(latest, dict) else []
+        rows = [row for row in objects_in(latest) if "status" in row]
         rows += lone.document["history"] if isinstance(lone.document["history"], list) else []
     elif lone.path == _DETAILS:
         rows = [lone.document]
@@ -285,8 +284,8 @@ def _sentences(lone: LoneAnswer) -> Iterator[str]:
     yield f"{one_line(lone.name)} is the answer to {lone.path}{cut}."
     document = lone.document
     if lone.path == _CHECKPOINTS:
-        for row in document["history"][:1] if isinstance(document["history"], list) else ():
-            yield from _vertices_sentences(row if isinstance(row, dict) else {})
+        for row in rows_of(document, "history")[:1]:
+            yield from _vertices_sentences(row)
         if not document["history"] and document.get("counts", {}).get("total") == 0:
             yield (
                 "No checkpoint has been triggered: the job has just begun, or execution.checkpointing.interval is not set "
@@ -423,12 +422,8 @@ def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:
     """
     history = document.get("exceptionHistory")
     history = history if isinstance(history, dict) else document | {"entries": document.get("all-exceptions")}
-    entries = history.get("entries") or [{"exception": document.get("root-exception")}]
-    entries = (
-        [entry for entry in entries if isinstance(entry, dict) and any(entry.values())]
-        if isinstance(entries, list)
-        else []
-    )
+    entries = rows_of(history, "entries") or [{"exception": document.get("root-exception")}]
+    entries = [entry for entry in entries if any(entry.values())]
     entries.sort(key=lambda entry: entry["timestamp"] if is_known(entry.get("timestamp")) else -1)
     times = [entry["timestamp"] for entry in entries if is_known(entry.get("timestamp"))]
     apart = f", {ms_text((times[-1] - times[0]) / (len(times) - 1))} apart on average" if len(times) > 1 else ""

@@ -196,7 +196,12 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
     """Set `run.cold-start` and `restart.warm-up` if the history is short and begins with the job's first checkpoint."""
     first = next((point for point in job.checkpoints if point.id == 1), None)
     begun_ms = job.job.start_time
-    if first is None or begun_ms < 0 or job.counts.get("restored") or draft.document["cluster"].get("profile") != "2.x":
+    if (
+        first is None
+        or begun_ms < 0
+        or job.statistics.counts.get("restored")
+        or draft.document["cluster"].get("profile") != "2.x"
+    ):
         return  # Flink 1.x delays the first trigger by a random time, so the start cannot be computed
     start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
     if (
@@ -231,7 +236,7 @@ def infer_state_start(draft: Draft) -> None:
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:
     """Set `restart.fresh-start` from the first start of the tasks.  Not set if tasks were restarted, or restored state."""
-    if job.counts.get("restored") or any(
+    if job.statistics.counts.get("restored") or any(
         subtask.attempt for details in job.details.values() for subtask in details.subtasks
     ):
         return

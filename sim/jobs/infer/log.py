@@ -246,7 +246,7 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
     if log.tolerable is not None:
         count = log.tolerable + 1
         what = "the first failed checkpoint" if count == 1 else f"the failed checkpoint no. {count} in a row"
-        draft.put("checkpoint.tolerable-failed", log.tolerable, f"{what} failed the job, {log.intolerable} times")
+        draft.put("checkpoint.tolerable-failed", log.tolerable, f"{what} failed the job, {len(log.exceeding)} times")
     expired = [point.duration_ms for point in points if point.is_expired and point.duration_ms > 0]
     if expired:
         timeout = _duration_text(max(_round_nearby(median(expired)), MIN_INTERVAL_MS))

@@ -208,9 +208,8 @@ def infer_job(job: RestJob) -> ImportedScenario:
 
 def _head(draft: Draft, job: RestJob) -> None:
     origin = f"Imported from {one_line(job.snapshot.source)}, job {job.snapshot.job} ({one_line(job.job.state) or 'state unknown'})"
-    counts = ", ".join(
-        f"{job.counts[key]} {key}" for key in ("completed", "failed", "in_progress") if key in job.counts
-    )
+    counted = job.statistics.counts
+    counts = ", ".join(f"{counted[key]} {key}" for key in ("completed", "failed", "in_progress") if key in counted)
     draft.remark(f"{origin}, Flink {one_line(job.flink_version) or 'of unknown version'}.")
     draft.remark(f"Checkpoints: {counts or 'not counted'}; details of {len(job.checkpoints)}.")
 

@@ -16,7 +16,17 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.jobs.source.recorded_job import MAX_CHECKPOINT_ID
-from sim.jobs.source.rest_answers import CPU_TIME, MAX_VERTICES, SAMPLED, RestSnapshot, first_names, is_id, is_path
+from sim.jobs.source.rest_answers import (
+    CPU_TIME,
+    MAX_VERTICES,
+    SAMPLED,
+    RestSnapshot,
+    first_names,
+    is_id,
+    is_path,
+    objects_in,
+    rows_of,
+)
 from sim.jobs.source.rest_client import ATTEMPTS, Client, RestError, answers_of
 from sim.model.text import one_line
 
@@ -97,7 +107,7 @@ def _ask_all(
         answers.optional(path)
     if job is None:
         plan = answers.by_path.get(f"{about}/plan")
-        nodes = plan["plan"].get("nodes") if isinstance(plan, dict) and isinstance(plan.get("plan"), dict) else None
+        nodes = rows_of(plan.get("plan") if isinstance(plan, dict) else None, "nodes")
         vertices = _vertices({"vertices": nodes}, f"{answers.client.url}{about}/plan")
     if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
         _sample(answers, about, vertices, sample_s, samples, watch)
@@ -109,14 +119,10 @@ def _ask_all(
 
 def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
     """Return the ids of the TaskManagers on which the job runs, at most `MAX_MANAGERS`."""
-    found: dict[str, None] = {}
-    for vertex in vertices:
-        details = answers.by_path.get(f"{about}/vertices/{vertex}")
-        for subtask in _list(details.get("subtasks") if isinstance(details, dict) else None):
-            manager = subtask.get("taskmanager-id") if isinstance(subtask, dict) else None
-            if isinstance(manager, str) and is_path(f"/taskmanagers/{manager}"):
-                found[manager] = None
-    return list(found)[:MAX_MANAGERS]
+    details = (answers.by_path.get(f"{about}/vertices/{vertex}") for vertex in vertices)
+    managers = (subtask.get("taskmanager-id") for answer in details for subtask in rows_of(answer, "subtasks"))
+    ids = (name for name in managers if isinstance(name, str) and is_path(f"/taskmanagers/{name}"))
+    return list(dict.fromkeys(ids))[:MAX_MANAGERS]
 
 
 class _NoMoreAnswers(Exception):
@@ -177,7 +183,7 @@ class _Answers:
 
     def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
         """Return the answers to (request, name in the memory budget).  An answer is empty if the request failed."""
-        return [_list(answer) for answer in self._each(questions)]
+        return [answer if isinstance(answer, list) else [] for answer in self._each(questions)]
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
         """Send an optional request.  Returns None if it fails, for example because this Flink version does not have it."""
@@ -244,10 +250,9 @@ def _overview(answers: _Answers) -> Any:
     jobs = None
     with suppress(_NoMoreAnswers):
         jobs = answers.optional("/jobs")
-    listed = jobs.get("jobs") if isinstance(jobs, dict) else None
-    if not isinstance(listed, list):
+    if not isinstance(jobs, dict) or not isinstance(jobs.get("jobs"), list):
         return None
-    return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in listed if isinstance(job, dict)]}
+    return {"jobs": [{"jid": job.get("id"), "state": job.get("status")} for job in rows_of(jobs, "jobs")]}
 
 
 def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str]:
@@ -255,8 +260,7 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
 
     Raises `RestError` if there is no such job, or several.
     """
-    listed = overview.get("jobs") if isinstance(overview, dict) else None
-    jobs = [job for job in listed if isinstance(job, dict) and "jid" in job] if isinstance(listed, list) else []
+    jobs = [job for job in rows_of(overview, "jobs") if "jid" in job]
     if strange := [job["jid"] for job in jobs if not is_id(job["jid"])]:
         raise RestError(
             source, f"names a job {one_line(repr(strange[0]))}, which is not an id of Flink's: 32 hexadecimal digits"
@@ -284,12 +288,7 @@ def _named(jobs: list[dict[str, Any]]) -> str:
 
 def _vertices(job: Any, source: str) -> list[str]:
     """Return the ids of the vertices of a job.  Raises `RestError` if an id is invalid, or if there are too many."""
-    listed = job.get("vertices") if isinstance(job, dict) else None
-    ids = (
-        [vertex["id"] for vertex in listed if isinstance(vertex, dict) and "id" in vertex]
-        if isinstance(listed, list)
-        else []
-    )
+    ids = [vertex["id"] for vertex in rows_of(job, "vertices") if "id" in vertex]
     if len(ids) > MAX_VERTICES:
         raise RestError(source, f"the job has {len(ids)} vertices; more than {MAX_VERTICES} are not read")
     if strange := [vertex for vertex in ids if not is_id(vertex)]:
@@ -312,10 +311,8 @@ def _sample(
     questions = [
         (path, question) for path, asking in _questions(answers, of_vertices, sample_s).items() for question in asking
     ]
-    listed = answers.by_path.get("/taskmanagers")
-    managers = _list(listed.get("taskmanagers") if isinstance(listed, dict) else None)
-    metrics = [f"/taskmanagers/{row.get('id')}/metrics" for row in managers if isinstance(row, dict)]
-    paths = [path for path in metrics if is_path(path)][:MAX_WATCHED]
+    managers = rows_of(answers.by_path.get("/taskmanagers"), "taskmanagers")
+    paths = [path for row in managers if is_path(path := f"/taskmanagers/{row.get('id')}/metrics")][:MAX_WATCHED]
     begun = monotonic()
     while True:
         job = answers.optional(about)
@@ -323,8 +320,8 @@ def _sample(
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
         requests = [*questions, *((path, f"{path}?get={CPU_TIME}") for path in paths)]
-        found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
-        for (path, _), values in zip(requests, found, strict=True):
+        metrics = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
+        for (path, _), values in zip(requests, metrics, strict=True):
             if values:
                 sample.setdefault(path, []).extend(values)
         answers.optional(f"{about}/checkpoints")
@@ -374,7 +371,7 @@ def _short_questions(path: str, names: Iterable[str]) -> list[str]:
 
 
 def _names(listed: Any) -> list[str]:
-    names = {str(metric.get("id")) for metric in _list(listed) if isinstance(metric, dict)}
+    names = {str(metric.get("id")) for metric in objects_in(listed)}
     return sorted(
         quote(name, safe="") for name in names if len(name) < MAX_LINE_LENGTH // 2 and SAMPLED.fullmatch(name)
     )
@@ -382,11 +379,11 @@ def _names(listed: Any) -> list[str]:
 
 def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
     """Request the details of the new checkpoints in these states, with their subtasks."""
-    overview = answers.by_path.get(f"{about}/checkpoints")
-    history = overview.get("history") if isinstance(overview, dict) else None
-    job = answers.by_path.get(about)
-    vertices = len(_list(job.get("vertices") if isinstance(job, dict) else None))
-    for number in _ids(_list(history), states)[-min(MAX_CHECKPOINTS, MAX_SUBTASK_REQUESTS // max(1, vertices)) :]:
+    history = rows_of(answers.by_path.get(f"{about}/checkpoints"), "history")
+    vertices = len(rows_of(answers.by_path.get(about), "vertices"))
+    ids = {point.get("id") for point in history if point.get("status") in states}
+    numbers = sorted(number for number in ids if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID)
+    for number in numbers[-min(MAX_CHECKPOINTS, MAX_SUBTASK_REQUESTS // max(1, vertices)) :]:
         path = f"{about}/checkpoints/details/{number}"
         if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
             continue
@@ -394,13 +391,3 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
         answers.optional_each(
             [f"{path}/subtasks/{vertex}" for vertex in (tasks if isinstance(tasks, dict) else ()) if is_id(vertex)]
         )
-
-
-def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:
-    """Return the ids of checkpoints in these states, oldest first."""
-    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in states]
-    return sorted({number for number in over if isinstance(number, int) and 0 <= number <= MAX_CHECKPOINT_ID})
-
-
-def _list(answer: Any) -> list[Any]:
-    return answer if isinstance(answer, list) else []

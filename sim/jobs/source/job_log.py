@@ -224,11 +224,6 @@ class JobLog:
         return round(median(point.line_ms - point.triggered_ms for point in points)) if points else None
 
     @property
-    def intolerable(self) -> int:
-        """The number of job failures that were caused by too many failed checkpoints."""
-        return len(self.exceeding)
-
-    @property
     def tolerable(self) -> int | None:
         """The tolerable number of consecutive failed checkpoints, inferred from such job failures, or None if unknown."""
         counts = set(self.exceeding)
@@ -241,12 +236,12 @@ def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
     `job` is an id or the beginning of one; it is required if the log has several jobs.  Raises `RecordingError` if there
     are no checkpoints, or if the job is missing or ambiguous.
     """
-    found = read_jobs(paths)
+    logs = read_jobs(paths)
     prefix = job.lower() if job else ""
-    chosen = [log for name, log in found.items() if name.startswith(prefix)]
+    chosen = [log for name, log in logs.items() if name.startswith(prefix)]
     if len(chosen) != 1:
         what = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
-        raise RecordingError(f"{_named(paths)}: {what}: {first_names(list(found))}")
+        raise RecordingError(f"{_named(paths)}: {what}: {first_names(list(logs))}")
     return chosen[0]
 
 
@@ -261,42 +256,43 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
             at_ms = clock.read(line)
             shared.ended_ms = max(shared.ended_ms, at_ms)
             failure = _read(line, at_ms, jobs, shared, failure)
-    found = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
-    if not found:
+    for log in jobs.values():
+        log.version, log.ended_ms = shared.version, shared.ended_ms
+        log.fresh_restarts = shared.fresh_restarts if len(jobs) == 1 else 0
+    if len(jobs) > 1:  # lines of vertices do not say to which job they belong
+        shared.vertices.clear()
+    logs = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
+    if not logs:
         running = next((log for log in jobs.values() if log.running_ms >= 0), None)
-        unless = (
-            "is it a JobManager's log, at level INFO?"
-            if shared.ended_ms >= 0
-            else "no line has a time, so it is not a log of a JobManager"
-        )
-        if running is not None and running.failures:
-            running.lost, running.attempts, running.ended_ms = shared.lost, shared.attempts, shared.ended_ms
-            running.fresh_restarts = shared.fresh_restarts if len(jobs) == 1 else 0
+        if running is None:
+            is_log = shared.ended_ms >= 0
+            reason = (
+                "is it a JobManager's log, at level INFO?"
+                if is_log
+                else "no line has a time, so it is not a log of a JobManager"
+            )
+        elif running.failures:
             times = f"{running.failures} time{'s' * (running.failures > 1)}"
-            unless = " ".join([f"job {running.job} failed {times} before one was triggered.", *log_remarks(running)])
-        elif running is not None:
-            unless = (
+            reason = " ".join([f"job {running.job} failed {times} before one was triggered.", *log_remarks(running)])
+        else:
+            reason = (
                 f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
             )
         raise RecordingError(
-            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {unless}"
+            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {reason}"
         )
-    for log in found.values():
-        log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
-        log.vertices, log.fresh_restarts = (shared.vertices, shared.fresh_restarts) if len(jobs) == 1 else ({}, 0)
-        log.lost, log.attempts = shared.lost, shared.attempts
+    for log in logs.values():
         for refusal in log.refusals if len(jobs) == 1 else ():
             if refusal.reason == FINISHED:
                 refusal.task = refusal.task or next(iter(shared.finished), "")
-        for (
-            point
-        ) in log.checkpoints.values():  # CheckpointCoordinatorDeActivator aborts them when the job leaves RUNNING
-            after = [own for own in log.switches if own[0] >= point.line_ms >= 0 and own[2] != "RUNNING"]
-            if point.status == "IN_PROGRESS" and after:
-                at_ms, _, state = min(after)
+        # CheckpointCoordinatorDeActivator aborts pending checkpoints when the job leaves RUNNING.
+        for point in log.checkpoints.values():
+            later = [switch for switch in log.switches if switch[0] >= point.line_ms >= 0 and switch[2] != "RUNNING"]
+            if point.status == "IN_PROGRESS" and later:
+                at_ms, _, state = min(later)
                 point.status, point.reason = "FAILED", f"the job switched to {state}"
                 point.duration_ms = at_ms - point.line_ms
-    return found
+    return logs
 
 
 def _named(paths: Sequence[Path]) -> str:
@@ -337,28 +333,27 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
     that this line describes, or None.
     """
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
-        failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _told(match["why"])
+        failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _masked_line(match["why"])
         return failure
     if isinstance(failure, LogTaskFailure) and at_ms < 0:
-        failure.reason = failure.reason or _told(_PACKAGE.sub("", line.strip()))
+        failure.reason = failure.reason or _masked_line(_PACKAGE.sub("", line.strip()))
         return failure
     if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
             elif isinstance(failure, LogCheckpoint):
-                failure.cause = _told(match["why"])
+                failure.cause = _masked_line(match["why"])
             return failure
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
-                log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
-                return _note(kind, match.groupdict(), at_ms, log)
+                return _note(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, shared))
         if _TOLERANCE in line:
             shared.exceeding = [None]
         elif _NO_CHECKPOINT in line and any(log.failures for log in jobs.values()):
             shared.fresh_restarts += 1
     if match := _STATE.search(line):
-        log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
+        log = _log_of(match["job"], jobs, shared)
         log.name = masked_text(match["name"])[:200]
         log.switches.append((at_ms, match["before"], match["state"]))
         log.failed = [] if match["before"] == "CREATED" else log.failed
@@ -389,7 +384,13 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
-def _told(text: str) -> str:
+def _log_of(job: str, jobs: dict[str, JobLog], shared: JobLog) -> JobLog:
+    """Return the log of a job, which is created at its first line.  It shares what the lines tell of the cluster."""
+    tables = {name: getattr(shared, name) for name in ("options", "lost", "attempts", "vertices")}
+    return jobs.setdefault(job, JobLog(shared.source, job, **tables))
+
+
+def _masked_line(text: str) -> str:
     """Return text of a log as one line, shortened, with secrets masked."""
     return masked_text(text).rstrip(". \n\r")[:200]
 
@@ -399,7 +400,7 @@ def _explain(failure: Failure, why: str) -> None:
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
-    failure.reason = _told(reason)
+    failure.reason = _masked_line(reason)
     if isinstance(failure, LogRefusal) and task is not None:
         failure.task = masked_text(task["task"])[:200]
 
@@ -420,22 +421,22 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
     if kind == "strategy":
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
-    number = int(fields["id"] or 0)
-    if max(int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")) > LARGEST:
+    numbers = {name: int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")}
+    if max(numbers.values()) > LARGEST:
         return None  # invalid: the coordinator does not write such numbers
-    point = log.checkpoints.setdefault(number, LogCheckpoint(number))
+    point = log.checkpoints.setdefault(numbers["id"], LogCheckpoint(numbers["id"]))
     match kind:
         case "late":
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
                 where = masked_text(fields["where"] or "")[:100]
                 point.late.append((line_ms - point.line_ms, masked_text(fields["task"] or "")[:100], where))
         case "triggered":
-            point.triggered_ms, point.line_ms = int(fields["at"] or 0), line_ms
+            point.triggered_ms, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
         case "completed":
-            point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
-            point.duration_ms = int(fields["ms"] or fields["old"] or 0)
-            point.finalization_ms = max(int(fields["final"] or 0), 0)
+            point.status, point.size_bytes = "COMPLETED", numbers["size"]
+            point.duration_ms = numbers["ms"] or numbers["old"]
+            point.finalization_ms = max(numbers["final"], 0)
             log.completed_ms = max(log.completed_ms, line_ms)
             log.failed = []
             if point.triggered_ms < 0 <= line_ms:  # the log begins after the trigger
@@ -535,6 +536,17 @@ class Silence:
         yield from _exceeded(self.intolerable)
         yield from where_to_look(reasons)
 
+    def is_unusual(self, triggers: Sequence[int], longest_ms: int) -> bool:
+        """Return whether there is something to explain.
+
+        There is if checkpoints failed in it: at least two, or one if none ever completed.  There also is if it lasts longer
+        than `SILENT_GAPS` times the usual time between triggers, or the longest checkpoint.
+        """
+        gaps = [after - before for before, after in pairwise(triggers) if after > before]
+        usual_ms = max(median(gaps) if gaps else 0, longest_ms)
+        not_completed = len(self.refusals) + len(self.failed)
+        return not_completed > (0 if self.is_whole else 1) or (0 < usual_ms * SILENT_GAPS < self.lasts_ms)
+
 
 def _exceeded(count: int) -> Iterator[str]:
     """Yield a sentence if the job failed because of failed checkpoints."""
@@ -586,18 +598,9 @@ def silence_of_log(log: JobLog) -> Silence | None:
     lasts_ms = log.ended_ms - since_ms if 0 <= since_ms <= log.ended_ms else 0
     triggers = [point.triggered_ms for point in points if point.triggered_ms >= 0]
     longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
-    if log.last_switch[2] in ENDED or not _is_silent(
-        lasts_ms, triggers, longest_ms, len(refusals) + len(failed), is_whole=is_whole
-    ):
-        return None
-    return Silence(
-        f"{begun}{_clock(since_ms)}" if since_ms >= 0 else "",
-        lasts_ms,
-        is_whole,
-        tuple(refusals),
-        tuple(failed),
-        log.intolerable,
-    )
+    since = f"{begun}{_clock(since_ms)}" if since_ms >= 0 else ""
+    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), tuple(failed), len(log.exceeding))
+    return silence if log.last_switch[2] not in ENDED and silence.is_unusual(triggers, longest_ms) else None
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
@@ -606,7 +609,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     points = [point for _, point in sorted(log.checkpoints.items())]
     yield from _time_zone(log.clock_offset_ms)
     if state == "FAILED":
-        restarts = sum(own[2] == "RESTARTING" for own in log.switches)
+        restarts = sum(switch[2] == "RESTARTING" for switch in log.switches)
         at = f" at {_clock(ended_ms)}" if ended_ms >= 0 else ""
         strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
         yield f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}. {_EXCEPTIONS}."
@@ -621,17 +624,22 @@ def log_remarks(log: JobLog) -> Iterator[str]:
             "each, and at what ended or paused it (memory limit, eviction, network)."
         )
     silence = silence_of_log(log)
-    told = {id(refusal) for refusal in (silence.refusals if silence else ())}
-    if over := [refusal for refusal in log.refusals if id(refusal) not in told]:
-        look = where_to_look([refusal.reason for refusal in over]) if len(over) >= SILENT_GAPS else ()
-        yield " ".join([*_refused(over), *look])
+    reported = {id(refusal) for refusal in (silence.refusals if silence else ())}
+    if refusals := [refusal for refusal in log.refusals if id(refusal) not in reported]:
+        look = where_to_look([refusal.reason for refusal in refusals]) if len(refusals) >= SILENT_GAPS else ()
+        yield " ".join([*_refused(refusals), *look])
     yield from _long_finalizations(points)
     yield from failures_apart(points)
     if silence is None:
-        yield from _exceeded(log.intolerable)
+        yield from _exceeded(len(log.exceeding))
     yield from _late_acknowledgements(log, points)
     yield from _task_failures(log, points)
-    yield from _fresh_restarts(log)
+    if count := log.fresh_restarts:
+        yield (
+            f"{'1 restart' if count == 1 else f'{count} restarts'} found no checkpoint to restore: the job began again with empty state, and "
+            "its sources where they begin without a position. Each time the records before are read again, and sinks that neither replace "
+            "rows by key nor commit with checkpoints get them once more."
+        )
 
 
 def _time_zone(offset_ms: int | None) -> Iterator[str]:
@@ -667,21 +675,21 @@ _MIN_LONG_FINALIZATION_MS = 1000
 
 def _late_acknowledgements(log: JobLog, points: Sequence[LogCheckpoint]) -> Iterator[str]:
     """Yield a sentence about the tasks that acknowledged checkpoints after they had expired."""
-    over = [point for point in points if point.late]
-    if not over:
+    late = [point for point in points if point.late]
+    if not late:
         return
     tasks = Counter(
         (log.attempts.get(task, _ATTEMPT.sub(r"subtask \2 of vertex \1", task)), where)
-        for point in over
+        for point in late
         for _, task, where in point.late
     )
     named = [
         f"{one_line(task, 120)}{f' on {one_line(where, 100)}' if where else ''} ({count})"
         for (task, where), count in tasks.most_common()
     ]
-    last_ms = max(after_ms for point in over for after_ms, _, _ in point.late)
+    last_ms = max(after_ms for point in late for after_ms, _, _ in point.late)
     yield (
-        f"{len(over)} expired checkpoint{' was' if len(over) == 1 else 's were'} acknowledged late, by {first_names(named, 3)}: "
+        f"{len(late)} expired checkpoint{' was' if len(late) == 1 else 's were'} acknowledged late, by {first_names(named, 3)}: "
         f"{_about(last_ms)} after the trigger at most. A longer execution.checkpointing.timeout would have been enough for these; a "
         "task that stops when a checkpoint is aborted sends none."
     )
@@ -719,7 +727,7 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
     `points` are sorted by id, and `which` names them in the text.
     """
     points = [point for point in points if point.status == "COMPLETED" or not point.is_savepoint]
-    over = [point for point in points if point.status == "COMPLETED" or is_counted(point)]
+    counted = [point for point in points if point.status == "COMPLETED" or is_counted(point)]
     reasons = Counter(
         point.failure_message.rstrip(". ") for point in points if point.status == "FAILED" and not is_counted(point)
     )
@@ -730,7 +738,9 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
             f"{named}."
         )
     stretches = [
-        [point.id for point in own] for failed, own in groupby(over, lambda point: point.status == "FAILED") if failed
+        [point.id for point in group]
+        for failed, group in groupby(counted, lambda point: point.status == "FAILED")
+        if failed
     ]
     if len(stretches) < 2:
         return
@@ -745,17 +755,6 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
 def is_counted(point: LogCheckpoint | RecordedCheckpoint) -> bool:
     """Return whether a checkpoint failed for a reason that CheckpointFailureManager counts."""
     return point.status == "FAILED" and not _NOT_COUNTED.search(point.failure_message)
-
-
-def _fresh_restarts(log: JobLog) -> Iterator[str]:
-    """Yield a sentence about restarts without a checkpoint to restore."""
-    if count := log.fresh_restarts:
-        restarts = "1 restart" if count == 1 else f"{count} restarts"
-        yield (
-            f"{restarts} found no checkpoint to restore: the job began again with empty state, and its sources where they begin without a "
-            "position. Each time the records before are read again, and sinks that neither replace rows by key nor commit with checkpoints "
-            "get them once more."
-        )
 
 
 def silence_of_job(
@@ -782,22 +781,10 @@ def silence_of_job(
     ]
     triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
     longest_ms = max((point.end_to_end_duration for point in done), default=0)
-    if not _is_silent(now_ms - since_ms, triggers, longest_ms, len(failed), is_whole=not done):
-        return None
     begun = "" if done else "the first one that is known, at "
     ever = "" if counts.get("completed", 1) else f", nor before (0 of {counts.get('total', 0)})"
-    return Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not done, (), tuple(failed), end=end)
-
-
-def _is_silent(lasts_ms: int, triggers: Sequence[int], longest_ms: int, given_up: int, *, is_whole: bool) -> bool:
-    """Return whether a period without completed checkpoints is unusual.
-
-    It is if checkpoints failed in it: at least two, or one if none ever completed.  It is also if it lasts longer than
-    `SILENT_GAPS` times the usual time between triggers, or the longest checkpoint.
-    """
-    gaps = [after - before for before, after in pairwise(triggers) if after > before]
-    usual_ms = max(median(gaps) if gaps else 0, longest_ms)
-    return (is_whole and given_up > 0) or given_up > 1 or (0 < usual_ms * SILENT_GAPS < lasts_ms)
+    silence = Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not done, (), tuple(failed), end=end)
+    return silence if silence.is_unusual(triggers, longest_ms) else None
 
 
 def _about(lasts_ms: int) -> str:

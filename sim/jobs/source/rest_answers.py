@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -93,6 +94,16 @@ _ID = re.compile(ID)
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons
 MAX_STEPS = 12
 _NAMED_JOBS = frozenset({"overview"})  # names behind /jobs/ that are no jobs
+
+
+def rows_of(answer: Any, key: str) -> list[dict[str, Any]]:
+    """Return the objects in a list of an answer, or of a part of one, which any server may have sent."""
+    return objects_in(answer.get(key) if isinstance(answer, dict) else None)
+
+
+def objects_in(rows: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list, or [] if it is not a list."""
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def is_id(text: object) -> bool:
@@ -454,17 +465,14 @@ class TaskManagersInfo(_Answer):
 T = TypeVar("T")
 
 
-_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made once per kind: making one takes longer than using it
-
-
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return _ADAPTERS.setdefault(kind, _ADAPTERS.get(kind) or TypeAdapter(kind))
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # making one takes longer than using it
 
 
 def parsed(kind: type[T], answer: Any, source: str, path: str) -> T:
     """Parse an answer.  Raises `RecordingError` if it is invalid."""
     try:
-        return _adapter(kind).validate_python(answer)
+        value: T = _adapter(kind).validate_python(answer)
+        return value
     except (ValidationError, RecursionError) as error:
         mistakes = summary(error) if isinstance(error, ValidationError) else "is nested too deeply"
         raise RecordingError(f"{source}: {path}: {mistakes}") from None
@@ -522,16 +530,15 @@ def read_part(path: str, answer: Any, source: str) -> Any:
 
 def read_metrics(sample: Any) -> list[dict[str, Any]]:
     """Return what is read of sampled metrics: their numbers, by names without those of operators."""
-    found = []
-    for metric in sample if isinstance(sample, list) else []:
-        name = str(metric.get("id")) if isinstance(metric, dict) else ""
+    metrics = []
+    for metric in objects_in(sample):
+        name = str(metric.get("id"))
         if SAMPLED.fullmatch(name) and _is_number(metric.get("value")):
             number, _, short = name.partition(".")
             is_of_operator = short not in METRICS and name != CPU_TIME
-            found.append(
-                {"id": f"{number}..{short.rpartition('.')[2]}" if is_of_operator else name, "value": metric["value"]}
-            )
-    return found
+            name = f"{number}..{short.rpartition('.')[2]}" if is_of_operator else name
+            metrics.append({"id": name, "value": metric["value"]})
+    return metrics
 
 
 def _is_number(value: Any) -> bool:

@@ -79,7 +79,7 @@ class HTTPInTime(HTTPHandler):
         self.left = left
 
     def http_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_Connection, self.left), req)
+        return self.do_open(partial(_connection, HTTPConnection, self.left), req)
 
 
 class HTTPSInTime(HTTPSHandler):
@@ -95,37 +95,22 @@ class HTTPSInTime(HTTPSHandler):
         return ssl.create_default_context()
 
     def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_SecureConnection, self.left), req, context=self.trusted)
+        return self.do_open(partial(_connection, HTTPSConnection, self.left), req, context=self.trusted)
 
 
-class _Connection(HTTPConnection):
-    """An HTTP connection whose reads have a time limit."""
-
-    def __init__(self, left: Left, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.left = left
-
-    def connect(self) -> None:
-        super().connect()
-        self.sock = _DeadlineSocket(self.sock, self.left)
+def _connection(kind: type[HTTPConnection], left: Left, *args: Any, **options: Any) -> HTTPConnection:
+    """Return a connection whose reads have a time limit."""
+    connection = kind(*args, **options)
+    connection.response_class = partial(_TimedResponse, left)  # type: ignore[assignment]
+    return connection
 
 
-class _SecureConnection(_Connection, HTTPSConnection):
-    """A TLS connection whose reads have a time limit."""
+class _TimedResponse(HTTPResponse):
+    """A response whose reads have a time limit."""
 
-
-class _DeadlineSocket:
-    """A socket whose reads have a time limit."""
-
-    def __init__(self, sock: socket.socket, left: Left) -> None:
-        self.sock = sock
-        self.left = left
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_DeadlineReader(self.sock, self.left))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.sock, name)
+    def __init__(self, left: Left, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_DeadlineReader(sock, left))
 
 
 class _DeadlineReader(io.RawIOBase):

@@ -32,6 +32,7 @@ from sim.jobs.source.rest_answers import (
     TaskManagersInfo,
     Version,
     VertexDetails,
+    objects_in,
     operators,
     parsed,
     short_names,
@@ -91,12 +92,12 @@ class RestJob:
 
     @cached_property
     def job_config(self) -> JobConfig:
-        return self._of_job(JobConfig, "/config", JobConfig())
+        return self._job_answer(JobConfig, "/config", JobConfig())
 
     @cached_property
     def checkpoint_config(self) -> CheckpointConfig | None:
         """The checkpoint configuration, or None if it was not requested or the job does not take checkpoints."""
-        return self._of_job(CheckpointConfig, "/checkpoints/config", None)
+        return self._job_answer(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property
     def task_managers(self) -> tuple[TaskManagerInfo, ...]:
@@ -125,11 +126,11 @@ class RestJob:
         for now_ms, sample in self.snapshot.samples.items():
             for path, values in sample.items():
                 if path.startswith("/taskmanagers/") and (time_ns := _cpu_time_ns(values)) is not None:
-                    known = changes.setdefault(path.split("/")[2], [])
-                    if not known or known[-1][1] != time_ns:
-                        known.append((now_ms, time_ns))
+                    changes_of_manager = changes.setdefault(path.split("/")[2], [])
+                    if not changes_of_manager or changes_of_manager[-1][1] != time_ns:
+                        changes_of_manager.append((now_ms, time_ns))
         # The age of the first value is unknown, so the period begins with the second one.
-        spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
+        spans = {name: (values[1], values[-1]) for name, values in changes.items() if len(values) > 2}
         return {
             name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6
             for name, (first, last) in spans.items()
@@ -140,19 +141,9 @@ class RestJob:
     def failures_ms(self) -> tuple[int, ...]:
         """The times of task failures in ascending order [epoch ms]; empty if the answer is missing or invalid."""
         with suppress(RecordingError):
-            found = self._of_job(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
-            return tuple(sorted(entry.timestamp for entry in found if entry.timestamp >= 0))
+            entries = self._job_answer(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
+            return tuple(sorted(entry.timestamp for entry in entries if entry.timestamp >= 0))
         return ()
-
-    @cached_property
-    def counts(self) -> Mapping[str, int]:
-        """Flink's number of checkpoints by outcome, for example "completed"."""
-        return self.statistics.counts
-
-    @property
-    def slowest_ms(self) -> int:
-        """The duration of the job's slowest completed checkpoint [ms], or -1 if unknown."""
-        return self.statistics.slowest_ms
 
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:
@@ -162,21 +153,21 @@ class RestJob:
 
     @cached_property
     def statistics(self) -> CheckpointStatistics:
-        return self._of_job(CheckpointStatistics, "/checkpoints", CheckpointStatistics())
+        return self._job_answer(CheckpointStatistics, "/checkpoints", CheckpointStatistics())
 
     @cached_property
     def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
         """The checkpoints whose details are known, by ascending id.  Their subtasks are keyed by short vertex name."""
         start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
         numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
-        known = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
-        return tuple(sorted(known, key=lambda point: point.id))
+        checkpoints = (self._checkpoint(start + number) for number in numbers if number.isdecimal())
+        return tuple(sorted(checkpoints, key=lambda checkpoint: checkpoint.id))
 
     @cached_property
     def details(self) -> Mapping[str, VertexDetails]:
         """The details of each vertex; empty details if they were not requested."""
         return {
-            vertex.name: self._of_job(VertexDetails, f"/vertices/{vertex.id}", VertexDetails())
+            vertex.name: self._job_answer(VertexDetails, f"/vertices/{vertex.id}", VertexDetails())
             for vertex in self.vertices
         }
 
@@ -223,10 +214,10 @@ class RestJob:
             )
         if unknown := [edge.id for inputs in edges.values() for edge in inputs if edge.id not in names]:
             raise RecordingError(
-                f"{self.snapshot.source}: the plan of the job reads a vertex that it lacks: {unknown[0]}"
+                f"{self.snapshot.source}: the plan has an edge from vertex {unknown[0]}, which is not in the job"
             )
-        known = {
-            vertex.id: RestVertex(
+        vertices = {
+            names[vertex.id]: RestVertex(
                 vertex.id,
                 names[vertex.id],
                 tuple(operators(vertex.name)),
@@ -242,10 +233,8 @@ class RestJob:
             )
             for vertex in self.job.vertices
         }
-        by_name = {vertex.name: vertex for vertex in known.values()}
-        places = {name: place for place, name in enumerate(by_name)}
         sorter = TopologicalSorter(
-            {vertex.name: [edge.upstream for edge in vertex.inputs] for vertex in known.values()}
+            {name: [edge.upstream for edge in vertex.inputs] for name, vertex in vertices.items()}
         )
         try:
             sorter.prepare()
@@ -255,14 +244,14 @@ class RestJob:
             ) from None
         ordered: list[RestVertex] = []
         while sorter.is_active():
-            ready = sorted(sorter.get_ready(), key=places.__getitem__)
-            ordered += [by_name[name] for name in ready]
+            ready = sorted(sorter.get_ready(), key=[*vertices].index)
+            ordered += [vertices[name] for name in ready]
             sorter.done(*ready)
         return tuple(ordered)
 
     def _plan(self) -> JobPlan:
         """Return the plan, from its own answer or from the job details.  Raises `RecordingError` if both are missing."""
-        if (plan := self._of_job(PlanAnswer, "/plan", self.job).plan or self.job.plan) is not None:
+        if (plan := self._job_answer(PlanAnswer, "/plan", self.job).plan or self.job.plan) is not None:
             return plan
         raise RecordingError(
             f"{self.snapshot.source}: the plan of the job is unknown: /jobs/{self.snapshot.job}/plan is missing"
@@ -276,7 +265,7 @@ class RestJob:
             raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing {reason}")
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
-    def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
+    def _job_answer(self, kind: type[T], path: str, default: D) -> T | D:
         """Return the parsed answer to a request below `/jobs/JOB`, or `default` if it is missing."""
         full_path = f"/jobs/{self.snapshot.job}{path}"
         return self._answer(kind, full_path) if full_path in self.snapshot.answers else default
@@ -284,9 +273,9 @@ class RestJob:
 
 def _cpu_time_ns(values: Any) -> float | None:
     """Return the CPU time [ns] in a sample of a TaskManager's metrics, or None if the platform does not report it."""
-    for metric in values if isinstance(values, list) else []:
-        if isinstance(metric, dict) and metric.get("id") == CPU_TIME:
+    for metric in objects_in(values):
+        if metric.get("id") == CPU_TIME:
             with suppress(TypeError, ValueError):
-                found = float(metric["value"])
-                return found if 0 < found < 1e18 else None
+                time_ns = float(metric["value"])
+                return time_ns if 0 < time_ns < 1e18 else None
     return None

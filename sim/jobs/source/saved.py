@@ -8,10 +8,11 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from sim.jobs.source.recorded_job import MAX_RECORDING_BYTES as FILES_LARGEST_BYTES
 from sim.jobs.source.recorded_job import Budget, BudgetError, RecordingError, open_uncompressed
@@ -35,8 +36,8 @@ from sim.model.text import one_line
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MAX_FILES = 200_000
-Reader = Callable[[int], bytes]
-"""Function from the maximum number of bytes to the content."""
+Opener = Callable[[], IO[bytes]]
+"""A function that opens a file for reading."""
 
 
 def save(snapshot: RestSnapshot, folder: Path) -> None:
@@ -137,10 +138,10 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield (name relative to the folder that contains `jobs`, content) of each file of the snapshot."""
     try:
         if path.is_dir():
-            yield from _ours(path, _in_folder(path))
+            yield from _saved_answers(path, _in_folder(path))
         else:
             with zipfile.ZipFile(path) as archive:
-                yield from _ours(path, _in_zip(path, archive))
+                yield from _saved_answers(path, _in_zip(path, archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         # RuntimeError: encrypted
         raise RecordingError(f"{path}: the zip is damaged or encrypted ({error})") from None
@@ -148,8 +149,8 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]]:
-    names = sorted(found)
+def _saved_answers(path: Path, openers: Mapping[str, Opener]) -> Iterator[tuple[str, bytes]]:
+    names = sorted(openers)
     roots = sorted(
         {name[: name.index("jobs/")] for name in names if name.startswith("jobs/") or "/jobs/" in name}, key=len
     )
@@ -158,49 +159,38 @@ def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]
     left = FILES_LARGEST_BYTES
     for name in names:
         if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):
-            content = found[name](left + 1)
+            with openers[name]() as file:
+                content = file.read(left + 1)
             left -= len(content)
             if left < 0:
                 raise RecordingError(f"{path}: holds more than {FILES_LARGEST_BYTES} bytes; no saved answers do")
             yield name.removeprefix(roots[0]), content
 
 
-def _in_folder(path: Path) -> Mapping[str, Reader]:
-    """Yield regular files only: a link may lead out of the folder, a pipe may block the reader."""
-    found: dict[str, Reader] = {}
+def _in_folder(path: Path) -> Mapping[str, Opener]:
+    """Return regular files only: a link may lead out of the folder, a pipe may block the reader."""
+    found: dict[str, Opener] = {}
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if not name.startswith(".")]
         for name in names:
             file = Path(folder) / name
             if name.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
-                found[file.relative_to(path).as_posix()] = _reader(file)
-        if len(found) > MAX_FILES:
-            raise RecordingError(f"{path}: holds more than {MAX_FILES} files; no saved answers do")
+                found[file.relative_to(path).as_posix()] = partial(open, file, "rb")  # type: ignore[assignment]
+        _check_number(path, found)
     return found
 
 
-def _reader(file: Path) -> Reader:
-    def read(most: int) -> bytes:
-        with file.open("rb") as stream:
-            return stream.read(most)
-
-    return read
-
-
-def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Reader]:
-    def reader(info: zipfile.ZipInfo) -> Reader:
-        def read(most: int) -> bytes:
-            with archive.open(info) as stream:
-                return stream.read(most)
-
-        return read
-
+def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Opener]:
     infos = archive.infolist()
-    if len(infos) > MAX_FILES:
-        raise RecordingError(f"{path}: holds more than {MAX_FILES} files; no saved answers do")
+    _check_number(path, infos)
     if climbing := next((info.filename for info in infos if climbs(info.filename)), None):
         raise RecordingError(f"{path}: holds a file whose name leads elsewhere: {one_line(climbing)}")
-    return {info.filename: reader(info) for info in infos if info.filename.endswith(SUFFIX)}
+    return {info.filename: partial(archive.open, info) for info in infos if info.filename.endswith(SUFFIX)}
+
+
+def _check_number(path: Path, files: Sized) -> None:
+    if len(files) > MAX_FILES:
+        raise RecordingError(f"{path}: holds more than {MAX_FILES} files; no saved answers do")
 
 
 def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:

@@ -32,14 +32,6 @@ class TooSlowError(Exception):
     """The simulation takes too long, or completes no checkpoint."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedDurations:
-    """Percentiles of the durations of simulated checkpoints."""
-
-    p50_ms: float
-    p90_ms: float
-
-
 def with_circumstances(scenario: Scenario, load: Mapping[str, float], state: Mapping[str, float]) -> Scenario:
     """Return the scenario with changed loads and state sizes.
 
@@ -66,8 +58,8 @@ def _with_circumstances(vertex: Vertex, load: float, state_bytes: float | None) 
     return vertex
 
 
-def simulate_durations(scenario: Scenario) -> SimulatedDurations:
-    """Simulate a scenario, and return the percentiles of its checkpoints.
+def simulate_durations(scenario: Scenario) -> tuple[float, float]:
+    """Simulate a scenario, and return p50 and p90 of the durations of its checkpoints [ms].
 
     Raises `TooSlowError` if it has no checkpoint interval, exceeds `BUDGET_S`, or completes no checkpoint.
     """
@@ -88,7 +80,7 @@ def simulate_durations(scenario: Scenario) -> SimulatedDurations:
     if done.empty:
         raise TooSlowError("no checkpoint completes")
     p50, p90 = (float(value) for value in np.quantile(done, [0.5, 0.9]))
-    return SimulatedDurations(p50, p90)
+    return p50, p90
 
 
 # ---- The forecast: percentiles of checkpoint durations, and the factors by which the observed ones may differ.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sim.jobs.history.in_common import time_by_part
 from sim.jobs.history.reading import history_of
 from sim.jobs.source.recorded_job import RecordingError
-from sim.jobs.source.rest_answers import Totals, first_names
+from sim.jobs.source.rest_answers import Totals, first_names, rows_of
 from sim.jobs.source.rest_job import RestJob
 from sim.jobs.watch.forecast import Circumstances
 from sim.model.text import one_line
@@ -114,8 +114,8 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
     errors = {point.id: error for point in ended if (error := _implausible(point))}
     plausible = [point for point in ended if point.id not in errors]
-    rows = [row for row in (snapshot.of_job("/checkpoints") or {}).get("history") or () if isinstance(row, dict)]
-    numbers = [number for row in rows if isinstance(number := row.get("id"), int) and 0 < number <= _MAX_ID]
+    ids = [row.get("id") for row in rows_of(snapshot.of_job("/checkpoints"), "history")]
+    numbers = [number for number in ids if isinstance(number, int) and 0 < number <= _MAX_ID]
     vertices = {vertex.id: vertex for vertex in job.vertices}
     settings = {"cluster": {one_line(key): one_line(value) for key, value in job.options.items()}}
     if job.checkpoint_config is not None:

@@ -82,18 +82,14 @@ def explain_deviation(
         return DeviationReason(found, "", missing)
     what = " and ".join(filter(None, ["load" if load else "", "state" if state else ""]))
     try:
-        result = simulate_durations(changed)
+        p50, p90 = simulate_durations(changed)
     except TooSlowError as error:
         return DeviationReason(found, f"Simulated with this {what}: {error}.", missing)
     explains = all(
-        predicted / factor <= seen <= predicted * factor
-        for predicted, seen, factor in zip(
-            (result.p50_ms, result.p90_ms), observed_ms, (factors.p50, factors.p90), strict=True
-        )
+        predicted / factor <= observed <= predicted * factor
+        for predicted, observed, factor in zip((p50, p90), observed_ms, (factors.p50, factors.p90), strict=True)
     )
     verdict = "that explains it" if explains else "that does not explain all of it"
     within = f"within factors of {factors.p50:.2g} and {factors.p90:.2g}"
-    sentence = (
-        f"Simulated with this {what}: p50 {ms_text(result.p50_ms)}, p90 {ms_text(result.p90_ms)}, {within}: {verdict}."
-    )
+    sentence = f"Simulated with this {what}: p50 {ms_text(p50)}, p90 {ms_text(p90)}, {within}: {verdict}."
     return DeviationReason(found, sentence, missing, explains)

@@ -10,7 +10,7 @@ from sim.app.verbs.explain import explain_job, explain_source, is_real
 from sim.app.verbs.importing import JobPlace
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.history import History, split
-from sim.jobs.history.in_common import circumstances, course, held_triggers
+from sim.jobs.history.in_common import circumstances, held_triggers, trend
 from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import read_source
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError
@@ -179,7 +179,7 @@ def course_of(took, sizes=None):
     ]
     history = History("made up", "", (), tuple(rows))
     known = split(history)
-    return " ".join(course(history, known.slow, known.others))
+    return " ".join(trend(history, known.slow, known.others))
 
 
 def test_a_rise_of_durations_is_told_with_the_size_of_state():
@@ -191,15 +191,8 @@ def test_a_rise_of_durations_is_told_with_the_size_of_state():
     assert "Durations rise" not in course_of(reversed(rising))
 
 
-def test_every_fourth_checkpoint_that_is_slow_is_a_rhythm():
-    said = course_of([40_000 if n % 4 == 0 else 4000 + n for n in range(2, 26)])
-
-    assert "keep a rhythm of 4 checkpoints: 6 of the 6 are among 4, 8, 12, 16 and 2 more" in said
-    assert course_of([40_000 if n in (3, 4, 9, 17, 18, 23) else 4000 for n in range(2, 26)]) == ""
-
-
 @pytest.mark.parametrize("spread", [0.05, 0.5, 1.5])
-def test_durations_that_are_drawn_alike_neither_rise_nor_have_a_rhythm(spread):
+def test_durations_that_are_drawn_alike_do_not_rise(spread):
     """200 series of 12 to 60 checkpoints."""
     random = Random(7)
     series = [[4000 * random.lognormvariate(0, spread) for _ in range(random.randint(12, 60))] for _ in range(200)]

@@ -8,7 +8,7 @@ from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.flows import Flow, Flows
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
-from sim.jobs.source.rest_answers import CheckpointConfig, JobConfig, VertexDetails
+from sim.jobs.source.rest_answers import CheckpointConfig, CheckpointStatistics, JobConfig, VertexDetails
 from sim.jobs.source.rest_job import RestInput, RestVertex
 
 MB = 10**6
@@ -20,7 +20,8 @@ class MadeJob:
     def __init__(self, vertices, checkpoints=(), config=None, options=(), **answers):
         self.vertices, self.checkpoints = tuple(vertices), tuple(checkpoints)
         self.checkpoint_config = None if config is None else CheckpointConfig(**({"interval": 5000} | config))
-        self.options, self.counts, self.restored, self.flink_version = dict(options), {}, None, "2.3.0"
+        self.options, self.restored, self.flink_version = dict(options), None, "2.3.0"
+        self.statistics = CheckpointStatistics()
         self.details = {vertex.name: VertexDetails() for vertex in self.vertices}
         self.series_by_vertex = {vertex.name: {} for vertex in self.vertices}
         self.task_managers, self.cores_used, self.job_config = (), {}, JobConfig()
