@@ -1,8 +1,12 @@
 """The waterfall fits 80 columns, and its numbers are those of the record."""
 
+import pytest
+
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import WIDTH, account, accounts, duration, record, sentence, text
 from sim.model.schema.study import loads
+from tests.worlds.generator import FOLDER
+from tests.worlds.generator import text as world
 
 HOSTILE = "x" * 70
 
@@ -22,28 +26,6 @@ def test_every_line_fits():
     found = explained(vertex=HOSTILE)
 
     assert [line for line in text(found).splitlines() if len(line) > WIDTH] == []
-
-
-def test_the_sum_is_printed_to_the_nanosecond():
-    found = explained()
-
-    assert f"({sum(line.duration_ns for line in found.lines)} ns)" in text(found)
-    assert found.duration_ns == sum(part["duration_ns"] for part in record(found)["parts"])
-
-
-def test_the_rest_of_the_path_is_no_prediction():
-    """A simulation may say more or less."""
-    found = explained()
-    (change,) = found.changes
-    left_ns = found.duration_ns - change.saved_ns
-
-    assert change.change == "with unaligned barriers"
-    assert "the rest of the path takes" in text(found)
-    assert "; simulated, 4 ms." in text(found, {change.change: 4_000_000}).replace("\n  ", " ")
-    assert "; simulated, it does not complete." in text(found, {change.change: None}).replace("\n  ", " ")
-    assert {"change": change.change, "rest_of_path_ns": left_ns, "simulated_duration_ns": 7} == record(
-        found, {change.change: 7}
-    )["what_if"][0]
 
 
 def test_a_checkpoint_under_way_is_explained_up_to_the_end_of_the_run():
@@ -72,3 +54,16 @@ def test_a_checkpoint_of_an_instant_took_no_time():
     assert sentence(found) == "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger."
     assert sentence(found) == " ".join(text(found).split())
     assert [part["begin_ns"] for part in record(found)["after"]] == [0]
+
+
+@pytest.mark.parametrize("seed", range(700, 704))
+def test_checkpoints_of_any_world_are_explained(seed):
+    """Parts lie end to end, each has a cause, and the page fits."""
+    run = rerun_with_observers(loads(world(seed), folder=FOLDER).scenarios[0])
+    for found in accounts("it", run):
+        assert [0, *(line.end_ns for line in found.lines)] == [
+            *(line.begin_ns for line in found.lines),
+            found.duration_ns,
+        ]
+        assert all(line.cause and line.place for line in found.lines)
+        assert max(map(len, text(found).splitlines())) <= WIDTH

@@ -1,18 +1,11 @@
 """What JSON would take is known before it is parsed, and never too little."""
 
 import json
-import sys
 
 import pytest
 
 from sim.jobs.source import recorded_job
 from sim.jobs.source.recorded_job import Budget, BudgetError
-
-
-def size(value):
-    """The bytes of a JSON value and its parts, as Python counts them."""
-    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return sys.getsizeof(value) + sum(map(size, inner))
 
 
 def test_a_budget_is_for_all_that_is_read():
