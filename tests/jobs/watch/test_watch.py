@@ -185,22 +185,6 @@ def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     assert not load.text.endswith(".")
 
 
-def test_state_that_doubles_is_told(played, folder):
-    played.larger = lambda s: 1 + s / 300
-    line = next(text for text in played.watched(folder, "8 min").of("state") if "join-customer" in text)
-
-    assert re.fullmatch(r"state of 'join-customer' (doubled|is 2\.\d times what it was) \(\d+ MB -> 2\d MB\)", line)
-
-
-def test_unseen_checkpoints_are_told(played, folder):
-    """Once, with what to do."""
-    (event,) = played.watched(folder, "4 min", every="80 s").events
-
-    assert re.fullmatch(
-        r"\d+ checkpoints ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history", event.text
-    )
-
-
 def test_checkpoints_beyond_the_limit_are_told_once(played, folder):
     played.slower = lambda s: 8.0 if s > 120 else 1.0
     lines = played.watched(folder, "5 min", limit="3 s").of("limit")
