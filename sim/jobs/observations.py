@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from pydantic import Field, InstanceOf
 
 from sim.jobs.infer.flows import series
 from sim.jobs.infer.log import infer_log
-from sim.jobs.infer.options import ALIGNED_TIMEOUT, BARRIER_OPTIONS, MAX_CONCURRENT
 from sim.jobs.infer.scenario import infer_job
 from sim.jobs.source.job_log import JobLog
 from sim.jobs.source.recorded_job import (
@@ -218,9 +217,6 @@ def checkpoint_observations(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -
 # reproduces the job that it was inferred from.  Only the graph of the program is known.  A log has neither subtasks nor
 # metrics.
 
-COMPARED_ALIGNED_TIMEOUT = "1 s"
-"""The aligned timeout that is compared if the job has none."""
-
 
 class Measured(RecordedJob):
     """A job whose configuration is inferred from measurements."""
@@ -239,27 +235,6 @@ class Measured(RecordedJob):
         sampled = self.series.get(vertex, {})
         samples = sampled.get(name) or sampled.get(f"Shuffle.Netty.{name}") or []
         return pd.DataFrame.from_dict(dict(samples), orient="index").rename_axis("t")
-
-
-def with_all_barrier_modes(inference: ImportedScenario) -> ImportedScenario:
-    """Return the scenario with three barrier modes (aligned, unaligned, aligned timeout), that of the job first."""
-    flink, checkpoint = inference.document.get("flink", {}), dict(inference.document.get("checkpoint", {}))
-    current = checkpoint.get("barriers")
-    timeout = current["aligned-timeout"] if isinstance(current, dict) else flink.get(ALIGNED_TIMEOUT)
-    kinds: list[Any] = ["aligned", "unaligned", {"aligned-timeout": timeout or COMPARED_ALIGNED_TIMEOUT}]
-    checkpoint["barriers"] = sorted(kinds, key=lambda kind: kind != current)
-    lost = list(inference.not_modelled)
-    if str(checkpoint.pop("max-concurrent", flink.get(MAX_CONCURRENT, 1))) != "1":
-        lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
-    replaced = {*BARRIER_OPTIONS, MAX_CONCURRENT}
-    rest = {key: value for key, value in flink.items() if key not in replaced}
-    document = inference.document | {"checkpoint": checkpoint, "flink": rest}
-    paths = {"checkpoint.barriers", "checkpoint.max-concurrent", *(f"flink.{key}" for key in replaced)}
-    if not rest:
-        del document["flink"]
-        paths.add("flink")
-    comments = {path: text for path, text in inference.comments.items() if path not in paths}
-    return replace(inference, document=document, comments=comments, not_modelled=tuple(lost))
 
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:

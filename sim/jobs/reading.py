@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import Measured, to_log_recording, to_recording, with_all_barrier_modes
+from sim.jobs.observations import Measured, to_log_recording, to_recording
 from sim.jobs.source.job_log import JobLog, read_logs
 from sim.jobs.source.recorded_job import (
     ConfiguredJob,
@@ -212,25 +212,22 @@ def infer(source: RestSnapshot | JobLog) -> ImportedScenario:
     return infer_scenario(source) if isinstance(source, RestSnapshot) else infer_log(source)
 
 
-def to_document(recording: RecordedJob, *, compare: bool = False) -> ImportedScenario:
-    """Return the scenario of a recorded job: its configuration or, if that is unknown, the inferred scenario.
-
-    With `compare`, the scenario has one run per barrier mode.
-    """
+def to_document(recording: RecordedJob) -> ImportedScenario:
+    """Return the scenario of a recorded job: its configuration or, if that is unknown, the inferred scenario."""
     match recording:
         case ConfiguredJob():
-            return with_all_barrier_modes(recording.to_document()) if compare else recording.to_document()
+            return recording.to_document()
         case Measured():
-            return _as_inferred(recording, compare=compare)
+            return _as_inferred(recording)
         case _:
             raise TypeError(f"no scenario is made of a {type(recording).__name__}")
 
 
-def _as_inferred(job: Measured, *, compare: bool) -> ImportedScenario:
+def _as_inferred(job: Measured) -> ImportedScenario:
     """Return the inferred scenario, with a run of the length of the history, and without comments at its values."""
-    inference = with_all_barrier_modes(job.inference) if compare else job.inference
     run = {"duration": format_duration(round(_known_s(job)) * 10**9)}
-    return replace(inference, document=inference.document | {"run": run}, comments={"": inference.comments[""]})
+    document = job.inference.document | {"run": run}
+    return replace(job.inference, document=document, comments={"": job.inference.comments[""]})
 
 
 def _known_s(job: Measured) -> float:

@@ -71,11 +71,6 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
     assert isinstance(job, Measured)
     # as long as its history lists
     assert job.inference.document | {"run": {"duration": "18 s"}} == to_document(job).document
-    assert to_document(job, compare=True).document["checkpoint"]["barriers"] == [
-        "aligned",
-        "unaligned",
-        {"aligned-timeout": "1 s"},
-    ]
     assert job.name == "pressed"
 
 

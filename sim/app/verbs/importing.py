@@ -13,7 +13,6 @@ from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, p
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
-from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source, to_document
 from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordingError
 from sim.jobs.source.saved import LoneAnswer, read_lone_answer
@@ -219,11 +218,11 @@ def import_job(
 
     RecordingError: not readable, or no scenario can be made of it.  OptionError: options that conflict.
     """
-    place, out, compare = place_of(sources, given, given["deadline"]), path_of(given["out"]), given["compare"]
+    place, out = place_of(sources, given, given["deadline"]), path_of(given["out"])
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
     source = place.read(given["sample"], path_of(given["save"]), listener=listener)
-    draft = draft_of(source, compare=compare)
+    draft = draft_of(source)
     name = _name(place.sources[0], source)
     seen = _checkpoints(source, listener)
     found = _imported(name, source, seen, draft)
@@ -267,12 +266,9 @@ def import_source(source: RecordingSource, name: str, listener: Listener) -> Imp
     return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
-def draft_of(source: RecordingSource, *, compare: bool = False) -> ImportedScenario:
-    """Return the scenario document of a source; `compare`: with three barrier modes instead of the job's own."""
-    if isinstance(source, ConfiguredJob):
-        return to_document(source, compare=compare)
-    draft = infer(source)
-    return with_all_barrier_modes(draft) if compare else draft
+def draft_of(source: RecordingSource) -> ImportedScenario:
+    """Return the scenario document of a source."""
+    return to_document(source) if isinstance(source, ConfiguredJob) else infer(source)
 
 
 def with_backtest(

@@ -361,7 +361,6 @@ class ImportOptions(TypedDict, total=False):
     ]
     deadline: DeadlineOption
     headers: HeadersOption
-    compare: Annotated[bool, Option("Compare three barrier modes instead of the job's own.", False)]
     backtest: Annotated[
         bool, Option("Simulate the current configuration and compare it with the checkpoint history.", True)
     ]

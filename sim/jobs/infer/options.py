@@ -30,9 +30,11 @@ from sim.model.units import MS, UnitError, format_share, parse_flink_duration
 
 TIMEOUT, MIN_PAUSE = "execution.checkpointing.timeout", "execution.checkpointing.min-pause"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
-MAX_CONCURRENT = "execution.checkpointing.max-concurrent-checkpoints"
-ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
-BARRIER_OPTIONS = ("execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled", ALIGNED_TIMEOUT)
+BARRIER_OPTIONS = (
+    "execution.checkpointing.mode",
+    "execution.checkpointing.unaligned.enabled",
+    "execution.checkpointing.aligned-checkpoint-timeout",
+)
 DEFAULT_TIMEOUT_MS = 600_000
 MIN_INTERVAL_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
@@ -40,7 +42,7 @@ CHECKPOINT_FIELDS = {
     INTERVAL: "interval",
     TIMEOUT: "timeout",
     MIN_PAUSE: "min_pause",
-    MAX_CONCURRENT: "max_concurrent",
+    "execution.checkpointing.max-concurrent-checkpoints": "max_concurrent",
     TOLERABLE: "tolerable_failed_checkpoints",
     **dict.fromkeys(BARRIER_OPTIONS, "mode"),
     "execution.checkpointing.checkpoints-after-tasks-finish": "checkpoints_after_tasks_finish",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits
 from sim.jobs.infer.edges import EdgeFlows, Size, infer_inputs, measured_size, outputs_of
@@ -34,93 +34,72 @@ MAX_PARTS, MIN_PARTS = 12, 4  # parts of the measured time, whose variation give
 MIN_BUSY_MS = 500.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    """The load of one subtask."""
+class _Load(NamedTuple):
+    """The load of each subtask."""
 
-    subtask: int
-    busy_ms: float  # without the time in snapshots
-    records: float
-    load: float  # busy share of its time
+    busy_ms: npt.NDArray[np.float64]  # without the time in snapshots
+    records: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]  # busy share of its time
 
-    @property
-    def is_full(self) -> bool:
-        return self.load >= MIN_FULL_LOAD and self.records > 0
+    def text(self, subtasks: list[int], direction: str) -> str:
+        """Return the busy time and the records of some subtasks together as text."""
+        who = f"subtask {subtasks[0]}" if len(subtasks) == 1 else f"{len(subtasks)} subtasks"
+        busy_ms, records = self.busy_ms[subtasks].sum(), self.records[subtasks].sum()
+        return f"{busy_ms:,.0f} ms busy / {records:,.0f} records {direction} of {who}"
 
 
 def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     """Set `service`, and `service-factor` of subtasks whose service time differs significantly."""
     direction = "in" if vertex.inputs else "out"
     records, busy_ms = flow.total(f"records_{direction}"), flow.total("busy_ms")
-    question = "How long does one record keep it busy?"
+    has_little_time = busy_ms < MIN_BUSY_MS * len(flow.subtasks)
     if math.isnan(busy_ms) or not records > 0:
         if vertex.inputs:
             why = "its records are not counted" if not records > 0 else "its busy time is not measured"
-            section.ask("service", "1 us", question, f"1 us, because {why}.")
+            section.ask("service", "1 us", "How long does one record keep it busy?", f"1 us, because {why}.")
         return
-    if busy_ms < MIN_BUSY_MS * len(flow.subtasks) and not vertex.inputs:
+    if has_little_time and not vertex.inputs:
         return  # a source without service time, the default
     paused_ms = busy_in_snapshots_ms(job, vertex, flow)
     without = f" - {paused_ms:,.0f} ms in snapshots" if paused_ms else ""
     origin = f"{busy_ms:,.0f} ms busy{without} / {records:,.0f} records {direction}, {flow.source}"
-    if busy_ms < MIN_BUSY_MS * len(flow.subtasks):
+    if has_little_time:
         origin += "; too little busy time for an accurate value"
-    mean_ms = max(busy_ms - paused_ms, 0.0) / records
-    workers = list(_workers(flow, direction, paused_ms))
-    full = [worker for worker in workers if worker.is_full]
-    full_ms = _ms_per_record(full) if full else mean_ms
-    if mean_ms > 0 and abs(full_ms / mean_ms - 1) > MAX_MEAN_DEVIATION:
-        are_full = "is fully loaded and limits" if len(full) == 1 else "are fully loaded and limit"
-        origin = (
-            f"{_busy_per_record_text(full, direction)}, which {are_full} the throughput; mean {duration_3_digits(1e6 * mean_ms)}. "
-            "Subtasks that wait at times need longer per record and are not used"
-        )
-    else:
-        full_ms = mean_ms
-    section.put("service", duration_3_digits(1e6 * full_ms), origin)
-    if full and len(workers) > 1 and full_ms > 0:
-        _put_service_factors(section, job, vertex, flow, workers, full_ms)
-
-
-def _workers(flow: Flows, direction: str, paused_ms: float) -> Iterator[_Worker]:
-    for index, subtask_flow in enumerate(flow.subtasks):
-        load = subtask_flow.busy_ms / subtask_flow.elapsed_ms if subtask_flow.elapsed_ms > 0 else 0.0
-        yield _Worker(
-            index,
-            max(subtask_flow.busy_ms - paused_ms / len(flow.subtasks), 0.0),
-            getattr(subtask_flow, f"records_{direction}"),
-            load,
-        )
-
-
-def _ms_per_record(workers: list[_Worker]) -> float:
-    """Return the busy time per record of several subtasks together [ms]."""
-    return math.fsum(worker.busy_ms for worker in workers) / math.fsum(worker.records for worker in workers)
-
-
-def _busy_per_record_text(workers: list[_Worker], direction: str) -> str:
-    busy_ms, records = math.fsum(worker.busy_ms for worker in workers), math.fsum(worker.records for worker in workers)
-    who = f"subtask {workers[0].subtask}" if len(workers) == 1 else f"{len(workers)} subtasks"
-    return f"{busy_ms:,.0f} ms busy / {records:,.0f} records {direction} of {who}"
+    service_ms = mean_ms = max(busy_ms - paused_ms, 0.0) / records
+    measured = [(own.busy_ms, getattr(own, f"records_{direction}"), own.elapsed_ms) for own in flow.subtasks]
+    busy, counts, elapsed = np.array(measured, dtype=float).T
+    share = np.divide(busy, elapsed, out=np.zeros_like(busy), where=elapsed > 0)
+    load = _Load((busy - paused_ms / len(busy)).clip(min=0.0), counts, share)
+    full = np.flatnonzero((share >= MIN_FULL_LOAD) & (counts > 0)).tolist()
+    if full and mean_ms > 0:
+        full_ms = float(load.busy_ms[full].sum() / counts[full].sum())
+        if abs(full_ms / mean_ms - 1) > MAX_MEAN_DEVIATION:
+            service_ms = full_ms
+            are_full = "is fully loaded and limits" if len(full) == 1 else "are fully loaded and limit"
+            origin = (
+                f"{load.text(full, direction)}, which {are_full} the throughput; mean {duration_3_digits(1e6 * mean_ms)}. "
+                "Subtasks that wait at times need longer per record and are not used"
+            )
+    section.put("service", duration_3_digits(1e6 * service_ms), origin)
+    if full and len(busy) > 1 and service_ms > 0:
+        _put_service_factors(section, job, vertex, flow, load, service_ms)
 
 
 def _put_service_factors(
-    section: Section, job: RestJob, vertex: RestVertex, flow: Flows, workers: list[_Worker], full_ms: float
+    section: Section, job: RestJob, vertex: RestVertex, flow: Flows, load: _Load, service_ms: float
 ) -> None:
-    """Set the factor of each fully loaded subtask that differs from `full_ms`, and of other subtasks that are faster."""
+    """Set the factor of each fully loaded subtask that differs from `service_ms`, and of other subtasks that are faster."""
     direction = "in" if vertex.inputs else "out"
-    for worker in workers:
-        if not worker.busy_ms > MIN_BUSY_MS or not worker.records > 0:
-            continue
-        factor = worker.busy_ms / worker.records / full_ms
-        error = _relative_standard_error(job, vertex, flow, direction, worker.subtask)
-        if not abs(factor - 1) > max(MIN_FACTOR_DEVIATION, MIN_STANDARD_ERRORS * error) or (
-            factor > 1 and not worker.is_full
-        ):
-            continue
-        bound = "" if worker.is_full else f"; an upper bound, because it is busy only {worker.load:.0%} of its time"
-        origin = f"{_busy_per_record_text([worker], direction)}: {duration_3_digits(1e6 * (worker.busy_ms / worker.records))} ± {error:.1%}{bound}"
-        section.put(f"service-factor.{worker.subtask}", format_number(Fraction(f"{factor:.3g}")), origin)
+    for subtask in np.flatnonzero((load.busy_ms > MIN_BUSY_MS) & (load.records > 0)).tolist():
+        own_ms, is_full = load.busy_ms[subtask] / load.records[subtask], load.share[subtask] >= MIN_FULL_LOAD
+        error = _relative_standard_error(job, vertex, flow, direction, subtask)
+        factor = own_ms / service_ms
+        if abs(factor - 1) > max(MIN_FACTOR_DEVIATION, MIN_STANDARD_ERRORS * error) and (factor <= 1 or is_full):
+            bound = (
+                "" if is_full else f"; an upper bound, because it is busy only {load.share[subtask]:.0%} of its time"
+            )
+            origin = f"{load.text([subtask], direction)}: {duration_3_digits(1e6 * own_ms)} ± {error:.1%}{bound}"
+            section.put(f"service-factor.{subtask}", format_number(Fraction(f"{factor:.3g}")), origin)
 
 
 def _relative_standard_error(job: RestJob, vertex: RestVertex, flow: Flows, direction: str, subtask: int) -> float:

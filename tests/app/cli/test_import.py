@@ -15,14 +15,6 @@ def without_history(file):
     return "".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("history: "))
 
 
-def test_into_a_file(ckptsim, tmp_path):
-    """Under three kinds of barriers if asked."""
-    done = ckptsim("import", USERS / "J2-count-aligned.zip", "--compare", "-o", tmp_path / "p4.yaml")
-
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert len(load(tmp_path / "p4.yaml").scenarios) == 3
-
-
 def test_the_backtest_stands_in_the_terminal_in_the_head_and_in_a_section(ckptsim, tmp_path):
     """A job of more threads than cores, whose service is not what the model takes, is named as off in all three."""
     done = ckptsim("import", USERS / "R7-cores-aligned.zip", "-o", tmp_path / "job.yaml")

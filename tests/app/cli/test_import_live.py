@@ -79,13 +79,9 @@ def test_a_bad_address_and_bad_options(ckptsim, fake_flink, tmp_path):
 
 @pytest.mark.parametrize("file", ["pressed.zip", "keeping-up.zip", "archive.json.gz", "jobmanager.log"])
 def test_everything_else_that_is_left_of_a_job(ckptsim, tmp_path, file):
-    """With the job's own barriers, or compared."""
     done = ckptsim("import", REST / file, "-o", tmp_path / "job.yaml")
     assert (done.exit_code, done.stdout) == (0, "")
     assert len(load(tmp_path / "job.yaml").scenarios) == 1
-    compared = ckptsim("import", REST / file, "--compare")
-
-    assert len(loads(compared.stdout).scenarios) == 3
 
 
 def test_what_was_inferred_is_held_to_what_was_measured(ckptsim, tmp_path):

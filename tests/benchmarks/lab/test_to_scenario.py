@@ -12,8 +12,8 @@ from tests.places import RECORDINGS
 FILES = sorted(RECORDINGS.glob("*.json.gz"))
 
 
-def imported(recorded, **options):
-    return to_document(Recording.model_validate(recorded), **options)
+def imported(recorded):
+    return to_document(Recording.model_validate(recorded))
 
 
 def with_node(index, **changes):
@@ -35,42 +35,25 @@ def test_nothing_observed_goes_in(path):
     assert imported(blind) == imported(recorded)
 
 
-def test_three_kinds_of_barriers_are_compared_on_request():
-    """`compare` asks the other question: an axis instead of the recorded setting, with the recorded timeout if there is one."""
-    found = to_document(read(RECORDINGS / "p4-severe-timeout-1s.json.gz"), compare=True)
-    recorded = document("p4-severe-timeout-1s")
-    recorded["config"]["flink"]["execution.checkpointing.aligned-checkpoint-timeout"] = "500ms"
-    recorded["config"]["flink"]["execution.checkpointing.max-concurrent-checkpoints"] = "2"
-    several = imported(recorded, compare=True)
-
-    assert found.document["checkpoint"] == {"barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}]}
-    assert [key for key in found.document["flink"] if "align" in key or "concurrent" in key] == []
-    assert several.document["checkpoint"]["barriers"][2] == {"aligned-timeout": "500ms"}
-    assert (any("one by one" in what for what in several.not_modelled), found.not_modelled) == (True, ())
-    assert len(loads(several.text).scenarios) == 3
-
-
-@pytest.mark.parametrize("compare", [False, True], ids=["recorded", "compared"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_the_scenario_is_one(path, compare):
+def test_the_scenario_is_one(path):
     """What is written loads without a warning, and its job is the recorded one."""
     recording = read(path)
-    written = to_document(recording, compare=compare)
+    written = to_document(recording)
     study = loads(written.text, recording.name)
 
     assert written.question == study.question
     assert study.warnings == ()
-    assert len(study.scenarios) == (3 if compare else 1)
-    for scenario in study.scenarios:
-        assert scenario.run.duration_ns == recording.config.duration_s * 10**9
-        assert [(node.id, node.parallelism) for node in recording.config.nodes] == [
-            (v.name, v.parallelism) for v in scenario.job.vertices
-        ]
-        assert [node.service_us * 1000 for node in recording.config.nodes if node.inputs] == [
-            vertex.service.mean for vertex in scenario.job.vertices if vertex.inputs
-        ]
-        assert scenario.storage.inline_threshold_bytes == 0
-        assert scenario.checkpoint.tolerable_failed == 1000
+    (scenario,) = study.scenarios
+    assert scenario.run.duration_ns == recording.config.duration_s * 10**9
+    assert [(node.id, node.parallelism) for node in recording.config.nodes] == [
+        (v.name, v.parallelism) for v in scenario.job.vertices
+    ]
+    assert [node.service_us * 1000 for node in recording.config.nodes if node.inputs] == [
+        vertex.service.mean for vertex in scenario.job.vertices if vertex.inputs
+    ]
+    assert scenario.storage.inline_threshold_bytes == 0
+    assert scenario.checkpoint.tolerable_failed == 1000
 
 
 def test_transactions_and_what_a_commit_costs():

@@ -3,7 +3,6 @@
 import pytest
 
 from sim.jobs.infer.scenario import infer_scenario
-from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.source.recorded_job import RecordingError
 from sim.jobs.source.rest_answers import RestSnapshot
 from sim.jobs.source.saved import read_saved
@@ -20,15 +19,6 @@ def changed(changes=None, *, without=(), samples=True):
         snapshot.answers[path] = change(snapshot.answers[path])
     answers = {path: it for path, it in snapshot.answers.items() if not any(word in path for word in without)}
     return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples if samples else {}))
-
-
-def test_several_checkpoints_at_once_are_not_compared():
-    """Flink runs unaligned ones one by one: the comparison says that it leaves them out."""
-    inference = changed({"/checkpoints/config": lambda answer: answer | {"max_concurrent": 3}})
-
-    assert inference.document["checkpoint"]["max-concurrent"] == 3
-    assert "max-concurrent" not in with_all_barrier_modes(inference).document["checkpoint"]
-    assert any("one by one" in lost for lost in with_all_barrier_modes(inference).not_modelled)
 
 
 def test_a_backlog_that_is_told_says_what_arrives():

@@ -5,7 +5,6 @@ import pytest
 from sim.jobs.history.explanation import answer, answer_text
 from sim.jobs.history.reading import history_of
 from sim.jobs.infer.log import infer_log
-from sim.jobs.observations import with_all_barrier_modes
 from sim.jobs.reading import infer, read_source
 from sim.jobs.source.job_log import JobLog, LogCheckpoint
 from sim.model.schema.study import loads
@@ -115,10 +114,9 @@ def test_a_restart_from_nothing_is_said_with_what_follows(tmp_path):
     ids=["one", "nothing", "grid", "saturated", "two sources", "options"],
 )
 def test_whatever_it_is_it_runs(log):
-    """Without a warning, under three kinds of barriers as well, with one question for every value that is assumed."""
+    """Without a warning, with one question for every value that is assumed."""
     inference = infer_log(log)
     study = loads(inference.text, "log")
 
     assert study.warnings == ()
-    assert len(loads(with_all_barrier_modes(inference).text, "log").scenarios) == 3
     assert len(inference.unknown) == inference.text.count("UNKNOWN:")
