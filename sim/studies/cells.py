@@ -47,7 +47,7 @@ _OUTCOME = {
             type=str,
         ),
         ResultColumn("of what checkpoints promise; -1: not checked", name="violations", type=int),
-        ResultColumn("the first one's story", name="violation", type=str),
+        ResultColumn("description of the first one", name="violation", type=str),
         ResultColumn("left out at the beginning (run.warmup)", worse="neither", name="warmup_ms"),
         ResultColumn(
             "columns without a value as there was nothing to measure; a value that is missing for another reason counts as worst",
@@ -192,8 +192,8 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 
 def _columns(result: Result, check: bool) -> Row:
     """Return the columns of a successful run.  ``unfinished`` names those that are lower bounds, ``nothing`` those without a value."""
-    own, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
-    warmup_ms, summary, cost = own.warm_up.ns / 1e6, own.summary(), own.consequences(committers=job.committers)
+    run, job, violations, end_ms = Replications([result]), result.scenario.job, result.violations, result.ended_ns / 1e6
+    warmup_ms, summary, cost = run.warm_up.ns / 1e6, run.summary(), run.consequences(committers=job.committers)
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":
@@ -209,7 +209,7 @@ def _columns(result: Result, check: bool) -> Row:
         "failure_kinds": _failure_kinds(result),
         **summary.row(),
         **asdict(cost),
-        **asdict(own.storage_use),
+        **asdict(run.storage_use),
         **{name: duration.value for name, duration in checkpoints.items()},
         "lag_s": max(cost.lag_s, _never_emitted_s(result)) if dead else cost.lag_s,
     }
@@ -248,8 +248,8 @@ def _never_emitted_s(result: Result) -> float:
 def _reason(error: Exception) -> str:
     """Return the first line of an error with the innermost source line of ckptsim and the error's notes, for bug reports."""
     frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    place = (
+    location = (
         f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"
     )
     message = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"{message} ({', '.join([place, *getattr(error, '__notes__', ())])})"
+    return f"{message} ({', '.join([location, *getattr(error, '__notes__', ())])})"

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any]) -> None:
-    """`text`: of the scenario.  Every file appears whole or not at all; the runs themselves are there already.
+    """Write the files of a comparison, next to the folders of its runs.  Every file is written completely or not at all.
 
-    `summary`: JSON-ready, with the `source` of the text (from the folder of results) and its `overrides`.
+    `text`: text of the scenario.  `summary`: JSON-ready, with the `source` of the text (relative to `folder`) and its `overrides`.
     """
     replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
@@ -55,7 +55,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "question": comparison.question,
         "strategies": [json_ready(row) for row in rows],
         "not_completed": {
-            line.label: [found.row for found in line.not_completed]
+            line.label: [checkpoint.row for checkpoint in line.not_completed]
             for line in comparison.strategies
             if line.not_completed
         },
@@ -63,14 +63,14 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "overload": comparison.overload,
         "scarce_cores": comparison.scarce,
         "deciding": list(map(str, comparison.deciding)),
-        "assumptions": [asdict(own) for own in comparison.deciding],
+        "assumptions": list(map(asdict, comparison.deciding)),
         "consequences": {name: json_ready(asdict(row)) for name, row in comparison.consequences.items()},
         "job_ends": comparison.job_ends,
         "after_a_failure": comparison.consequences_sentence,
         "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
-        "warm_up": {name: _settling(own.warm_up) for name, own in comparison.replications.items()},
+        "warm_up": {name: _settling(runs.warm_up) for name, runs in comparison.replications.items()},
         "cold_start": {
-            name: _settling(own.cold_start) for name, own in comparison.replications.items() if own.cold_start.ns
+            name: _settling(runs.cold_start) for name, runs in comparison.replications.items() if runs.cold_start.ns
         },
         "stored": {
             section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows]
@@ -89,12 +89,12 @@ def _settling(end: WarmUpEnd) -> dict[str, Any]:
 
 def _storage_use(comparison: Comparison) -> dict[str, Any]:
     """Return requests to the object store and cost per month, by label of the strategy, for those that use one."""
-    known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
-    return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in known.items()}
+    uses = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
+    return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in uses.items()}
 
 
 def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Return the rows of a table with the number of their replication."""
+    """Yield the rows of the tables `recoveries`, with the number of their replication."""
     for replication, result in enumerate(results):
         for row in result.tables["recoveries"].to_dict("records"):
             yield {"replication": replication, **json_ready(row)}
@@ -150,12 +150,12 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
         else:
             results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
     if bare and not results and not errors:
-        results[label(bare[0].scenario)] = tuple(_asked_for(bare))
+        results[label(bare[0].scenario)] = tuple(_without_baselines(bare))
     return Comparison(question, name, results, baselines, errors)
 
 
-def _asked_for(bare: list[Result]) -> list[Result]:
-    """The runs of a study that has none with periodic checkpoints, without the baselines beside them, which write nothing at all."""
+def _without_baselines(bare: list[Result]) -> list[Result]:
+    """Return the runs of a study without periodic checkpoints, except their baselines, which write nothing at all."""
     return [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))] or bare
 
 

@@ -150,11 +150,6 @@ class DecidingAssumption:
             change = f"With {self.tried} {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
         return f"Assumed: {self.assumed}{self._numbers}. {change}"
 
-    def row(self) -> list[str]:
-        """Return the row of `assumptions_table`."""
-        tried = f"without {self.tried}" if self.key == WARM_UP else self.tried
-        return [f"{self.assumed}{self._numbers}", tried, self.moves, *self._values]
-
     @property
     def _values(self) -> tuple[str, str]:
         """Return the texts of the result (as assumed, as tried)."""
@@ -169,16 +164,6 @@ class DecidingAssumption:
         if self.bytes_per_second is not None:
             return f": {bytes_text(self.bytes_per_second)}/s leave {self.count} of them"
         return "" if self.count is None else f", and {self.count} wait for each other"
-
-
-def assumptions_table(assumptions: Sequence[DecidingAssumption]) -> TextTable | None:
-    """Return a row per assumption, or None if there are none."""
-    header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
-    return (
-        TextTable("Assumptions that decide", header, [assumption.row() for assumption in assumptions])
-        if assumptions
-        else None
-    )
 
 
 # ---- State backends that are compared with the same service times.

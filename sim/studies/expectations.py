@@ -97,8 +97,8 @@ class Expectation:
         """Return ``it is 5.7 ms``, or why the value is unknown and what to do."""
         if not math.isnan(value.number):
             text = f"it is {value.number:.6g}{f' {self.unit}' if self.unit else ''}"
-            flags = [own for own in TABLES.get(self.table, ()) if own.name == self.column and own.unit == "bool"]
-            return text + "".join(f" ({own.name}: {own.meaning})" for own in flags)
+            flags = (flag for flag in TABLES.get(self.table, ()) if flag.name == self.column and flag.unit == "bool")
+            return text + "".join(f" ({flag.name}: {flag.meaning})" for flag in flags)
         if not value.sample:
             return "it is unknown: nothing was measured"
         needed = f"{self.statistic} needs {self.smallest_sample} rows, there are {value.sample}"
@@ -165,7 +165,7 @@ def _statistic(values: pd.Series[float], statistic: str) -> float:
     return float(values.quantile(float(statistic[1:]) / 100) if statistic not in _AGGREGATES else values.agg(statistic))
 
 
-def _unknown(metric: str, what: str, word: str, known: Iterable[str]) -> ExpectationError:
-    close = get_close_matches(word, list(known), n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
-    return ExpectationError(f"expect: {metric}: unknown {what} '{word}' ({hint})")
+def _unknown(metric: str, part: str, word: str, words: Iterable[str]) -> ExpectationError:
+    close = get_close_matches(word, list(words), n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words)}"
+    return ExpectationError(f"expect: {metric}: unknown {part} '{word}' ({hint})")

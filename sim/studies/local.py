@@ -179,15 +179,15 @@ def _short_ones_here(
         reached_ns = simulated_ns
         watch(finished, simulated_ns)
 
-    here = _one_by_one(work, items, watched)
+    one_by_one = _one_by_one(work, items, watched)
     while ended < len(items) and (cores() == 1 or longest_s * (len(items) - ended) <= SHORT_S):
         begin_s = time.process_time()
-        outcome = next(here)
+        outcome = next(one_by_one)
         longest_s = max(longest_s, time.process_time() - begin_s)
         ended += 1
         yield outcome
     if ended == len(items):
-        yield from here  # no item is left; this calls `watch` a last time
+        yield from one_by_one  # no item is left; this calls `watch` a last time
         return
     long_ones = run_each(
         work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died

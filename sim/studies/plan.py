@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,37 +53,34 @@ class SeededScenarios(Sequence[Scenario]):
         """
         ends = np.cumsum(blocks, dtype=np.int64)
         of = [np.tile(np.arange(end - size, end), len(seeds)) for end, size in zip(ends, blocks, strict=True)]
-        own = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
-        return cls(tuple(_sharing_parts(scenarios)), np.concatenate(of), np.concatenate(own))
+        seeds_of = [np.repeat(np.array(seeds, dtype=np.int64), size) for size in blocks]
+        return cls(tuple(_sharing_parts(scenarios)), np.concatenate(of), np.concatenate(seeds_of))
 
     def __len__(self) -> int:
         return len(self.of)
 
     @overload
-    def __getitem__(self, place: int) -> Scenario: ...
+    def __getitem__(self, i: int) -> Scenario: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Scenario, ...]: ...
-    def __getitem__(self, place: int | slice) -> Scenario | tuple[Scenario, ...]:
-        if isinstance(place, slice):
-            return tuple(self[i] for i in range(len(self))[place])
-        scenario, seed = self.different[int(self.of[place])], int(self.seeds[place])
+    def __getitem__(self, i: slice) -> tuple[Scenario, ...]: ...
+    def __getitem__(self, i: int | slice) -> Scenario | tuple[Scenario, ...]:
+        if isinstance(i, slice):
+            return tuple(self[j] for j in range(len(self))[i])
+        scenario, seed = self.different[int(self.of[i])], int(self.seeds[i])
         if scenario.run.seed == seed:
             return scenario
         axes = tuple((axis, str(seed) if axis == SEED else value) for axis, value in scenario.axes)
         return replace(scenario, run=replace(scenario.run, seed=seed), axes=axes)
 
-    def __iter__(self) -> Iterator[Scenario]:
-        return (self[i] for i in range(len(self)))
-
     def values(self) -> dict[str, set[str]]:
         """Return the set of values of each axis, as text."""
-        found: dict[str, set[str]] = {}
+        values: dict[str, set[str]] = {}
         for scenario in self.different:
             for axis, value in scenario.axes:
-                found.setdefault(axis, set()).add(value)
-        if SEED in found:
-            found[SEED] |= set(map(str, np.unique(self.seeds).tolist()))
-        return found
+                values.setdefault(axis, set()).add(value)
+        if SEED in values:
+            values[SEED] |= set(map(str, np.unique(self.seeds).tolist()))
+        return values
 
 
 def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
@@ -92,8 +89,8 @@ def _sharing_parts(scenarios: Iterable[Scenario]) -> Iterator[Scenario]:
     for scenario in scenarios:
         if before is not None:
             pairs = ((name, getattr(before, name), getattr(scenario, name)) for name in _NAMES)
-            same = {name: known for name, known, part in pairs if known is not part and known == part}
-            before = replace(scenario, **same)
+            equal = {name: shared for name, shared, part in pairs if shared is not part and shared == part}
+            before = replace(scenario, **equal)
         else:
             before = scenario
         yield before
@@ -126,28 +123,23 @@ class Cell:
 class CellPlan(Sequence[Cell]):
     """A sequence of cells, stored as columns of 64 bytes per cell in total.  A cell is created when it is accessed."""
 
-    scenarios: tuple[Scenario, ...]  # scenarios that differ in more than their seed
-    of: Integers  # of[i]: index in `scenarios` of cell i
-    own_seed: Integers  # seed of replication 0 of the cell's scenario
+    scenarios: SeededScenarios  # scenario of each cell, with the seed of replication 0
     seed: Integers  # seed of the cell
     replication: Integers
     ids: Ids
     bare_ids: Ids  # ids of the same runs without checkpoints (baselines)
 
     def __len__(self) -> int:
-        return len(self.of)
+        return len(self.seed)
 
     @overload
-    def __getitem__(self, place: int) -> Cell: ...
+    def __getitem__(self, i: int) -> Cell: ...
     @overload
-    def __getitem__(self, place: slice) -> CellPlan: ...
-    def __getitem__(self, place: int | slice) -> Cell | CellPlan:
-        if isinstance(place, slice):
-            return self.take(np.arange(len(self))[place])
-        return Cell(self._scenario(place), self.ids[place].decode(), int(self.replication[place]))
-
-    def __iter__(self) -> Iterator[Cell]:
-        return (self[i] for i in range(len(self)))
+    def __getitem__(self, i: slice) -> CellPlan: ...
+    def __getitem__(self, i: int | slice) -> Cell | CellPlan:
+        if isinstance(i, slice):
+            return self.take(np.arange(len(self))[i])
+        return Cell(_with_run(self.scenarios[i], int(self.seed[i])), self.ids[i].decode(), int(self.replication[i]))
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
@@ -162,9 +154,9 @@ class CellPlan(Sequence[Cell]):
 
     def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
         """Return `value` of each cell's scenario.  It is computed once per scenario, so it must not depend on the seed."""
-        found = np.empty(len(self.scenarios), dtype=object)
-        found[:] = [value(scenario) for scenario in self.scenarios]
-        return found[self.of]
+        values = np.empty(len(self.scenarios.different), dtype=object)
+        values[:] = list(map(value, self.scenarios.different))
+        return values[self.scenarios.of]
 
     @property
     def is_bare(self) -> NDArray[np.bool_]:
@@ -173,32 +165,25 @@ class CellPlan(Sequence[Cell]):
 
     def simulated_ns(self) -> int:
         """Return the total simulated time of all cells [ns]."""
-        counts = np.bincount(self.of, minlength=len(self.scenarios)).tolist()
-        return sum(count * scenario.run.duration_ns for scenario, count in zip(self.scenarios, counts, strict=True))
+        return int(self.per_scenario(lambda scenario: scenario.run.duration_ns).sum())
 
     def axis(self, name: str) -> NDArray[np.object_]:
         """Return the value of an axis for each cell, as text; None for cells without this axis."""
-        found = self.per_scenario(lambda scenario: dict(scenario.axes).get(name))
+        values = self.per_scenario(lambda scenario: dict(scenario.axes).get(name))
         if name == SEED:
-            written = np.fromiter((scenario.run.seed for scenario in self.scenarios), np.int64, len(self.scenarios))
-            others = (self.own_seed != written[self.of]) & (found != None)  # noqa: E711 - elementwise
-            found[others] = [str(seed) for seed in self.own_seed[others].tolist()]
-        return found
+            written = self.per_scenario(lambda scenario: scenario.run.seed)
+            others = (self.scenarios.seeds != written) & (values != None)  # noqa: E711 - elementwise
+            values[others] = [str(seed) for seed in self.scenarios.seeds[others].tolist()]
+        return values
 
-    def with_columns(self, changed: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> CellPlan:
-        """Return the plan with `changed` applied to each column.  If `own_seed` and `seed` are one array, they stay one."""
-        own = changed(self.own_seed)
-        others = (changed(column) for column in (self.replication, self.ids, self.bare_ids))
-        seed = own if self.seed is self.own_seed else changed(self.seed)
-        return CellPlan(self.scenarios, changed(self.of), own, seed, *others)  # type: ignore[arg-type]
-
-    def _scenario(self, place: int) -> Scenario:
-        scenario, own, seed = self.scenarios[int(self.of[place])], int(self.own_seed[place]), int(self.seed[place])
-        if own != scenario.run.seed:
-            scenario = replace(
-                scenario, axes=tuple((axis, str(own) if axis == SEED else value) for axis, value in scenario.axes)
-            )
-        return _with_run(scenario, seed)
+    def with_columns(self, changed: Callable[[NDArray[Any]], NDArray[Any]]) -> CellPlan:
+        """Return the plan with `changed` applied to each column.  If all replications are the first ones, the seeds stay one array."""
+        seeds = changed(self.scenarios.seeds)
+        return CellPlan(
+            SeededScenarios(self.scenarios.different, changed(self.scenarios.of), seeds),
+            seeds if self.seed is self.scenarios.seeds else changed(self.seed),
+            *map(changed, (self.replication, self.ids, self.bare_ids)),
+        )
 
 
 def cells(scenarios: Iterable[Scenario]) -> CellPlan:
@@ -213,23 +198,24 @@ def cells(scenarios: Iterable[Scenario]) -> CellPlan:
 @lru_cache(maxsize=1)
 def _cells(scenarios: SeededScenarios) -> CellPlan:
     """Compute the cells.  The result is cached, because it is needed to describe, to name and to run a sweep."""
-    different, of, own = scenarios.different, scenarios.of, scenarios.seeds
-    counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
+    counts = np.array([scenario.run.replications for scenario in scenarios.different], dtype=np.int64)[scenarios.of]
     replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    of, own = np.repeat(of, counts), np.repeat(own, counts)
-    later = replication > 0
-    seed = own.copy() if later.any() else own
-    seed[later] = [_seed(*pair) for pair in zip(own[later].tolist(), replication[later].tolist(), strict=True)]
-    return _named(different, of, own, seed, replication)
+    of, first_seed = np.repeat(scenarios.of, counts), np.repeat(scenarios.seeds, counts)
+    is_later = replication > 0
+    seed = first_seed.copy() if is_later.any() else first_seed
+    pairs = zip(first_seed[is_later].tolist(), replication[is_later].tolist(), strict=True)
+    seed[is_later] = [_seed(*pair) for pair in pairs]
+    return _with_ids(SeededScenarios(scenarios.different, of, first_seed), seed, replication)
 
 
 def planned_of(cells: Sequence[Cell]) -> CellPlan:
     """Return the cells as a plan; a plan is returned unchanged."""
     if isinstance(cells, CellPlan):
         return cells
-    seed = np.fromiter((cell.scenario.run.seed for cell in cells), np.int64, len(cells))
-    replication = np.fromiter((cell.replication for cell in cells), np.int64, len(cells))
-    return _named(tuple(cell.scenario for cell in cells), np.arange(len(cells)), seed, seed, replication)
+    seed = np.array([cell.scenario.run.seed for cell in cells], dtype=np.int64)
+    replication = np.array([cell.replication for cell in cells], dtype=np.int64)
+    scenarios = SeededScenarios(tuple(cell.scenario for cell in cells), np.arange(len(cells)), seed)
+    return _with_ids(scenarios, seed, replication)
 
 
 def distinct(planned: Sequence[Cell]) -> CellPlan:
@@ -262,36 +248,35 @@ def with_baselines(planned: Sequence[Cell]) -> CellPlan:
     which would count as throughput.
     """
     plan = planned_of(planned)
-    needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
+    needs = ~plan.per_scenario(_restarts_for_sure).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
     places = np.flatnonzero(needs)
     first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
-    bases = np.unique(plan.of[first])  # scenarios that need a baseline
-    bare = tuple(baseline(plan.scenarios[base]) for base in bases.tolist())
+    different, of = plan.scenarios.different, plan.scenarios.of
+    bases = np.unique(of[first])  # scenarios that need a baseline
+    bare = tuple(baseline(different[base]) for base in bases.tolist())
     joined = plan.with_columns(lambda column: np.insert(column, first, column[first]))
     at = first + np.arange(len(first))  # positions of the baselines in the new plan
-    joined.of[at] = len(plan.scenarios) + np.searchsorted(bases, plan.of[first])
+    joined.scenarios.of[at] = len(different) + np.searchsorted(bases, of[first])
     joined.ids[at] = joined.bare_ids[at]
-    return replace(joined, scenarios=(*plan.scenarios, *bare))
+    return replace(joined, scenarios=replace(joined.scenarios, different=(*different, *bare)))
 
 
-def _named(
-    scenarios: tuple[Scenario, ...], of: Integers, own_seed: Integers, seed: Integers, replication: Integers
-) -> CellPlan:
+def _with_ids(scenarios: SeededScenarios, seed: Integers, replication: Integers) -> CellPlan:
     """Return the plan with these columns, and compute the ids of its cells and of their baselines."""
-    single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios]
-    ids = _identities([content(scenario) for scenario in single], of, seed)
-    bare_ids = _identities([content(baseline(scenario)) for scenario in single], of, seed)
-    return CellPlan(scenarios, of, own_seed, seed, replication, ids, bare_ids)
+    single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios.different]
+    ids = _identities([content(scenario) for scenario in single], scenarios.of, seed)
+    bare_ids = _identities([content(baseline(scenario)) for scenario in single], scenarios.of, seed)
+    return CellPlan(scenarios, seed, replication, ids, bare_ids)
 
 
 def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
     """Return the id of each cell.  Each pair of content and seed is hashed once."""
     numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
-    number_of = np.fromiter((numbers[run] for run in contents), np.int64, len(contents))
-    different, seed_of = np.unique(seeds, return_inverse=True)
-    pairs, place = np.unique(number_of[of] * len(different) + seed_of, return_inverse=True)
-    runs, known = list(numbers), different.tolist()
-    names = (identity_of(runs[pair // len(known)], known[pair % len(known)]) for pair in pairs.tolist())
+    number_of = np.array([numbers[run] for run in contents], dtype=np.int64)
+    distinct_seeds, seed_of = np.unique(seeds, return_inverse=True)
+    pairs, place = np.unique(number_of[of] * len(distinct_seeds) + seed_of, return_inverse=True)
+    runs, seed_list = list(numbers), distinct_seeds.tolist()
+    names = (identity_of(runs[pair // len(seed_list)], seed_list[pair % len(seed_list)]) for pair in pairs.tolist())
     return np.fromiter(names, dtype="S20", count=len(pairs))[place]
 
 
@@ -306,16 +291,16 @@ def _is_bare(scenario: Scenario) -> bool:
     return scenario.checkpoint.interval_ns is None
 
 
-def _sure_to_fail(scenario: Scenario) -> bool:
+def _restarts_for_sure(scenario: Scenario) -> bool:
     """Return True if a planned fault certainly restarts the job during the run."""
 
-    def fatal(fault: Fault) -> bool:
+    def restarts(fault: Fault) -> bool:
         if isinstance(fault.what, NetworkOutage):
             return fault.what.lasts_ns >= scenario.restart.heartbeat_timeout_ns
         return isinstance(fault.what, Kill | TaskManagerLost | JobManagerDown)
 
     return any(
-        at_ns < scenario.run.duration_ns for fault in scenario.faults if fatal(fault) for at_ns in fault.when.at_ns
+        at_ns < scenario.run.duration_ns for fault in scenario.faults if restarts(fault) for at_ns in fault.when.at_ns
     )
 
 

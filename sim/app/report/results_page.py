@@ -46,7 +46,7 @@ from sim.results.side_by_side import texts
 from sim.results.summary import PRINTED, in_words
 from sim.runtime.result import Result
 from sim.studies.compare import comparison_of
-from sim.studies.comparison import Comparison, DecidingAssumption, assumptions_table
+from sim.studies.comparison import Comparison
 from sim.studies.plan import cells, with_baselines
 from sim.studies.run_folder import ADVICE, ANSWER, DIFF, FolderError, read_folder
 
@@ -87,8 +87,6 @@ def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Bl
     )
     yield from (Block("", note) for note in results.notes)
     yield Block("The strategies side by side", table=table)
-    if (decides := assumptions_table(comparison.deciding)) is not None:
-        yield Block(decides.title, table=decides._replace(title=""))
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in comparison.errors.items())
     for name, story in results.violations.items():
         yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
@@ -199,7 +197,6 @@ def read_results(folder: Path) -> ReportedResults:
         question=kept.study.question,
         name=kept.study.name,
         errors=dict(summary.get("errors", {})),
-        deciding=tuple(DecidingAssumption(**row) for row in summary.get("assumptions", ())),
         prices=Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD,
     )
     findings, notes, outcomes = (tuple(map(str, summary.get(name, ()))) for name in ("findings", "notes", "outcomes"))

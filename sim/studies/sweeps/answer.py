@@ -34,71 +34,74 @@ MAX_NAMED = 4
 """Maximum number of settings or windows that a sentence names."""
 
 
-def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
+def headline(question: Question, results: pd.DataFrame, selection: Selection) -> str:
     """Return the answer as a paragraph: restrictions, then the recommendation."""
     return " ".join(
         [
-            *_nothing(question, found),
-            *_hopeless(question, results, found),
-            *_failing(question, results, found),
-            *_without_checkpoints(question, results, found),
-            *_behind(question, found),
-            *_unknown(question, found),
-            *_unranked(question, found),
-            *_answer(question, found),
+            *_unmeasured(question, selection),
+            *_hopeless_windows(question, results, selection),
+            *_failures(question, results, selection),
+            *_without_checkpoints(question, results, selection),
+            *_unfinished(question, selection),
+            *_unknown_limits(question, selection),
+            *_unranked(question, selection),
+            *_recommendation(question, selection),
         ]
     )
 
 
-def _nothing(question: Question, found: Selection) -> Iterator[str]:
+def _unmeasured(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on each column that no run has a value of."""
-    for column in found.unmeasured:
-        so = " Its limit cannot be kept." if any(limit.column == column for limit in question.limits) else ""
-        yield f"No run has a value of {column}: there was nothing to measure.{so}"
+    for column in selection.unmeasured:
+        is_limited = any(limit.column == column for limit in question.limits)
+        yield f"No run has a value of {column}: there was nothing to measure.{' Its limit cannot be kept.' * is_limited}"
 
 
-def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+def _hopeless_windows(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield a sentence on windows in which no setting makes the value final, e.g. all output visible within the run."""
-    if not found.hopeless:
+    if not selection.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
     rows = planned(results)
     rows = rows[~has_no_result(rows)]
-    if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
-        rows = rows[rows["window"].astype(str).isin(found.hopeless)]
+    if "bottleneck" in rows and selection.sample == "windows" and "window" in rows:
+        rows = rows[rows["window"].astype(str).isin(selection.hopeless)]
     keys = ", ".join(question.settings)
-    yield f"In {_of(len(found.hopeless), found)} the job does not {does} with any {keys}{_busy(rows)}{_which(found.hopeless, found)}."
+    where = f"{_bottleneck(rows)}{_window_names(selection.hopeless, selection)}"
+    yield f"In {_window_count(len(selection.hopeless), selection)} the job does not {does} with any {keys}{where}."
 
 
-def _which(windows: Sequence[str], found: Selection) -> str:
+def _window_names(windows: Sequence[str], selection: Selection) -> str:
     """Return the names of windows in brackets, or "" if they are all windows."""
-    return f" ({_listed(windows)})" if len(windows) < len(found.windows) else ""
+    return f" ({_listed_names(windows)})" if len(windows) < len(selection.windows) else ""
 
 
-def _busy(rows: pd.DataFrame) -> str:
+def _bottleneck(rows: pd.DataFrame) -> str:
     """Return a clause on the most frequent bottleneck, or "" if it is unknown."""
-    if "bottleneck" not in rows or (named := rows["bottleneck"].replace("", None).dropna()).empty:
+    if "bottleneck" not in rows or (vertices := rows["bottleneck"].replace("", None).dropna()).empty:
         return ""
-    vertex = str(named.mode().iloc[0])
+    vertex = str(vertices.mode().iloc[0])
     share = float(rows.loc[rows["bottleneck"] == vertex, "busy_share"].mean())
     return f": '{vertex}' is {100 * share:.0f} % busy there" if not math.isnan(share) else ""
 
 
-def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+def _failures(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield sentences on windows in which every setting fails, and on settings that fail in some windows."""
-    if found.failed:
-        yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
-    failing = [standing for standing in found.standings if standing.failed]
+    if selection.failed:
+        why = f"{_reason(results)}{_window_names(selection.failed, selection)}"
+        yield f"In {_window_count(len(selection.failed), selection)} every {_noun(question)} fails{why}."
+    failing = [standing for standing in selection.standings if standing.failed]
     for standing in failing[:MAX_NAMED]:
         rows = planned(results)
         for key, value in zip(question.settings, standing.setting, strict=True):
             rows = rows[rows[key].astype(str) == value]
-        yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
+        failure = f"{_kind_of_failure(rows, question)} in {_window_count(standing.failed, selection)}{_reason(rows)}"
+        yield f"With {_full_name(question, standing.setting)} {failure}."
     if (others := len(failing) - MAX_NAMED) > 0:
         yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
 
 
-def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+def _without_checkpoints(question: Question, results: pd.DataFrame, selection: Selection) -> Iterator[str]:
     """Yield a sentence on settings without any completed checkpoint."""
     if "completed" not in results:
         return
@@ -110,15 +113,15 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
         return
     settings, setting_of = numbered(rows, question.settings)
     completed = np.bincount(setting_of, rows["completed"].astype(float).fillna(0), len(settings))
-    never = {setting for setting, count in zip(settings, completed, strict=True) if count == 0}
-    none = [standing.setting for standing in found.standings if standing.setting in never]
-    if none and len(none) == len(found.standings):
+    counts = dict(zip(settings, completed, strict=True))
+    without = [standing.setting for standing in selection.standings if counts.get(standing.setting) == 0]
+    if without and len(without) == len(selection.standings):
         yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
-    elif none:
-        yield f"No run completes a checkpoint with {_shorts(none)}."
+    elif without:
+        yield f"No run completes a checkpoint with {_short_names(without)}."
 
 
-def _what(rows: pd.DataFrame, question: Question) -> str:
+def _kind_of_failure(rows: pd.DataFrame, question: Question) -> str:
     """Return the clause on the kind of failure: no value, a run with an error, or a failed job."""
     if not has_no_result(rows).any():
         return f"there is no value of {question.least}"
@@ -136,146 +139,152 @@ def _reason(rows: pd.DataFrame) -> str:
     return f" ({texts[0].rstrip('.')})" if texts else ""
 
 
-def _behind(question: Question, found: Selection) -> Iterator[str]:
+def _unfinished(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on settings with which the value is not final in some windows, e.g. some output is not visible yet."""
-    late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
-    if not late:
+    standings = [standing for standing in selection.standings if standing.behind]
+    if not standings:
         return
+    standings.sort(key=lambda standing: -standing.behind)
     does = COLUMNS[question.least].ends or "end"
-    named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MAX_NAMED])
-    unnamed = len(late) - MAX_NAMED
+    named = ", ".join(
+        f"with {_short_name(standing.setting)} in {standing.behind}" for standing in standings[:MAX_NAMED]
+    )
+    unnamed = len(standings) - MAX_NAMED
     rest = f", with {unnamed} more setting{'s' if unnamed > 1 else ''} in some" if unnamed > 0 else ""
-    others = "other " if found.hopeless else ""
-    yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
+    others = "other " if selection.hopeless else ""
+    yield f"Of the {others}{selection.compared} {selection.sample}, the job does not {does} {named}{rest}."
 
 
-def _unknown(question: Question, found: Selection) -> Iterator[str]:
+def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
     """Yield a sentence on each limit of a percentile that may not be kept, because the sample of some settings is too small.
 
     Settings that certainly keep the limit rank higher.
     """
-    several = len(found.standings) > 1
+    of_setting = " of a setting" if len(selection.standings) > 1 else ""
     for limit in question.limits:
-        own = [
-            (standing.setting, unknown)
-            for standing in found.standings
+        samples = [
+            (standing.setting, unknown.sample)
+            for standing in selection.standings
             if standing.sound
             for unknown in standing.unknown
+            if unknown.column == limit.column
         ]
-        few = [(setting, unknown.sample) for setting, unknown in own if unknown.column == limit.column]
-        if not few:
-            continue
-        needs = f"{smallest(limit.column)} {STATISTICS[limit.column].counts} in all runs{' of a setting' if several else ''}"
-        yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having(few)}."
+        if samples:
+            needs = f"{smallest(limit.column)} {STATISTICS[limit.column].counts} in all runs{of_setting}"
+            yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_sample_sizes(samples)}."
 
 
-def _having(samples: Sequence[tuple[Setting, int]]) -> str:
+def _sample_sizes(samples: Sequence[tuple[Setting, int]]) -> str:
     """Return sample sizes of settings, e.g. ``5 min has 8, 2 min has 20``."""
-    named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MAX_NAMED])
+    named = ", ".join(f"{_short_name(setting)} has {sample:,}" for setting, sample in samples[:MAX_NAMED])
     others = len(samples) - MAX_NAMED
     return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
 
 
-def _unranked(question: Question, found: Selection) -> Iterator[str]:
+def _unranked(question: Question, selection: Selection) -> Iterator[str]:
     """Yield sentences on settings with too small a sample for the percentile that settings are ranked by."""
     noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
-    left = [
-        standing
-        for standing in found.standings
+    samples = [
+        (standing.setting, standing.sample)
+        for standing in selection.standings
         if not standing.ranked and not standing.unknown and standing.sample is not None
     ]
-    if few := [(standing.setting, standing.sample) for standing in left if standing.sample is not None]:
-        yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {_having(few)}."
-    sizes = [standing.sample for standing in found.eligible if standing.sample is not None]
-    if sizes and max(sizes) < found.needed:
+    if samples:
+        yield (
+            f"Not ranked, as {question.least} needs {selection.needed} {noun} in all runs of a setting: {_sample_sizes(samples)}."
+        )
+    sizes = [standing.sample for standing in selection.eligible if standing.sample is not None]
+    if sizes and max(sizes) < selection.needed:
         span = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
         yield (
-            f"No setting that could be chosen has the {found.needed} {noun} that {question.least} needs: "
+            f"No setting that could be chosen has the {selection.needed} {noun} that {question.least} needs: "
             f"it is the longest of {span}, and compared as that."
         )
 
 
-def _answer(question: Question, found: Selection) -> Iterator[str]:
+def _recommendation(question: Question, selection: Selection) -> Iterator[str]:
     """Yield the sentences on the smallest value, its confidence, the recommended setting, and its limits."""
     limits = " and ".join(limit_text(limit) for limit in question.limits)
-    if found.advised is None:
-        yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
+    if selection.advised is None:
+        yield f"None of {len(selection.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
         return
-    first = found.eligible[0]
-    unranked = sum(not standing.ranked for standing in found.standings)
+    first = selection.eligible[0]
+    unranked = sum(not standing.ranked for standing in selection.standings)
     among = (
-        f"of {len(found.standings) - unranked} settings that are ranked"
+        f"of {len(selection.standings) - unranked} settings that are ranked"
         if unranked
-        else f"of {len(found.standings)} setting{'s' if len(found.standings) > 1 else ''}"
+        else f"of {len(selection.standings)} setting{'s' if len(selection.standings) > 1 else ''}"
     )
     if limits:
-        known = [standing for standing in found.standings if standing.sound and not standing.unknown]
-        kept = len(known) or sum(standing.sound for standing in found.standings)
-        keep = ("keeps" if kept == 1 else "keep") if known else ("seems to keep" if kept == 1 else "seem to keep")
-        mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
-        limits += mean if len(found.windows) > 1 else ""
-        among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
-    value = f"{_value(question, first)}{_where(found)}"
-    yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."
-    if found.compared < 2:
+        certain = sum(standing.sound and not standing.unknown for standing in selection.standings)
+        kept = certain or sum(standing.sound for standing in selection.standings)
+        keep = ("keeps" if kept == 1 else "keep") if certain else ("seems to keep" if kept == 1 else "seem to keep")
+        mean = f" on average over {'all ' if selection.compared < len(selection.windows) else ''}{len(selection.windows)} {selection.sample}"
+        limits += mean if len(selection.windows) > 1 else ""
+        among = f"{kept} of {len(selection.standings)} settings {keep} {limits}"
+    value = f"{_value(question, first)}{_where(selection)}"
+    yield f"Least {question.least}: {value}, with {_full_name(question, first.setting)} ({among})."
+    if selection.compared < 2:
         yield "That is one window with one seed: there is no interval, and no setting is surely better than another."
         return
-    yield from _set(question, found, first)
-    yield from _limits(question, found)
-    if found.sample == "seeds":
+    yield from _confidence(question, selection, first)
+    yield from _limits(question, selection)
+    if selection.sample == "seeds":
         yield "It is one window: its seeds say nothing about others."
 
 
-def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]:
+def _confidence(question: Question, selection: Selection, first: Standing) -> Iterator[str]:
     """Yield sentences on settings that are not significantly worse than the first one, and on the setting to take."""
-    others = [name for name in found.best if name != first.setting]
-    ties = found.ties
+    others = [name for name in selection.best if name != first.setting]
+    ties = selection.ties
     if not others:
-        if len(found.eligible) > 1:
-            yield f"It is surely the least: 95 % for all comparisons together{_next(question, found, first)}."
+        if len(selection.eligible) > 1:
+            yield f"It is surely the least: 95 % for all comparisons together{_next(question, selection, first)}."
         return
-    if len(ties) == len(others) and first.setting == found.advised:
-        yield f"It ties with {_shorts(ties)}: their values agree to nine digits."
+    if len(ties) == len(others) and first.setting == selection.advised:
+        yield f"It ties with {_short_names(ties)}: their values agree to nine digits."
     else:
-        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_shorts(others)}."
+        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_short_names(others)}."
         if ties:
-            yield f"{_short(found.advised or ())} ties with {_shorts(ties)}."
-    assert found.advised is not None
+            yield f"{_short_name(selection.advised or ())} ties with {_short_names(ties)}."
+    assert selection.advised is not None
     why = {
         "reference": "it is compared with, and no other is surely better",
         "changes": "of these it changes least against what it is compared with",
         "least": "of equal ones it stands first"
-        if ties and first.setting == found.advised
+        if ties and first.setting == selection.advised
         else "of these it has the least mean",
-    }[found.reason]
-    took = found.standing(found.advised)
-    value = "" if found.advised == first.setting else f" ({_value(question, took)})"
-    yield f"Take {_named(question, found.advised)}{value}: {why}."
+    }[selection.reason]
+    advised = selection.standing(selection.advised)
+    value = "" if selection.advised == first.setting else f" ({_value(question, advised)})"
+    yield f"Take {_full_name(question, selection.advised)}{value}: {why}."
 
 
-def _next(question: Question, found: Selection, first: Standing) -> str:
+def _next(question: Question, selection: Selection, first: Standing) -> str:
     """Return a clause on the difference to the second setting, because a significant difference may still be small."""
-    others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
+    others = [standing for standing in selection.eligible[1:2] if standing.behind == first.behind]
     return "".join(
-        f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others
+        f"; next is {_short_name(other.setting)}, by {text(question.least, other.value - first.value)}"
+        for other in others
     )
 
 
-def _limits(question: Question, found: Selection) -> Iterator[str]:
+def _limits(question: Question, selection: Selection) -> Iterator[str]:
     """Yield sentences on windows in which limits are exceeded, and on limits inside the confidence interval of a mean."""
-    assert found.advised is not None
-    yield from _exceeded(question, found, found.standing(found.advised))
-    if unsure := found.standing(found.advised).unsure:
+    assert selection.advised is not None
+    yield from _exceeded(question, selection, selection.standing(selection.advised))
+    if unsure := selection.standing(selection.advised).unsure:
         yield f"Whether it keeps its limit is not sure: the interval of {' and '.join(unsure)} reaches beyond."
-    near = [
-        standing for standing in found.standings if standing.broken and set(standing.broken) <= set(standing.unsure)
+    close = [
+        standing.setting
+        for standing in selection.standings
+        if standing.broken and set(standing.broken) <= set(standing.unsure)
     ]
-    if near:
-        those = _shorts([standing.setting for standing in near])
-        yield f"{len(near)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {those}."
+    if close:
+        yield f"{len(close)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {_short_names(close)}."
 
 
-def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterator[str]:
+def _exceeded(question: Question, selection: Selection, advised: Standing) -> Iterator[str]:
     """Yield sentences on windows in which the recommended setting exceeds a limit, and on settings that never exceed one."""
     for limit in question.limits:
         windows = [window for window in advised.exceeded if window.column == limit.column]
@@ -286,16 +295,16 @@ def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterat
             f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MAX_NAMED]
         )
         rest = f"; and {len(windows) - MAX_NAMED} more" if len(windows) > MAX_NAMED else ""
-        count = len(found.windows)
+        count = len(selection.windows)
         yield (
-            f"{_short(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {found.sample} only "
+            f"{_short_name(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {selection.sample} only "
             f"(broken at {named}{rest})."
         )
     if advised.exceeded:
-        always = [standing.setting for standing in found.eligible if not standing.exceeded]
-        alone, everywhere = len(question.limits) == 1, f"in all {len(found.windows)} {found.sample}"
+        always = [standing.setting for standing in selection.eligible if not standing.exceeded]
+        alone, everywhere = len(question.limits) == 1, f"in all {len(selection.windows)} {selection.sample}"
         if always:
-            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_shorts(always)}."
+            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_short_names(always)}."
         else:
             yield f"No setting keeps {'it' if alone else 'all limits'} {everywhere}."
 
@@ -306,15 +315,15 @@ def _value(question: Question, standing: Standing) -> str:
     return f"{bound}{text(question.least, standing.value)}{spread_text(question.least, standing.half_width)}"
 
 
-def _where(found: Selection) -> str:
+def _where(selection: Selection) -> str:
     """Return the clause on the compared windows or seeds, or "" for a single one."""
-    if found.compared < 2:
+    if selection.compared < 2:
         return ""
-    return f" over {'the other ' if found.compared < len(found.windows) else ''}{found.compared} {found.sample}"
+    return f" over {'the other ' if selection.compared < len(selection.windows) else ''}{selection.compared} {selection.sample}"
 
 
-def _of(count: int, found: Selection) -> str:
-    return f"{count} of {len(found.windows)} {found.sample}" if len(found.windows) > 1 else "this window"
+def _window_count(count: int, selection: Selection) -> str:
+    return f"{count} of {len(selection.windows)} {selection.sample}" if len(selection.windows) > 1 else "this window"
 
 
 def _noun(question: Question) -> str:
@@ -322,21 +331,21 @@ def _noun(question: Question) -> str:
     return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
 
 
-def _named(question: Question, setting: Setting) -> str:
+def _full_name(question: Question, setting: Setting) -> str:
     """Return a setting with its keys: ``checkpoint.interval 10 s``."""
     return ", ".join(f"{key} {value}" for key, value in zip(question.settings, setting, strict=True))
 
 
-def _short(setting: Setting) -> str:
+def _short_name(setting: Setting) -> str:
     """Return a setting without its keys: ``10 s``, or ``(10 s, unaligned)``."""
     return " ".join(setting) if len(setting) == 1 else f"({', '.join(setting)})"
 
 
-def _shorts(settings: Sequence[Setting]) -> str:
-    return _listed([_short(setting) for setting in settings])
+def _short_names(settings: Sequence[Setting]) -> str:
+    return _listed_names([_short_name(setting) for setting in settings])
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed_names(names: Sequence[str]) -> str:
     rest = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + rest
 
@@ -345,7 +354,7 @@ def _listed(names: Sequence[str]) -> str:
 
 MAX_WINDOWS = 24
 """Maximum rows of the table of windows.  Windows with failures or lower bounds come first if there are more."""
-MAX_ACROSS = 5
+MAX_SIDE_BY_SIDE = 5
 """Maximum settings for which the table of windows has a column each.
 
 With more settings, its columns are the smallest value, the recommended setting, the reference, and the largest value.
@@ -397,7 +406,7 @@ def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.
 
 
 def _choice(question: Question, results: pd.DataFrame) -> Selection:
-    reference = [own for _, own in question.against]
+    reference = [value for _, value in question.against]
     return choose(results, question.settings, question.least, question.limits, reference)
 
 
@@ -424,23 +433,21 @@ def _columns(question: Question) -> list[str]:
 
 def _samples(question: Question, results: pd.DataFrame) -> str:
     """Return notes on percentiles whose sample is too small in some run."""
-    found = []
+    notes = ""
     for column in _columns(question):
         sizes = counts(results, column)
         if not sizes.empty and sizes.min() < (needed := smallest(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
-            found.append(
-                f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
-            )
-    return "".join(found)
+            notes += f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
+    return notes
 
 
 def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
     """Return what the means are computed over: windows, or seeds of a single window."""
-    seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
-    counts = sorted({len(table.scores) for table in seen})
+    observations = [observed(rows, question.settings, question.show[0]) for rows in tables]
+    counts = sorted({len(table.scores) for table in observations})
     count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-    match seen[0].sample:
+    match observations[0].sample:
         case "seeds":
             return f"over {count} seeds of a single window, with 95 % confidence for this window alone"
         case _ if counts[-1] == 1:
@@ -451,15 +458,15 @@ def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
 
 def _mean(column: str, row: pd.Series[float]) -> str:
     """Return a cell of the table of means, with the number of failed runs or lower bounds."""
-    known, unfinished, lost, of = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
+    measured, unfinished, lost, total = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
     if lost:
-        return f"- (fails in {lost} of {of})"
-    if not known:
+        return f"- (fails in {lost} of {total})"
+    if not measured:
         return "-"
     value = text(column, row[column])
     if not unfinished:
-        return f"{value}{spread_text(column, row[f'{column} ±'])}" + (f" (n={known})" if known < of else "")
-    where = f"all {known}" if unfinished == known else f"{unfinished} of {known}"
+        return f"{value}{spread_text(column, row[f'{column} ±'])}" + (f" (n={measured})" if measured < total else "")
+    where = f"all {measured}" if unfinished == measured else f"{unfinished} of {measured}"
     return f"> {value}{spread_text(column, row[f'{column} ±'])} (not ended in {where})"
 
 
@@ -472,7 +479,7 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
     }
     most = {value: max(int(table["windows"].max()) for table in tables.values()) for value, tables in tables_of.items()}
     rows = [
-        [*_key(value), *setting, *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
+        [*_key(value), *setting, *(_difference(column, table.iloc[i], most[value]) for column, table in tables.items())]
         for value, tables in tables_of.items()
         for i, setting in enumerate(settings_of(next(iter(tables.values())).index))
         if list(setting) != list(reference.values())
@@ -483,7 +490,7 @@ def _differences(question: Question, results: pd.DataFrame) -> TextTable:
     return TextTable(title, [*_key(question.by), *question.settings, *question.show], rows)
 
 
-def _apart(column: str, row: pd.Series[float], most: int) -> str:
+def _difference(column: str, row: pd.Series[float], most: int) -> str:
     """Return a cell of the table of differences.
 
     `most`: largest number of windows behind a cell.  A cell with fewer windows shows their number, e.g. ``n=7``.
@@ -509,67 +516,77 @@ def _windows(
 
     `selected`: value of `by` -> the recommended setting.
     """
-    seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
-    names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
-    if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
+    tables = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
+    names = {value: settings_of(table.scores.columns) for value, table in tables.items()}
+    if sum(len(table.scores) for table in tables.values()) < 2 or any(
+        table.sample == "seeds" for table in tables.values()
+    ):
         return None
     first = next(iter(names.values()))
-    side_by_side = len(first) <= MAX_ACROSS and all(own == first for own in names.values())
-    limits = [limit for limit in question.limits if limit.column == column]
-    named = {"taken": selected, "compared with": dict.fromkeys(selected, tuple(own for _, own in question.against))}
+    is_side_by_side = len(first) <= MAX_SIDE_BY_SIDE and all(settings == first for settings in names.values())
+    limit = next((limit for limit in question.limits if limit.column == column), None)
+    reference = tuple(setting for _, setting in question.against)
+    named = {"taken": selected, "compared with": dict.fromkeys(selected, reference)}
     named = {name: settings for name, settings in named.items() if any(settings.values())}
     header = (
         [", ".join(name) for name in first]
-        if side_by_side
-        else [*(["kept by"] if limits else []), "ended", "least", *named, "most"]
+        if is_side_by_side
+        else [*(["kept by"] if limit else []), "ended", "least", *named, "most"]
     )
-
-    def in_window(value: str, table: Observed, i: int) -> list[str]:
-        if side_by_side:
-            return _cells(table, i, column)
-        return _brief(table, i, column, limits, [settings[value] for settings in named.values()])
-
     rows = [
         (
             bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any()),
             [
                 *_key(value),
-                str(table.scores.index[i]),
-                *in_window(value, table, i),
+                str(window),
+                *(
+                    _cells(table, i, column)
+                    if is_side_by_side
+                    else _brief(table, i, column, limit, [settings[value] for settings in named.values()])
+                ),
             ],
         )
-        for value, table in seen.items()
-        for i in range(len(table.scores))
+        for value, table in tables.items()
+        for i, window in enumerate(table.scores.index)
     ]
-    chosen = rows if len(rows) <= MAX_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MAX_WINDOWS]
-    part = (
-        "" if chosen is rows else f" ({MAX_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
-    )
-    bounds = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in limits)
+    part = ""
+    if len(rows) > MAX_WINDOWS:
+        part = f" ({MAX_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
+        rows = sorted(rows, key=lambda row: not row[0])[:MAX_WINDOWS]
+    bound = f" (limit: {limit_text(limit).removeprefix(column).strip()})" if limit else ""
     return TextTable(
-        f"{column} in each window{bounds}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen]
+        f"{column} in each window{bound}{part}", [*_key(question.by), "window", *header], [row for _, row in rows]
     )
 
 
-def _cells(seen: Observed, i: int, column: str) -> list[str]:
-    parts = (table.iloc[i].tolist() for table in (seen.scores, seen.unfinished, seen.lost))
+def _cells(table: Observed, i: int, column: str) -> list[str]:
+    parts = (values.iloc[i].tolist() for values in (table.scores, table.unfinished, table.lost))
     return [
         _cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)
     ]
 
 
-def _brief(seen: Observed, i: int, column: str, limits: Sequence[Limit], named: Sequence[Setting | None]) -> list[str]:
-    """Return the cells of a window: settings that keep the limits, settings that ended, smallest value, `named` settings, largest."""
-    cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
-    ran = (seen.runs.iloc[i] > 0).sum()
-    kept = [all(limit.keeps(score[k], is_bound=unfinished[k]) for limit in limits) for k in range(len(score))]
+def _brief(table: Observed, i: int, column: str, limit: Limit | None, named: Sequence[Setting | None]) -> list[str]:
+    """Return the cells of a window: settings that keep the limit, settings that ended, smallest value, `named` settings, largest."""
+    cells, score, unfinished = (
+        _cells(table, i, column),
+        table.scores.iloc[i].tolist(),
+        table.unfinished.iloc[i].tolist(),
+    )
+    ran = (table.runs.iloc[i] > 0).sum()
     order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
     least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
-    names = settings_of(seen.scores.columns)
-    others = [cells[names.index(name)] if name in names else "-" for name in named]
+    cell_of = dict(zip(settings_of(table.scores.columns), cells, strict=True))
+    others = [cell_of.get(name or (), "-") for name in named]
     ended = sum(not unfinished[k] for k in order)
-    first = [f"{sum(kept)} of {ran}"] if limits else []
-    return [*first, f"{ended} of {ran}", least, *others, "fails" if seen.lost.iloc[i].any() else most]
+    kept = sum(limit.keeps(score[k], is_bound=unfinished[k]) for k in range(len(score))) if limit else 0
+    return [
+        *([f"{kept} of {ran}"] if limit else []),
+        f"{ended} of {ran}",
+        least,
+        *others,
+        "fails" if table.lost.iloc[i].any() else most,
+    ]
 
 
 def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
@@ -581,17 +598,15 @@ def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
 def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
     """Return the share of the variance that each axis explains, or None if fewer than two axes vary."""
     column = question.least or question.show[0]
-    shares, used, of = (
-        effects(results, question.varied, column),
-        scored(results, column)["value"].notna().sum(),
-        len(planned(results)),
-    )
+    shares = effects(results, question.varied, column)
     if len(shares) < 2:
         return None
+    used, total = scored(results, column)["value"].notna().sum(), len(planned(results))
     rows = [
-        [axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)
+        [axis, _percent(alone), _percent(together)]
+        for axis, alone, together in shares.itertuples(index=False, name=None)
     ]
-    part = "" if used == of else f" ({used:,} of {of:,} runs have a value)"
+    part = "" if used == total else f" ({used:,} of {total:,} runs have a value)"
     return TextTable(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
 
 

@@ -114,15 +114,15 @@ def combinations(vary: Mapping[str, Sequence[Any]]) -> list[Point]:
     return [dict(zip(vary, values, strict=True)) for values in product(*vary.values())]
 
 
-def together(group: Mapping[str, Sequence[Any]], here: DocumentPath, reading: Reading) -> list[Point]:
+def together(group: Mapping[str, Sequence[Any]], path: DocumentPath, reading: Reading) -> list[Point]:
     """Return the points of keys that change together: the first value of each key, then the second, and so on.
 
-    If the keys have different numbers of values, add an error at `here` to `reading`, and return no points.
+    If the keys have different numbers of values, add an error at `path` to `reading`, and return no points.
     """
     lengths = {key: len(values) for key, values in group.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        reading.wrong(here, f"keys that change together have equally many values: {counts}")
+        reading.wrong(path, f"keys that change together have equally many values: {counts}")
         return []
     return [dict(zip(group, values, strict=True)) for values in zip(*group.values(), strict=True)]
 

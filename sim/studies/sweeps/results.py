@@ -24,7 +24,7 @@ from sim.studies.plan import Cell, CellPlan, planned_of
 from sim.studies.sweeps.store import KeptRows, Store, forget_files
 
 RESULTS = "results.parquet"
-PART = 50_000
+PART_ROWS = 50_000
 """Rows that are processed at a time."""
 MAX_IN_CSV = 200_000
 """Maximum rows for which CSV is written too; spreadsheets open at most a million rows."""
@@ -32,7 +32,7 @@ MAX_IN_CSV = 200_000
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
 _RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
 _SEED = "seed"
-_UNIQUE = ("cell",)
+_UNIQUE_TEXTS = ("cell",)
 """Texts that differ in each row, which would take more memory as categories."""
 
 
@@ -48,12 +48,12 @@ def keep(store: Store, planned: Sequence[Cell]) -> None:
     with kept_in(store.folder):
         _keep(store.folder, store.kept(), plan)
     forget_files()
-    if len(plan) > PART:
+    if len(plan) > PART_ROWS:
         store.forget()
 
 
 def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The table of a sweep, or some of its columns, in the order of the table.
+    """Return the table of a sweep, or some of its columns, in the order of the table.
 
     Texts of selected columns are categories: a number per row instead of a Python object.
     """
@@ -62,7 +62,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
         complete: pd.DataFrame = pq.read_table(file).to_pandas()
         return complete
     selected = [field for field in pq.read_schema(file) if field.name in set(columns)]
-    texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE]
+    texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE_TEXTS]
     columns_of = {}
     for field in selected:  # column by column, so that only one column is in memory twice
         table = pq.read_table(file, columns=[field.name], read_dictionary=[field.name] if field.name in texts else [])
@@ -71,15 +71,15 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
 
 
 def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
-    found = kept.find(plan.ids)
-    ran = np.flatnonzero(found >= 0)
-    results = _Results(plan, ran, found[ran], kept)
+    indices = kept.find(plan.ids)
+    ran = np.flatnonzero(indices >= 0)
+    results = _Results(plan, ran, indices[ran], kept)
     replace_file(folder / RESULTS, results.write)
     if len(ran) <= MAX_IN_CSV:
         write_csv(read_results(folder), folder / "results.csv")
     else:
         (folder / "results.csv").unlink(missing_ok=True)
-    numbers = np.unique(found[ran])
+    numbers = np.unique(indices[ran])
     runs = kept.table(numbers[pc.array_sort_indices(kept.cells.take(pa.array(numbers))).to_numpy()], list(_RUN_COLUMNS))
     runs = runs if len(ran) else pa.schema(list(_RUN_COLUMNS.items())).empty_table()
     replace_file(folder / "runs.parquet", lambda path: pq.write_table(runs, path))
@@ -90,8 +90,10 @@ class _Results:
 
     def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
         self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
-        names = dict.fromkeys(axis for scenario in plan.scenarios for axis, _ in scenario.axes)
-        texts = {name: _shared(plan, plan.axis(name))[places] for name in names}  # by all that are planned
+        names = dict.fromkeys(axis for scenario in plan.scenarios.different for axis, _ in scenario.axes)
+        texts = {
+            name: _with_workload_of_baselines(plan, plan.axis(name))[places] for name in names
+        }  # by all that are planned
         self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
         self.schema = pa.schema(
             list(
@@ -114,40 +116,43 @@ class _Results:
     def _parts(self) -> Iterator[pa.Table]:
         if not len(self._plan):
             yield self.schema.empty_table()
-        for begin in range(0, len(self._plan), PART):
-            part = slice(begin, begin + PART)
+        for begin in range(0, len(self._plan), PART_ROWS):
+            part = slice(begin, begin + PART_ROWS)
             plan, rows = self._plan[part], self._kept.table(self._numbers[part], list(OUTCOME))
-            own: dict[str, object] = {name: rows[name] for name in OUTCOME}
-            own |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
-            own |= {
+            columns: dict[str, object] = {name: rows[name] for name in OUTCOME}
+            columns |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
+            columns |= {
                 "scenario": plan.per_scenario(lambda scenario: scenario.name),
                 "replication": plan.replication,
                 _SEED: plan.seed,
             }
-            own |= {"strategy": plan.per_scenario(_strategy), "throughput_change": self._change.slice(begin, PART)}
-            yield pa.table({name: own[name] for name in self.schema.names}, schema=self.schema)
+            columns |= {
+                "strategy": plan.per_scenario(_strategy),
+                "throughput_change": self._change.slice(begin, PART_ROWS),
+            }
+            yield pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
 
     def _throughput_change(self) -> pa.Array:
         """Return the throughput relative to the baseline; null without one, or if the job restarted and repeated records."""
         if not len(self._plan):
             return pa.array([], pa.float64())
         throughput, restarts = self._kept.column("throughput_per_second"), self._kept.column("restarts")
-        bare, own = self._kept.find(self._plan.bare_ids), throughput[self._numbers]
-        against = np.where(bare >= 0, throughput[bare], np.nan)
+        baselines = self._kept.find(self._plan.bare_ids)
+        bare = np.where(baselines >= 0, throughput[baselines], np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = own / against - 1
-        none = ~(against != 0) | np.isnan(against) | np.isnan(own) | (np.nan_to_num(restarts[self._numbers]) != 0)
-        return pa.array(change, pa.float64(), mask=none)
+            change = throughput[self._numbers] / bare - 1
+        is_missing = ~np.isfinite(change) | (np.nan_to_num(restarts[self._numbers]) != 0)
+        return pa.array(change, pa.float64(), mask=is_missing)
 
 
 def _strategy(scenario: Scenario) -> str:
     return "none" if scenario.checkpoint.interval_ns is None else str(scenario.checkpoint.barriers)
 
 
-def _shared(plan: CellPlan, values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """An axis; a baseline that has none shows the value that all cells that are held against it share: that of its workload."""
-    planless = plan.is_bare & ~plan.per_scenario(lambda scenario: bool(scenario.axes)).astype(bool)
-    if not planless.any():
+def _with_workload_of_baselines(plan: CellPlan, values: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return the values of an axis.  A baseline without axes gets the value that all cells compared with it have in common."""
+    without_axes = plan.is_bare & ~plan.per_scenario(lambda scenario: bool(scenario.axes)).astype(bool)
+    if not without_axes.any():
         return values
     codes, texts = pd.factorize(values, use_na_sentinel=False)
     _, group = np.unique(plan.bare_ids, return_inverse=True)
@@ -155,7 +160,7 @@ def _shared(plan: CellPlan, values: NDArray[np.object_]) -> NDArray[np.object_]:
     least, most = np.full(group.max() + 1, len(texts)), np.full(group.max() + 1, -1)
     np.minimum.at(least, group[members], codes[members])
     np.maximum.at(most, group[members], codes[members])
-    same = planless & (least == most)[group]
-    found = values.copy()
-    found[same] = np.array([*texts, None], dtype=object)[most[group[same]]]
-    return found
+    is_shared = without_axes & (least == most)[group]
+    filled = values.copy()
+    filled[is_shared] = np.array([*texts, None], dtype=object)[most[group[is_shared]]]
+    return filled

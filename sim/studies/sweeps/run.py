@@ -79,11 +79,11 @@ class Workers(ExitStack):
         if self._master is None:
             yield from self._local(missing, engine, watch, check)
             return
-        from sim.studies.sweeps.spark_rows import QUICK_JAVA, rows_on
+        from sim.studies.sweeps.spark_rows import QUICK_START_CONF, rows_on
         from sim.studies.sweeps.spark_session import context
 
         if self._spark is None:
-            self._spark = self.enter_context(context(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
+            self._spark = self.enter_context(context(self._master, conf={**QUICK_START_CONF, **(self._conf or {})}))
         yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check)
 
     def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:

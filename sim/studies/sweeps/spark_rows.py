@@ -33,20 +33,20 @@ from sim.studies.sweeps.spark_session import ARCHIVE, reason
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-AT_ONCE = 3
+CONCURRENT_JOBS = 3
 """Jobs at the same time.  Two of them have tasks ready when slots of the first become free."""
 TASK_S = 1.0
 """CPU time [s] per task for which short cells are grouped; Spark spends 40-60 ms on each task."""
-MAX_CELLS = 64
+MAX_CELLS_PER_TASK = 64
 """Maximum cells per task, because a killed executor loses the rows of its tasks."""
-LOOK_S = 5.0
+EXECUTOR_CHECK_S = 5.0
 """Seconds between checks for executors."""
 TICK_S = 0.5
 """Maximum seconds for which a row that has arrived waits on the driver."""
-PATIENCE_S = 300.0
+MAX_WITHOUT_EXECUTOR_S = 300.0
 """Maximum seconds without an executor; requests to a cluster may queue for minutes."""
 
-QUICK_JAVA = {
+QUICK_START_CONF = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
@@ -82,15 +82,15 @@ def rows_on(
     arrived = spark.accumulator([], spark_task.LinesAccumulatorParam())
     jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
     coming = iter(planned)
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+    with ThreadPoolExecutor(max_workers=CONCURRENT_JOBS) as threads:
         running = set[Future[None]]()
         try:
             while True:
-                while len(running) < AT_ONCE and (batch := jobs.next_batch(coming)):
+                while len(running) < CONCURRENT_JOBS and (batch := jobs.next_batch(coming)):
                     running.add(threads.submit(jobs.run, batch))
                 done, running = wait(running, timeout=TICK_S, return_when=FIRST_COMPLETED)
                 jobs.check_executors()
-                yield from jobs.arrived()
+                yield from jobs.take_rows()
                 for job in done:
                     job.result()
                 watch(jobs.finished, jobs.simulated_ns)
@@ -115,35 +115,37 @@ class _Jobs:
         self._lines = arrived
         self._lock = threading.Lock()
         self._open: dict[str, Cell] = {}  # id -> submitted cell without a row
-        self._rows: list[Row] = []  # rows that have arrived since the last call of `arrived`
+        self._rows: list[Row] = []  # rows that have arrived since the last call of `take_rows`
         self._compilers: set[str] = set()
         """Hosts that compiled the kernel although the driver had sent it."""
         self._cpu_s, self.finished, self.simulated_ns, self._begun = 0.0, 0, 0, 0
-        self._met = self._looked = time.monotonic()  # last time with an executor, and time of the last check
+        self._executor_seen_s = self._checked_s = (
+            time.monotonic()
+        )  # last time with an executor, and time of the last check
         self.stopped = False
 
     def next_batch(self, coming: Iterator[Cell]) -> list[Cell]:
         """Return the cells of the next job, enough for one task per slot; empty if none are left."""
         return list(islice(coming, self._slots() * self._cells_per_task()))
 
-    def arrived(self) -> list[Row]:
+    def take_rows(self) -> list[Row]:
         """Return the rows that have arrived since the last call."""
-        self._sort_in()
+        self._take_lines()
         with self._lock:
             rows, self._rows = self._rows, []
         return rows
 
     def check_executors(self) -> None:
-        """Raise ClusterError if there has been no executor for PATIENCE_S.  Spark itself waits without a limit."""
-        if time.monotonic() - self._looked < LOOK_S:
+        """Raise ClusterError if there has been no executor for MAX_WITHOUT_EXECUTOR_S.  Spark itself waits without a limit."""
+        if time.monotonic() - self._checked_s < EXECUTOR_CHECK_S:
             return
-        self._looked = time.monotonic()
+        self._checked_s = time.monotonic()
         java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
         if java is None or java.sc().isStopped():  # the jobs fail, which reports it
             return
         if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # one entry is the driver
-            self._met = time.monotonic()
-        elif (waited_s := time.monotonic() - self._met) > PATIENCE_S:
+            self._executor_seen_s = time.monotonic()
+        elif (waited_s := time.monotonic() - self._executor_seen_s) > MAX_WITHOUT_EXECUTOR_S:
             raise ClusterError(
                 f"no executor for {waited_s:.0f} s: the cluster is full, or cannot start any (its logs say why); "
                 "run the same command to resume from the rows that are kept"
@@ -163,7 +165,7 @@ class _Jobs:
             if self.stopped:
                 raise
             self._raise_unless_killed(error)
-            self._sort_in()
+            self._take_lines()
             left = [cell for cell in batch if cell.id in self._open]
             if len(batch) == 1:
                 self._add([died(cell) for cell in left])
@@ -174,7 +176,7 @@ class _Jobs:
 
     def _run(self, batch: Sequence[Cell]) -> None:
         """Submit a batch as a job, and wait until it has ended."""
-        count = min(len(batch), max(self._slots(), -(-len(batch) // MAX_CELLS)))
+        count = min(len(batch), max(self._slots(), -(-len(batch) // MAX_CELLS_PER_TASK)))
         # neighbours in a plan take about the same time, so each task gets every `count`-th cell
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]
         self._begun += len(batch)
@@ -182,7 +184,7 @@ class _Jobs:
         run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel, self._lines)
         self._spark.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
 
-    def _sort_in(self) -> None:
+    def _take_lines(self) -> None:
         """Take the lines that tasks have sent.  Spark may append further lines at the same time, which are left for the next call."""
         sent: list[str] = self._lines.value
         with self._lock:
@@ -239,4 +241,4 @@ class _Jobs:
         """Return the number of cells that take about TASK_S of CPU time; 1 before any cell has finished."""
         if not self.finished:
             return 1
-        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MAX_CELLS)
+        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MAX_CELLS_PER_TASK)

@@ -20,36 +20,36 @@ from typing import Any
 
 from sim.studies.local import delayed_signals
 from sim.studies.sweeps import spark_masters
-from sim.studies.sweeps.spark_masters import NOT_YET, is_here, must_fit, settings
+from sim.studies.sweeps.spark_masters import PANDAS_WARNING, check_spark_home, is_here, settings
 
 # ---- Temporary folders. Those of killed runs are removed by the next run.
 
 PREFIX = "ckptsim-staging-"
-OWNED = "owned"
+LOCK_FILE = "owned"
 """A file that the owner keeps locked; the lock ends with its process."""
 
 
 @contextmanager
 def staging() -> Iterator[Path]:
     """Yield a temporary folder, locked by this process and its forks."""
-    place = Path(tempfile.gettempdir())
-    remove_abandoned(place)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned(parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     try:
-        new = folder / f"{OWNED}.new"
+        new = folder / f"{LOCK_FILE}.new"
         with new.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(folder / OWNED)  # so that the file is never seen without its lock
+            new.rename(folder / LOCK_FILE)  # so that the file is never seen without its lock
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def remove_abandoned(place: Path) -> None:
+def remove_abandoned(parent: Path) -> None:
     """Remove folders whose owner has ended, except those of other users."""
-    for folder in place.glob(f"{PREFIX}*"):
+    for folder in parent.glob(f"{PREFIX}*"):
         try:
-            with (folder / OWNED).open() as lock:
+            with (folder / LOCK_FILE).open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:  # in use, or not locked yet
@@ -64,7 +64,7 @@ ARCHIVE = "ckptsim"
 """Name of the unpacked package on executors."""
 LOG_LEVEL = "spark.log.level"
 """Setting with which users ask for Spark's own messages."""
-KNOCK_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
 """Time limit for a connection to the master; Spark itself waits for more than a minute."""
 
 MAX_CHARACTERS = 200
@@ -75,6 +75,7 @@ _LOCAL_DIR = "spark.local.dir"
 _REASONS = (
     re.compile(r"Application has been killed\. Reason: (.+)"),
     re.compile(r'Exception in thread "main" [\w.$]+: (.+)'),
+    re.compile(r"^(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception): (.+)", re.MULTILINE),  # of Python
     re.compile(r"^Caused by: [\w.$]+: (.+)", re.MULTILINE),
     re.compile(r"^: [\w.$]+: (.+)", re.MULTILINE),
     re.compile(r"^\S*(?:Error|Exception): (.+)", re.MULTILINE),
@@ -99,11 +100,11 @@ def session(master: str, name: str, *, conf: Mapping[str, str] | None = None) ->
 
 @contextmanager
 def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A context that is stopped however the block ends.  `conf`: the user's settings, which win.
+    """Yield a context that is stopped however the block ends.  `conf`: the user's settings, which win.
 
     MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no answer of the master.
     """
-    warnings.filterwarnings("ignore", message=NOT_YET)
+    warnings.filterwarnings("ignore", message=PANDAS_WARNING)
     chosen = settings(master, conf or {}, os.environ)
     try:
         from pyspark import SparkConf, SparkContext, __version__
@@ -111,21 +112,21 @@ def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
         raise spark_masters.MissingDependencyError(
             "Spark is not installed: pip install '.[spark]', or use --jobs N (traces: --master here), which needs none"
         ) from None
-    must_fit(os.environ, __version__)
+    check_spark_home(os.environ, __version__)
     _check_master_listens(master)
     os.environ.update(chosen.environment)
-    own = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
+    spark_conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(name).setAll(list(chosen.conf.items()))
     quiet = LOG_LEVEL not in chosen.conf
     with staging() as folder:  # new executors fetch the package at any time
-        spark_masters.prepare(folder)
+        spark_masters.prepare_java(folder)
         if _LOCAL_DIR not in chosen.conf and "SPARK_LOCAL_DIRS" not in os.environ and is_here(master):
-            own.set(_LOCAL_DIR, str(folder))
+            spark_conf.set(_LOCAL_DIR, str(folder))
         try:
             with _stderr_to(folder / "spark.log", quiet):
                 with delayed_signals():  # an interrupted start would leave a Java process that never ends
-                    SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - the first half of getOrCreate
+                    SparkContext._ensure_initialized(conf=spark_conf)  # noqa: SLF001 - the first half of getOrCreate
                 with _own_handler():
-                    spark = SparkContext.getOrCreate(own)
+                    spark = SparkContext.getOrCreate(spark_conf)
         except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
             log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
             raise spark_masters.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
@@ -145,8 +146,8 @@ def reason(*texts: str) -> str:
     """Return the line of Spark's messages that has the reason."""
     for pattern in _REASONS:
         for text in texts:
-            if found := pattern.findall(text):
-                return str(found[-1]).strip()[:MAX_CHARACTERS]
+            if matches := pattern.findall(text):
+                return str(matches[-1]).strip()[:MAX_CHARACTERS]
     lines = (line.strip() for text in texts[::-1] for line in text.splitlines())
     return next((line[:MAX_CHARACTERS] for line in lines if line), "it does not say why")
 
@@ -155,10 +156,10 @@ def _check_master_listens(master: str) -> None:
     """Raise MissingDependencyError if the master of a standalone cluster does not listen."""
     if not master.startswith("spark://"):
         return
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":")
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_S).close()
         except (OSError, OverflowError, UnicodeError) as error:  # also an impossible port or name
             why = getattr(error, "strerror", None) or str(error)
         else:

@@ -85,13 +85,13 @@ def _copy_to_cache(sent: Path, version: str) -> Path:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ckptsim"
     except RuntimeError:  # in a container, the user may have no home directory
         return sent
-    place = home / version
+    copy_folder = home / version
     try:
-        if not place.exists():
+        if not copy_folder.exists():
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             copy = Path(tempfile.mkdtemp(dir=home))
             shutil.copytree(sent, copy, dirs_exist_ok=True)
-            copy.rename(place)  # atomic; fails if another executor was first
+            copy.rename(copy_folder)  # atomic; fails if another executor was first
     except OSError:
-        return place if place.exists() else sent
-    return place
+        return copy_folder if copy_folder.exists() else sent
+    return copy_folder

@@ -62,7 +62,7 @@ _DIGEST_BYTES = 16
 # 20 digits: names of versions before names were checksums; such files are moved to `set-aside`
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
-GROUP = 20_000
+GROUP_ROWS = 20_000
 """Rows per row group, which are read together."""
 KEY = ("cell", "status")
 """Columns that identify a row's cell and its status.  A sweep keeps only these columns in memory."""
@@ -85,7 +85,7 @@ def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
 def packed_table(rows: pa.Table) -> tuple[str, bytes]:
     """Return the (name, content) of a file with the rows of a table."""
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, row_group_size=GROUP)
+    pq.write_table(rows, sink, row_group_size=GROUP_ROWS)
     content = sink.getvalue().to_pybytes()
     return _digest(content) + _SUFFIX, content
 
@@ -102,15 +102,15 @@ def checked(path: Path) -> pa.Table:
         file = pq.ParquetFile(pa.BufferReader(content))
         if not file.schema_arrow.equals(_COLUMNS):
             raise BatchError("has columns of another version")
-        found = file.read(columns=list(KEY))
+        keys = file.read(columns=list(KEY))
     except (pa.ArrowException, OSError):
         raise BatchError("is no table") from None
-    named = pc.and_(
-        pc.greater(pc.binary_length(found["cell"]), 0), pc.is_in(found["status"], pa.array(["ok", "error"]))
+    are_valid = pc.and_(
+        pc.greater(pc.binary_length(keys["cell"]), 0), pc.is_in(keys["status"], pa.array(["ok", "error"]))
     )
-    if not pc.all(pc.fill_null(named, fill_value=False), min_count=0).as_py():
+    if not pc.all(pc.fill_null(are_valid, fill_value=False), min_count=0).as_py():
         raise BatchError("has rows of no cell or without a status")
-    return found
+    return keys
 
 
 def _columns_of(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -124,7 +124,7 @@ def _digest(content: bytes) -> str:
 
 # ---- The index of rows: cell, file and row number in columns. Rows are read from their files on demand.
 
-GROUPS_OPEN = 4
+MAX_CACHED_GROUPS = 4
 """Maximum row groups in the cache.  A few suffice: rows are read in the order of the files, or scattered over all of them."""
 
 
@@ -161,8 +161,8 @@ class KeptRows:
 
     def find(self, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
         """Return the index in `cells` of each id, or -1 if the cell has no row."""
-        found = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
-        numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        indices = pc.index_in(pa.array(ids, pa.binary()).cast(pa.string()), value_set=self.cells)
+        numbers = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         pa.default_memory_pool().release_unused()
         return numbers
 
@@ -178,35 +178,35 @@ class KeptRows:
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Return the values of a numeric column for all of `cells`; NaN for missing values."""
-        found = np.full(len(self._ok), np.nan)
+        values = np.full(len(self._ok), np.nan)
         at = 0
         for file in self.files:
-            values = _columns_of(file, [name])[name].cast(pa.float64()).to_numpy()
-            found[at : at + len(values)] = values
-            at += len(values)
-        return found[self._first]
+            part = _columns_of(file, [name])[name].cast(pa.float64()).to_numpy()
+            values[at : at + len(part)] = part
+            at += len(part)
+        return values[self._first]
 
     def _rows(self, places: NDArray[np.signedinteger[Any]], columns: Sequence[str] | None) -> pa.Table:
         """Return the rows at these positions of the index.  Each row group that has some of them is read once."""
         file_of = self._file[places]
         parts, order = [], []
         for number in np.unique(file_of).tolist():
-            own, file = np.flatnonzero(file_of == number), self.files[number]
-            rows = self._row[places[own]]
+            positions, file = np.flatnonzero(file_of == number), self.files[number]
+            rows = self._row[places[positions]]
             begins = _begins(file)
             group_of = np.searchsorted(begins, rows, side="right") - 1
             for group in np.unique(group_of).tolist():
                 inside = group_of == group
                 table = _read(file, group, None if columns is None else tuple(columns))
                 parts.append(table.take(pa.array(rows[inside] - begins[group])))
-                order.append(own[inside])
+                order.append(positions[inside])
         if not parts:
             return pa.table({})
-        back = np.argsort(np.concatenate(order), kind="stable")
-        return pa.concat_tables(parts).take(pa.array(back))
+        inverse = np.argsort(np.concatenate(order), kind="stable")
+        return pa.concat_tables(parts).take(pa.array(inverse))
 
 
-@lru_cache(maxsize=GROUPS_OPEN)
+@lru_cache(maxsize=MAX_CACHED_GROUPS)
 def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
     """Return the rows of a row group.  They can be cached, because a file never changes."""
     with pq.ParquetFile(file) as opened:
@@ -216,8 +216,8 @@ def _read(file: Path, group: int, columns: tuple[str, ...] | None) -> pa.Table:
 @lru_cache(maxsize=256)
 def _begins(file: Path) -> NDArray[np.int32]:
     """Return the number of the first row in each row group."""
-    found = pq.read_metadata(file)
-    sizes = np.array([found.row_group(i).num_rows for i in range(found.num_row_groups)], dtype=np.int32)
+    metadata = pq.read_metadata(file)
+    sizes = np.array([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)], dtype=np.int32)
     return np.cumsum(sizes, dtype=np.int32) - sizes
 
 
@@ -234,13 +234,13 @@ def _numbers(count: int) -> NDArray[np.int32]:
 
 # ---- The store: one file per batch of rows, written atomically, and used only if its checksum is right.
 
-PATIENCE_S = 1.0
+MAX_WAIT_S = 1.0
 """Maximum time [s] for which finished rows are buffered, checked whenever a row is added or `put_if_due` is called."""
-ASIDE = "set-aside"
+ASIDE_FOLDER = "set-aside"
 """Subfolder for files whose rows are not used."""
 MAX_LISTED_FILES = 5
 """Maximum files named in a message."""
-JOINED = 64
+FILES_TO_JOIN = 64
 """Number of files written by this command at which they are joined."""
 MAX_ROWS_TO_JOIN = 50_000
 """Files with at least this many rows are not joined again."""
@@ -253,8 +253,8 @@ class Store:
         self.folder = folder
         self._cells = folder / "cells"
         self._cells.mkdir(parents=True, exist_ok=True)
-        for place in (folder, self._cells):
-            remove_partials(place)
+        for path in (folder, self._cells):
+            remove_partials(path)
         self._keys: dict[Path, pa.Table] = {}  # file -> its columns KEY; files never change
         self._kept: KeptRows | None = None  # index of the files in `_keys`
         self._rows: dict[str, Row] | None = None  # all rows of the index, if they were loaded
@@ -266,7 +266,7 @@ class Store:
     def put(self, rows: Sequence[Row]) -> None:
         """Write a batch of rows.  Raises NotKeptError if the folder cannot be written."""
         self._put(*packed(rows), len(rows))
-        if len(self._own) >= JOINED:
+        if len(self._own) >= FILES_TO_JOIN:
             self.join()
 
     def join(self) -> None:
@@ -274,13 +274,12 @@ class Store:
 
         If the command is killed before it has removed the old files, rows are duplicated, which is harmless.
         """
-        few, self._own = self._own, {}
-        if len(few) < 2:
-            self._own = few
+        if len(self._own) < 2:
             return
-        count = sum(few.values())
-        self._put(*packed_table(pa.concat_tables([_columns_of(path) for path in few])), count)
-        for path in few.keys() - self._own.keys():
+        parts, self._own = self._own, {}
+        count = sum(parts.values())
+        self._put(*packed_table(pa.concat_tables([_columns_of(path) for path in parts])), count)
+        for path in parts.keys() - self._own.keys():
             path.unlink(missing_ok=True)
             self._keys.pop(path, None)
         if count >= MAX_ROWS_TO_JOIN:
@@ -297,7 +296,7 @@ class Store:
 
     def kept(self) -> KeptRows:
         """Return the index of all rows, including files added since the last call.  Invalid files are ignored, see `findings`."""
-        if self._look() or self._kept is None:
+        if self._read_new_files() or self._kept is None:
             self._kept, self._rows = KeptRows(self._keys), None
         return self._kept
 
@@ -323,7 +322,7 @@ class Store:
         lines = []
         if self._moved:
             lines.append(
-                f"{_listing(self._moved)} cannot be trusted and were moved to {self.folder / ASIDE}; their cells run again"
+                f"{_listing(self._moved)} cannot be trusted and were moved to {self.folder / ASIDE_FOLDER}; their cells run again"
             )
         if new := {name: why for name, why in self._skipped.items() if name not in self._reported}:
             lines.append(f"skipped in {self._cells}: {_listing(new)}")
@@ -336,7 +335,7 @@ class Store:
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
         self._own[self._cells / name] = count
 
-    def _look(self) -> bool:
+    def _read_new_files(self) -> bool:
         """Read new files of the folder.  Return True if there are any."""
         new = [
             path
@@ -365,17 +364,17 @@ class Store:
             self._skipped[path.name] = error.strerror or "unreadable"
 
     def _set_aside(self, path: Path, why: str) -> None:
-        """Move an invalid file to the folder ASIDE, or skip it if the folder is read-only."""
+        """Move an invalid file to the folder ASIDE_FOLDER, or skip it if the folder is read-only."""
         try:
-            (self.folder / ASIDE).mkdir(exist_ok=True)
-            path.replace(self.folder / ASIDE / path.name)
+            (self.folder / ASIDE_FOLDER).mkdir(exist_ok=True)
+            path.replace(self.folder / ASIDE_FOLDER / path.name)
             self._moved[path.name] = why
         except OSError:  # a read-only folder
             self._skipped[path.name] = why
 
 
 class WaitingRows:
-    """Buffer of finished rows, which are written together at intervals of at least PATIENCE_S."""
+    """Buffer of finished rows, which are written together at intervals of at least MAX_WAIT_S."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -387,7 +386,7 @@ class WaitingRows:
         self.put_if_due()
 
     def put_if_due(self) -> None:
-        if time.monotonic() - self._last_put_s >= PATIENCE_S:
+        if time.monotonic() - self._last_put_s >= MAX_WAIT_S:
             self.put()
 
     def put(self) -> None:

@@ -29,16 +29,16 @@ def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable
     return read
 
 
-def cutter(given: bytes, bring: Callable[[], None]) -> Callable[[Any], Any]:
+def cutter(arguments: bytes, bring: Callable[[], None]) -> Callable[[Any], Any]:
     """Return a function for Spark's applyInPandas, which maps the rates of a trace to its windows.
 
-    `given`: failures of all traces and the `Cutting`, pickled.  `bring`: makes `sim` importable.
+    `arguments`: failures of all traces and the `Cutting`, pickled.  `bring`: makes `sim` importable.
     """
 
     def cut(rates: Any) -> Any:
         bring()
         from sim.studies.traces.windows import cut_trace
 
-        return cut_trace(rates, *pickle.loads(given))
+        return cut_trace(rates, *pickle.loads(arguments))
 
     return cut

@@ -8,7 +8,6 @@ the earlier tables are unchanged.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from sim.runtime.manifest import code_version
 from sim.studies.sweeps import spark_task
-from sim.studies.sweeps.spark_session import ARCHIVE
+from sim.studies.sweeps.spark_session import ARCHIVE, reason
 from sim.studies.traces import executor
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile
@@ -61,7 +60,7 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     except Exception as error:  # noqa: BLE001 - Spark's own exceptions, by way of Java
         with suppress(Exception):
             _remove(spark, staging)
-        raise TraceFileError(f"the tables cannot be written: {_reason(error)}") from None
+        raise TraceFileError(f"the tables cannot be written: {reason(str(error))}") from None
     return counts
 
 
@@ -105,7 +104,6 @@ def _spark_schema(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in schema)
 
 
-_PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
@@ -126,15 +124,6 @@ def _counts(staged: Any) -> pd.DataFrame:
     )
     counts: pd.DataFrame = counted.orderBy(*COUNT_KEYS).toPandas()
     return counts
-
-
-def _reason(error: Exception) -> str:
-    """Return the relevant line of an exception from Spark."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if named := [line for line in lines if _PYTHON_ERROR.match(line)]:
-        return named[-1][:300]
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0] if lines else type(error).__name__)[:300]
 
 
 def _remove(spark: Any, folder: str) -> None:

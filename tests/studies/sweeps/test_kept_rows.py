@@ -49,7 +49,7 @@ def test_rows_stand_in_the_order_that_is_asked_for(kept):
 
 def test_rows_of_many_groups_and_files_are_put_together(kept, monkeypatch):
     """However small the groups are in which a file is read."""
-    monkeypatch.setattr(store, "GROUP", 2)
+    monkeypatch.setattr(store, "GROUP_ROWS", 2)
     rows = kept([row(f"a{i}", float(i)) for i in range(5)], [row(f"b{i}", 10.0 + i) for i in range(3)])
     ids = names("b2", "a4", "a0", "b0", "a3", "a1", "b1", "a2")
 

@@ -171,7 +171,7 @@ def test_a_table_too_long_for_a_spreadsheet_has_no_csv(study, tmp_path, monkeypa
 
 @pytest.mark.parametrize(("part", "forgotten"), [(3, 0), (2, 1)])
 def test_after_a_long_table_no_names_stay_in_memory(study, tmp_path, monkeypatch, part, forgotten):
-    monkeypatch.setattr(room, "PART", part)
+    monkeypatch.setattr(room, "PART_ROWS", part)
     store, planned, seen = Store(tmp_path), with_baselines(cells(study.scenarios)), []
     store.put([row(cell) for cell in planned])
     monkeypatch.setattr(store, "forget", lambda: seen.append(True))

@@ -194,7 +194,7 @@ def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
 
 def test_small_files_become_one(planned, tmp_path, monkeypatch):
     """The rows are the same."""
-    monkeypatch.setattr(room, "JOINED", 3)
+    monkeypatch.setattr(room, "FILES_TO_JOIN", 3)
     store = Store(tmp_path)
     store.put([row(planned[0], throughput_per_second=1.0)])
     before = store.rows()
@@ -207,7 +207,7 @@ def test_small_files_become_one(planned, tmp_path, monkeypatch):
 
 
 def test_a_long_file_is_not_written_again_and_again(planned, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "JOINED", 2)
+    monkeypatch.setattr(room, "FILES_TO_JOIN", 2)
     monkeypatch.setattr(room, "MAX_ROWS_TO_JOIN", 2)
     store = Store(tmp_path)
     for k in range(4):

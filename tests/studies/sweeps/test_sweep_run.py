@@ -87,8 +87,8 @@ def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, mo
 def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
     """The table is the same, however few rows are in memory at once, and wherever in a file they stand."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1).results
-    monkeypatch.setattr(results, "PART", 2)
-    monkeypatch.setattr(store, "GROUP", 2)
+    monkeypatch.setattr(results, "PART_ROWS", 2)
+    monkeypatch.setattr(store, "GROUP_ROWS", 2)
     Store(tmp_path / "again").put(list(reversed(Store(tmp_path / "rows").rows().values())))
 
     assert store._begins(next((tmp_path / "again" / "cells").iterdir())).tolist() == [0, 2, 4]

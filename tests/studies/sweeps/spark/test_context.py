@@ -20,7 +20,7 @@ REMOTE = "spark://head:7077"
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     """No Java is looked for, every master listens, and temporary folders are made here."""
-    monkeypatch.setattr(room.spark_masters, "prepare", lambda folder: None)
+    monkeypatch.setattr(room.spark_masters, "prepare_java", lambda folder: None)
     monkeypatch.setattr(room, "_check_master_listens", lambda master: None)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for name in ("SPARK_LOCAL_DIRS", "SPARK_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):

@@ -25,7 +25,7 @@ def no_java(monkeypatch, tmp_path):
 def test_no_java_is_one_line(tmp_path):
     """That says what to do, also without Java."""
     with pytest.raises(spark_masters.MissingDependencyError) as refused:
-        spark_masters.prepare(tmp_path)
+        spark_masters.prepare_java(tmp_path)
 
     assert "\n" not in str(refused.value)
     assert "--jobs" in str(refused.value)
@@ -36,7 +36,7 @@ def test_an_old_java_is_none(version, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", version)))
 
     with pytest.raises(spark_masters.MissingDependencyError):
-        spark_masters.prepare(tmp_path)
+        spark_masters.prepare_java(tmp_path)
 
 
 def test_a_stale_java_home_does_not_win(tmp_path, monkeypatch):
@@ -44,7 +44,7 @@ def test_a_stale_java_home_does_not_win(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'good', '17.0.15')}/bin:/usr/bin:/bin")
 
-    spark_masters.prepare(tmp_path)
+    spark_masters.prepare_java(tmp_path)
 
     assert "JAVA_HOME" not in spark_masters.os.environ
 

@@ -148,7 +148,7 @@ def test_short_cells_share_a_task_of_a_second(jobs, cpu_s, per_slot):
     """Up to 64 of them; until one has ended each has a task."""
     ready = Tasks(jobs, lambda tasks, cells: tasks.send(*({"cell": cell.id, "cpu_s": cpu_s} for cell in cells)))
     jobs.run([a_cell("a"), a_cell("b"), a_cell("c")])
-    jobs.arrived()
+    jobs.take_rows()
 
     assert ready.batches == [3]
     assert 4 * per_slot == len(jobs.next_batch(iter(range(1000))))
@@ -215,7 +215,7 @@ def test_executors_that_compile_are_told_once(jobs):
         rows = []
         for name in "ab":
             jobs.run([a_cell(name)])
-            rows += jobs.arrived()
+            rows += jobs.take_rows()
 
     assert rows == [{"cell": "a", "cpu_s": 1.0}, {"cell": "b", "cpu_s": 1.0}]
     assert [str(warning.message).partition(":")[0] for warning in caught] == ["node-7 compiled the kernel itself"]
@@ -227,14 +227,14 @@ def test_rows_come_with_their_task_and_not_with_their_job(jobs):
 
     def work(tasks, cells):
         tasks.send({"cell": "a", "cpu_s": 1.0})
-        seen.append([row["cell"] for row in jobs.arrived()])
+        seen.append([row["cell"] for row in jobs.take_rows()])
         tasks.send({"cell": "b", "cpu_s": 9.0})
 
     Tasks(jobs, work)
     jobs.run([a_cell("a"), a_cell("b")])
 
     assert seen == [["a"]]
-    assert [row["cell"] for row in jobs.arrived()] == ["b"]
+    assert [row["cell"] for row in jobs.take_rows()] == ["b"]
     assert (jobs.finished, jobs.simulated_ns) == (2, 10)
 
 
@@ -249,7 +249,7 @@ def test_what_has_a_row_does_not_run_again(jobs):
     tasks = Tasks(jobs, work)
     jobs.run([a_cell(name) for name in ("a", "deadly", "b")])
 
-    rows = {row["cell"]: row.get("status") for row in jobs.arrived()}
+    rows = {row["cell"]: row.get("status") for row in jobs.take_rows()}
     assert rows == {"a": None, "b": None, "deadly": "error"}
     assert tasks.batches == [3, 1]
 
@@ -265,7 +265,7 @@ def test_halves_of_what_has_no_row_are_tried_down_to_the_cell_that_kills(jobs):
     tasks = Tasks(jobs, work)
     jobs.run([a_cell(name) for name in ("a", "b", "deadly", "c", "d")])
 
-    assert {row["cell"]: row.get("status") for row in jobs.arrived()} == {
+    assert {row["cell"]: row.get("status") for row in jobs.take_rows()} == {
         "a": None,
         "b": None,
         "c": None,
@@ -286,7 +286,7 @@ def test_a_job_that_fails_while_all_ends_is_not_tried_again(jobs):
 
     with pytest.raises(RuntimeError, match="ExecutorLostFailure"):
         jobs.run([a_cell("a"), a_cell("b")])
-    assert (tasks.batches, jobs.arrived()) == ([2], [])
+    assert (tasks.batches, jobs.take_rows()) == ([2], [])
 
 
 def test_a_cell_that_ran_twice_has_one_row(jobs):
@@ -294,7 +294,7 @@ def test_a_cell_that_ran_twice_has_one_row(jobs):
     Tasks(jobs, lambda tasks, cells: tasks.send({"cell": "a", "cpu_s": 1.0}, {"cell": "a", "cpu_s": 2.0}))
     jobs.run([a_cell("a")])
 
-    assert jobs.arrived() == [{"cell": "a", "cpu_s": 1.0}]
+    assert jobs.take_rows() == [{"cell": "a", "cpu_s": 1.0}]
     assert (jobs.finished, jobs.simulated_ns) == (1, 5)
 
 
@@ -313,7 +313,7 @@ def test_a_batch_has_a_task_per_slot_and_64_cells_in_a_task_at_most(jobs, slots,
 
     assert tasks == len(dealt)
     assert list(range(0, count, tasks)) == [cell.id for cell in dealt[0]]
-    assert max(map(len, dealt)) <= room.MAX_CELLS
+    assert max(map(len, dealt)) <= room.MAX_CELLS_PER_TASK
 
 
 def test_a_job_says_how_many_cells_have_begun(jobs):

@@ -53,7 +53,7 @@ def test_the_line_that_says_why(log, error, why):
 @pytest.mark.usefixtures("pyspark")
 def test_a_master_that_nobody_is_told_at_once(monkeypatch):
     """Spark would knock for minutes."""
-    monkeypatch.setattr(room.spark_masters, "prepare", lambda: None)
+    monkeypatch.setattr(room.spark_masters, "prepare_java", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     begun = time.monotonic()
