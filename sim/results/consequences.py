@@ -157,7 +157,12 @@ def late_triggers(
     if not apart_ms > factor * interval_ms:
         return None
     if min_pause_ms:
-        why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
+        completes = 2 * (rows["status"] == "COMPLETED").sum() >= len(rows)
+        why = f"min-pause, {ms_text(min_pause_ms)}, " + (
+            "begins at the end of the one before"
+            if completes
+            else "is the least interval; only completed ones begin a pause"
+        )
     elif taken_ms > max_concurrent * max(interval_ms, apart_ms - interval_ms):  # otherwise restarts delay the triggers
         expired = rows["failure_message"] == EXPIRED
         why = f"{'a checkpoint' if is_longest else 'each'} waits " + (

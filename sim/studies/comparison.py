@@ -855,6 +855,13 @@ def _interruptions(result: Result) -> Iterator[str]:
     """
     scenario, rows, restarts = result.scenario, result.checkpoints, result.recoveries
     options, triggers_ms = scenario.checkpoint, rows["trigger_timestamp"].tolist()
+    refused = int((rows["failure_message"] == "CHECKPOINT_DECLINED_TASK_CLOSING").sum())
+    union = [f"'{vertex.name}'" for vertex in scenario.job.vertices if vertex.union_state]
+    if refused and union and options.finish == "flink":
+        yield (
+            f"{refused} checkpoint{'s are' if refused > 1 else ' is'} refused while only some subtasks of {listed(union)} have finished, "
+            "which Flink does not allow with union list state (PartialFinishingNotSupportedByStateException)"
+        )
     begun_ms, ended_ms = max(pairwise([0.0, *triggers_ms]), key=lambda pair: pair[1] - pair[0], default=(0.0, 0.0))
     if options.interval_during_backlog_ns == 0 and ended_ms - begun_ms > 2 * (options.interval_ns or 0) / 1e6:
         yield (

@@ -1003,6 +1003,8 @@ def triggered_late(told, match):
     if match["concurrent"] is not None and int(match["concurrent"]) != options.max_concurrent:
         return False
     is_pause = match["pause"] is None or same_ms(match["pause"], options.min_pause_ns / 1e6)
+    done = [row["status"] == "COMPLETED" for row in told.periodic(runs, "COMPLETED", "FAILED", uploads=True)]
+    is_pause &= match["begins"] is None or match["begins"].startswith("begins") == (2 * sum(done) >= len(done))
     if match["longest"]:
         return is_pause and same_ms(match["interval"], options.interval_ns / 1e6) and waits_once(match, runs)
     expire = [row["failure_message"] == "CHECKPOINT_EXPIRED" for row in told.periodic(runs, uploads=True)]
@@ -1191,7 +1193,8 @@ TEMPLATES = (
     template(
         "triggered late",
         r"(?:Checkpoints are triggered )?(?:every (?P<apart>MS)|up to (?P<longest>MS) apart)(?: with (?P<of>NAME))? instead of every "
-        r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|"
+        r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), (?P<begins>begins at the end of the one before|"
+        r"is the least interval; only completed ones begin a pause)|"
         r"(?:each|a checkpoint) waits for (?:the one before|an older one), as max-concurrent is (?P<concurrent>\d+)|"
         r"(?:each|a checkpoint) waits until the one before (?P<expires>expires))\))?",
         triggered_late,

@@ -143,6 +143,10 @@ ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
 )
+UNION = (
+    "job:\n  a: {source: {rate: unlimited, record: 1 kB, records: 4k}, service: 1 ms, service-factor: {1: 4}, parallelism: 2, "
+    "union-state: true}\n  b: {input: {a: rebalance}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 14 s}\n"
+)
 HOTTEST = r": it gets 40 % of the records of 'a', and the least \d+ %\."
 GROUPS = (
     "job:\n  a: {source: {rate: 400/s, record: 30 kB}, parallelism: 4}\n  b: {input: {a: hash}, service: 12500 us, "
@@ -174,6 +178,12 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             1,
         ),
         (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST[:-2] + HOTTEST, 1),
+        (
+            UNION,
+            r"\d+ checkpoints are refused while only some subtasks of 'a' have finished, .* union list state .*",
+            1,
+        ),
+        (UNION.replace(", union-state: true", ""), ".* union list state .*", 0),
         (GROUPS, BUSIEST[:-2] + r": it owns 2 of 8 key groups, and 4 of its 6 subtasks own 1 .*", 1),
         (
             GROUPS,
