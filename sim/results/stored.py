@@ -177,13 +177,28 @@ def storage_use_table(by_strategy: Mapping[str, StorageUse], prices: Prices) -> 
 
 
 def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_s: float) -> tuple[float, float]:
-    """Return (commits, committed files) per hour after the warm-up.  `ends_s`: end of each run."""
-    hours = sum(max(end_s - warmup_s, 0.0) for end_s in ends_s) / 3600
-    count, files = 0.0, 0.0
-    for rows in (run["commits"] for run in runs):
+    """Return (commits, committed files) per hour after the warm-up, over whole periods.  `ends_s`: end of each run."""
+    hours, count, files = 0.0, 0.0, 0.0
+    for rows, end_s in zip((run["commits"] for run in runs), ends_s, strict=True):
         counted = rows[((rows["commit_timestamp"] >= 1e3 * warmup_s) & ~rows["again"].astype(bool)).to_numpy()]
+        of_checkpoint = counted.groupby("checkpoint")["commit_timestamp"].transform("min")
+        begin_ms, until_ms = whole_periods_ms(of_checkpoint, 1e3 * warmup_s, 1e3 * end_s)
+        counted = counted[(of_checkpoint > begin_ms).to_numpy()]
+        hours += max(until_ms - begin_ms, 0.0) / 3.6e6
         count, files = count + len(counted), files + float(counted["files"].sum())
     return (count / hours, files / hours) if hours else (math.nan, math.nan)
+
+
+def whole_periods_ms(times_ms: pd.Series[float], begin_ms: float, end_ms: float) -> tuple[float, float]:
+    """Return the begin and the end [ms] of a span of whole periods of events: rates in it do not depend on when a run ends.
+
+    It ranges from the first event, which does not count, to the last one.  It is the given span if there are fewer than three
+    events, or if the last one was more than two periods before the end.
+    """
+    times = np.unique(times_ms.to_numpy(dtype=float))
+    if len(times) < 3 or end_ms - times[-1] > 2 * np.median(np.diff(times)):
+        return begin_ms, end_ms
+    return float(times[0]), float(times[-1])
 
 
 def rolled_back_sentences(run: Tables, *, twice: int, connectors: Collection[str]) -> Iterator[str]:

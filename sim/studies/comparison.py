@@ -56,6 +56,7 @@ from sim.results.stored import (
     storage_use_table,
     stored,
     table_sinks,
+    whole_periods_ms,
 )
 from sim.results.summary import bottleneck
 from sim.results.sweep_effects import DEAD
@@ -807,9 +808,12 @@ def _sentences(result: Result, cost: Consequences, warmup_s: float) -> Iterator[
             yield f"Sinks differ: output waits {listed_waits} (median of transactions)"
         if "checkpoint.interval" in dict(result.scenario.axes):
             written_bytes = float(done["checkpointed_size"].sum())
-            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} written in this run"
+            usage = f"with {len(done)} checkpoint{'s' * (len(done) != 1)} and {bytes_text(written_bytes)} of state written in this run"
             if len(done) > _MIN_CHECKPOINTS_FOR_RATE:
-                usage = f"at {count_text(len(done) / hours)} checkpoints and {bytes_text(written_bytes / hours)} written per hour"
+                begin_ms, end_ms = whole_periods_ms(done["trigger_timestamp"], -math.inf, result.ended_ns / 1e6)
+                counted, span = done[done["trigger_timestamp"] > begin_ms], (end_ms - max(begin_ms, 0.0)) / 3.6e6
+                written_bytes = float(counted["checkpointed_size"].sum())
+                usage = f"at {count_text(len(counted) / span)} checkpoints and {bytes_text(written_bytes / span)} of state written per hour"
             yield f"The oldest record of a transaction waits {cost.ms_text('visible_p50_ms')} until it is visible, {usage}"
         yield from _replayed_sentences(result, cost)
     commits, files = commits_per_hour([result.tables], [hours * 3600], warmup_s=warmup_s)
