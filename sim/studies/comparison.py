@@ -582,7 +582,18 @@ class Comparison:
                     )
 
     def _drained(self) -> Iterator[str]:
-        """Yield a warning on jobs that start from the savepoint of a drained job: Flink advises against it."""
+        """Yield warnings on drained jobs with open windows, and on jobs that start from the savepoint of a drained one."""
+        windows = {
+            name: [f"'{vertex.name}'" for vertex in own.job.vertices if vertex.window and vertex.window.time == "event"]
+            for name, own in zip(self.results, self._scenarios, strict=True)
+            if any(action.stop == "drain" for action in own.actions)
+        }
+        if names := [name for name, found in windows.items() if found]:
+            yield (
+                f"Drain ({listed(names)}) ends the windows of {listed(windows[names[0]])} that are open: their results are of the data "
+                "until then, and a job that is continued emits them again with the rest. Flink's documentation says not to drain a job that "
+                "is to be resumed."
+            )
         if drained := self.continued_after_drain:
             yield (
                 f"Not a prediction: {listed(drained)}: a job starts from the savepoint of a drained job. Flink sends MAX_WATERMARK and the end "

@@ -143,6 +143,10 @@ ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
 )
+DRAINED = (
+    "job:\n  a: {source: {rate: 100/s, record: 1 kB}}\n  b: {input: {a: hash}, window: {tumbling: 4 s, time: event}}\n"
+    "checkpoint: {interval: 1 s}\nactions: [{stop: [drain, no-drain], at: 2 s}]\nrun: {duration: 4 s}\n"
+)
 UNION = (
     "job:\n  a: {source: {rate: unlimited, record: 1 kB, records: 4k}, service: 1 ms, service-factor: {1: 4}, parallelism: 2, "
     "union-state: true}\n  b: {input: {a: rebalance}}\ncheckpoint: {interval: 1 s}\nrun: {duration: 14 s}\n"
@@ -178,6 +182,8 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             1,
         ),
         (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST[:-2] + HOTTEST, 1),
+        (DRAINED, r"Drain \(stop drain\) ends the windows of 'b' that are open: .*", 1),
+        (DRAINED.replace("time: event", "time: processing"), "Drain .*", 0),
         (
             UNION,
             r"\d+ checkpoints are refused while only some subtasks of 'a' have finished, .* union list state .*",
