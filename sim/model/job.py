@@ -82,13 +82,13 @@ def owners(parallelism: int, groups: int) -> tuple[int, ...]:
 
 def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int, Fraction]:
     """Return the shares of key groups that this subtask receives from each of `before` subtasks; shares of 0 are left out."""
-    own = key_groups(index, parallelism, groups)
+    own_groups = key_groups(index, parallelism, groups)
     shares = {}
     for old in range(before):
-        theirs = key_groups(old, before, groups)
-        common = min(own.stop, theirs.stop) - max(own.start, theirs.start)
+        old_groups = key_groups(old, before, groups)
+        common = min(own_groups.stop, old_groups.stop) - max(own_groups.start, old_groups.start)
         if common > 0:
-            shares[old] = Fraction(common, len(theirs))
+            shares[old] = Fraction(common, len(old_groups))
     return shares
 
 
@@ -104,15 +104,17 @@ def redistribute_shares(
     if counted == parallelism:
         return tuple(share / total for share in shares)
     ranges = [key_groups(i, counted, groups) for i in range(counted)]
-    per_group = [share / total / len(own) for share, own in zip(shares, ranges, strict=True)]
+    per_group = [share / total / len(own_groups) for share, own_groups in zip(shares, ranges, strict=True)]
     common = min(per_group) if excess == "one-key" else None
     by_reader = [Fraction(0)] * parallelism
-    for i, own in enumerate(ranges):
+    for i, own_groups in enumerate(ranges):
         even = per_group[i] if common is None else common
-        for reader in range(own[0] * parallelism // groups, own[-1] * parallelism // groups + 1):
-            theirs = key_groups(reader, parallelism, groups)
-            by_reader[reader] += even * (min(own.stop, theirs.stop) - max(own.start, theirs.start))
-        by_reader[own[len(own) // 2] * parallelism // groups] += (per_group[i] - even) * len(own)
+        for reader in range(own_groups[0] * parallelism // groups, own_groups[-1] * parallelism // groups + 1):
+            reader_groups = key_groups(reader, parallelism, groups)
+            by_reader[reader] += even * (
+                min(own_groups.stop, reader_groups.stop) - max(own_groups.start, reader_groups.start)
+            )
+        by_reader[own_groups[len(own_groups) // 2] * parallelism // groups] += (per_group[i] - even) * len(own_groups)
     return tuple(by_reader)
 
 
@@ -515,7 +517,7 @@ class Job:
         What a window emits comes with the watermark that ended it, so that windows behind it wait for no lateness.  A
         first stage of SQL lets all records go at once.
         """
-        found: dict[str, EventTimeWindow] = {}
+        windows: dict[str, EventTimeWindow] = {}
         behind: set[str] = set()  # vertices that read what windows emit
         for vertex in self.vertices:
             is_behind = any(inlet.upstream in behind for inlet in vertex.inputs)
@@ -524,11 +526,11 @@ class Job:
                 at_once = is_behind or window.early or vertex.source is not None
                 wait_ns = 0 if at_once else self.lateness_ns
                 phase_ns = (window.phase_ns + self.lateness_ns - wait_ns) % window.step_ns
-                found[vertex.name] = EventTimeWindow(window.step_ns, phase_ns, window.hold_ns + wait_ns)
+                windows[vertex.name] = EventTimeWindow(window.step_ns, phase_ns, window.hold_ns + wait_ns)
                 is_behind = is_behind or not window.early
             if is_behind:
                 behind.add(vertex.name)
-        return found
+        return windows
 
     def vertex(self, name: str) -> Vertex:
         return next(v for v in self.vertices if v.name == name)

@@ -41,17 +41,17 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
         keyword = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, keyword, annotation=Annotated[kind, shown], **given))
 
-    own = inspect.signature(function, eval_str=True).parameters.values()
-    for known in sorted(own, key=lambda known: known.name == "as_json"):
-        described = getattr(known.annotation, "__metadata__", ())
-        if known.kind is known.VAR_KEYWORD:
-            for name, (kind, option) in options_of(get_args(known.annotation)[0]).items():
+    parameters_of_function = inspect.signature(function, eval_str=True).parameters.values()
+    for parameter in sorted(parameters_of_function, key=lambda parameter: parameter.name == "as_json"):
+        described = getattr(parameter.annotation, "__metadata__", ())
+        if parameter.kind is parameter.VAR_KEYWORD:
+            for name, (kind, option) in options_of(get_args(parameter.annotation)[0]).items():
                 if not option.is_for_python:
                     add(name, kind, option, option.default)
         elif described and isinstance(described[0], Option):
-            add(known.name, get_args(known.annotation)[0], described[0], known.default)
+            add(parameter.name, get_args(parameter.annotation)[0], described[0], parameter.default)
         else:
-            parameters.append(known.replace(kind=known.KEYWORD_ONLY))
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
     def run(**given: Any) -> None:
         with speaking():
@@ -64,27 +64,27 @@ def command(function: Callable[..., Code | None]) -> Callable[..., None]:
             ):
                 raise typer.Exit(code)
 
-    parameters.sort(key=lambda known: known.default is not known.empty)
+    parameters.sort(key=lambda parameter: parameter.default is not parameter.empty)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     return run
 
 
-def _value(name: str, value: Any, given: Mapping[str, Any]) -> Any:
+def _value(name: str, value: Any, values: Mapping[str, Any]) -> Any:
     """Convert a value parsed by typer to the value that the Python function takes."""
     match name:
         case "conf":
-            return _spark_settings(given["master"], value, given.get("jobs"))
+            return _spark_settings(values["master"], value, values.get("jobs"))
         case "headers":
             return dict(map(_header, value)) if value else None
         case _:
             return value
 
 
-def _header(given: str) -> tuple[str, str]:
+def _header(line: str) -> tuple[str, str]:
     """Split ``NAME: VALUE``."""
-    name, colon, value = given.partition(":")
-    if not colon or not name.strip() or not given.isprintable() or not given.isascii():
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip() or not line.isprintable() or not line.isascii():
         raise UserError("--header: write 'NAME: VALUE'", Code.USAGE)
     return name.strip(), value.strip()
 

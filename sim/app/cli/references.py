@@ -97,12 +97,14 @@ def print_schema(
         return
     from sim.studies.cells import SWEPT, described
 
-    found = described()
+    columns_by_table = described()
     if as_json:
-        columns = {name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in found.items()}
+        columns = {
+            name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in columns_by_table.items()
+        }
         print(json.dumps(columns, indent=2))
         return
-    for name, rows in found.items():
+    for name, rows in columns_by_table.items():
         print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
         show(COLUMN, rows, text_cells=True)
         print()
@@ -133,13 +135,17 @@ def print_key(
         lines = about_file(read_flink_file(file))
         print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
         return
-    found = [explain_key(key) for key in keys] if keys else all_keys()
+    references = [explain_key(key) for key in keys] if keys else all_keys()
     if as_json:
-        print(json.dumps(asdict(found[0]) if len(keys or ()) == 1 else [asdict(reference) for reference in found]))
+        print(
+            json.dumps(
+                asdict(references[0]) if len(keys or ()) == 1 else [asdict(reference) for reference in references]
+            )
+        )
     elif keys:
-        put("\n\n".join(map(str, found)))
+        put("\n\n".join(map(str, references)))
     else:
-        for reference in found:
+        for reference in references:
             put(f"{reference.key}: {reference.meaning}")
 
 
@@ -168,16 +174,16 @@ def list_known_issues(
     from sim.app.verbs.options import path_of
 
     scenarios = None if source is None else scenarios_of(place_of([source], options), path_of(flink))
-    found = find_issues(scenarios, component, version)
+    issues = find_issues(scenarios, component, version)
     if as_json:
-        print(json.dumps(found.facts))
+        print(json.dumps(issues.facts))
         return
-    if found.matches:
-        show(HEADER, found.rows, text_cells=True)
-    for match in found.matches:
+    if issues.matches:
+        show(HEADER, issues.rows, text_cells=True)
+    for match in issues.matches:
         if match.applies:
             put(f"\n{match.issue.id}: {match.issue.happens} Way out: {match.issue.way_out}. {match.issue.source}")
-    put(f"\n{found.summary}")
+    put(f"\n{issues.summary}")
 
 
 KNOWN_ISSUES_VERB = Verb("known-issues", Purpose.TRUST, 3, "List known defects that apply to a job.", list_known_issues)
@@ -212,8 +218,8 @@ def read(
     from sim.app.verbs.traces import read_traces
 
     with Console(_show_tables, as_json=as_json) as console:
-        found = read_traces(folder, out, listener=console, **options)
-    return _traces_exit_code(found)
+        converted = read_traces(folder, out, listener=console, **options)
+    return _traces_exit_code(converted)
 
 
 @traces_app.command("windows")
@@ -229,22 +235,22 @@ def cut_windows(
     """Cut traces into windows for sweeps: consecutive ones, the most bursty, one per load class, or around failures."""
     from sim.app.verbs.traces import trace_windows
 
-    with Console(lambda found: put(repr(found))) as console:
+    with Console(lambda windows: put(repr(windows))) as console:
         trace_windows(tables, file=out, listener=console, **options)
 
 
-def _show_tables(found: ReadTraces) -> None:
+def _show_tables(converted: ReadTraces) -> None:
     """Print row counts per table on stdout, and notes on skipped or invalid rows on stderr."""
-    if found.rows:
-        show(["trace", "table", "rows"], found.rows)
-    for line in found.notes:
+    if converted.rows:
+        show(["trace", "table", "rows"], converted.rows)
+    for line in converted.notes:
         print_message(line)
 
 
-def _traces_exit_code(found: ReadTraces) -> Code:
-    if found.tables.empty:
+def _traces_exit_code(converted: ReadTraces) -> Code:
+    if converted.tables.empty:
         return Code.INVALID_INPUT
-    return Code.FINE if found.quarantine.empty else Code.CELLS_FAILED
+    return Code.FINE if converted.quarantine.empty else Code.CELLS_FAILED
 
 
 TRACES_VERB = Verb("traces", Purpose.SWEEP, 2, "Convert traces to tables, cut windows.", traces_app)

@@ -44,24 +44,24 @@ def run_scenarios(
     from sim.app.verbs.run import default_folder, read_file, run
 
     requests = [read_file(path, **options) for path in scenarios]
-    own = part_of(RunOptions, options)
-    code, out = Code.FINE, own["folder"]
+    run_options = part_of(RunOptions, options)
+    code, out = Code.FINE, run_options["folder"]
     for request in requests:
         default = default_folder(request.study)
-        own["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
+        run_options["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
         with Console(show_run, as_json=as_json) as console:
-            found = run(request, listener=console, **own)
-        print_message(str(own["folder"]))
-        code = max(code, _exit_code(found))
+            outcome = run(request, listener=console, **run_options)
+        print_message(str(run_options["folder"]))
+        code = max(code, _exit_code(outcome))
     return code
 
 
-def _exit_code(found: RunOutcome) -> Code:
-    if found.comparison.errors:
+def _exit_code(outcome: RunOutcome) -> Code:
+    if outcome.comparison.errors:
         return Code.CELLS_FAILED
-    if found.comparison.violations:
+    if outcome.comparison.violations:
         return Code.VIOLATED
-    return Code.FINE if found.keeps_expectations else Code.EXPECTATION_FAILED
+    return Code.FINE if outcome.keeps_expectations else Code.EXPECTATION_FAILED
 
 
 def show_run(found: RunOutcome) -> None:
@@ -138,24 +138,24 @@ def run_sweep(
     with naming_axes(axes or ()):
         request = read_request(file, **options)
     with Console(show_sweep, as_json=as_json) as console:
-        found = sweep(request, listener=console, **options)
-        (print_message if as_json else put)(found.counted)
-    return Code.FINE if found.failed.empty else Code.CELLS_FAILED
+        swept = sweep(request, listener=console, **options)
+        (print_message if as_json else put)(swept.counted)
+    return Code.FINE if swept.failed.empty else Code.CELLS_FAILED
 
 
-def show_sweep(found: Sweep) -> None:
+def show_sweep(swept: Sweep) -> None:
     """Print the answer of a sweep, if its file asks a question (`answer:`)."""
-    if found.definition.question is None:
+    if swept.definition.question is None:
         return
-    if found.definition.text:
-        put(found.definition.text)
-    for section in found.sections:
+    if swept.definition.text:
+        put(swept.definition.text)
+    for section in swept.sections:
         put(f"\n{section.title}")
         show(section.header, section.rows)
-    if found.sentence:
-        put(f"\n{found.sentence}\n")
-    if found.left_out:
-        put(f"{found.left_out}\n")
+    if swept.sentence:
+        put(f"\n{swept.sentence}\n")
+    if swept.left_out:
+        put(f"{swept.left_out}\n")
 
 
 SWEEP_VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)
@@ -180,14 +180,14 @@ def diff_of(
     from sim.app.verbs.diff import diff
 
     with Console(_show_diff, as_json=as_json, indent=1) as console:
-        found = diff(a, b, listener=console, **options)
-    return Code.CELLS_FAILED if found.has_failed else Code.VIOLATED if found.has_violations else Code.FINE
+        difference = diff(a, b, listener=console, **options)
+    return Code.CELLS_FAILED if difference.has_failed else Code.VIOLATED if difference.has_violations else Code.FINE
 
 
-def _show_diff(found: Diff) -> None:
-    put_parts(found.parts)
-    if found.folder is not None:
-        put(f"\n{found.folder}: the answer (diff.json) and every run (results.parquet)")
+def _show_diff(difference: Diff) -> None:
+    put_parts(difference.parts)
+    if difference.folder is not None:
+        put(f"\n{difference.folder}: the answer (diff.json) and every run (results.parquet)")
 
 
 DIFF_VERB = Verb("diff", Purpose.WHY, 4, "Compare two jobs and the effect of each difference.", diff_of)

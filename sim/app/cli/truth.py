@@ -80,16 +80,16 @@ def validate_recordings(
     from sim.app.verbs.validate import validate
 
     with Console(show_validation, as_json=as_json) as console:
-        found = validate(*recordings, listener=console, **options)
-    return Code.CELLS_FAILED if found.skipped else Code.FINE
+        validation = validate(*recordings, listener=console, **options)
+    return Code.CELLS_FAILED if validation.skipped else Code.FINE
 
 
-def show_validation(found: Validation) -> None:
+def show_validation(validation: Validation) -> None:
     """Print the table of all recordings, and the errors of those that count."""
-    if found.judged:
-        show_table(found.table)
-    if found.counted:
-        show_summary(found)
+    if validation.judged:
+        show_table(validation.table)
+    if validation.counted:
+        show_summary(validation)
 
 
 VALIDATE_VERB = Verb("validate", Purpose.TRUST, 1, "Compare predictions with recordings.", validate_recordings)

@@ -161,23 +161,23 @@ def lines(
 
 def group_identical_curves(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
     """Group names with identical curves, whose lines would hide each other.  Return {first name: all names}."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, curve in curves.items():
-        same = next((other for other in found if curves[other].equals(curve)), name)
-        found.setdefault(same, []).append(name)
-    return found
+        same = next((other for other in groups if curves[other].equals(curve)), name)
+        groups.setdefault(same, []).append(name)
+    return groups
 
 
 def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
     """Group curves by scale.  Yield (names, maximum) per group, largest first; curves that are always 0 are in the last."""
-    left = dict(most)
-    while left:
-        highest = max(left.values())
-        names = [name for name, value in left.items() if value * LOG_SCALE_RATIO >= highest or value <= 0]
-        if any(0 < value * LOG_SCALE_RATIO < highest for value in left.values()):
-            names = [name for name in names if left[name] > 0]
+    remaining = dict(most)
+    while remaining:
+        highest = max(remaining.values())
+        names = [name for name, value in remaining.items() if value * LOG_SCALE_RATIO >= highest or value <= 0]
+        if any(0 < value * LOG_SCALE_RATIO < highest for value in remaining.values()):
+            names = [name for name in names if remaining[name] > 0]
         yield names, highest
-        left = {name: value for name, value in left.items() if name not in names}
+        remaining = {name: value for name, value in remaining.items() if name not in names}
 
 
 def _stack(tables: Tables) -> pd.DataFrame:
@@ -279,7 +279,13 @@ def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd
 def failures_s(runs: Mapping[str, Tables]) -> list[float]:
     """Return the times of failures [s], without planned restarts."""
     rows = (tables["recoveries"] for tables in runs.values())
-    return sorted({at_ms / 1e3 for own in rows for at_ms in own.loc[~own["kind"].isin(PLANNED_RESTARTS), "failed"]})
+    return sorted(
+        {
+            at_ms / 1e3
+            for recoveries in rows
+            for at_ms in recoveries.loc[~recoveries["kind"].isin(PLANNED_RESTARTS), "failed"]
+        }
+    )
 
 
 def triggers_s(runs: Mapping[str, Tables]) -> list[float]:
@@ -417,9 +423,9 @@ def _scrub(done: pd.DataFrame, graph: JobGraph, queues: SampledQueues | None, un
         moments = {name: round(float(row[name]), 3) for name in MOMENTS}
         reads = []
         for vertex, indices in graph.writers(row["vertex"], row["index"]):
-            found = [where[vertex, index] for index in indices if (vertex, index) in where]
-            if found:
-                reads.append([found[0], found[-1] + 1])
+            read = [where[vertex, index] for index in indices if (vertex, index) in where]
+            if read:
+                reads.append([read[0], read[-1] + 1])
         task = {
             "name": f"{row['vertex']}[{row['index']}]",
             "vertex": number[row["vertex"]],
@@ -471,8 +477,8 @@ def history(backtest: Backtest) -> Block:
 
 
 def title(row: ComparedQuantity) -> str:
-    own = of_history()[row.quantity]
-    named = own[0].title if len(own) == 1 else row.quantity
+    quantities = of_history()[row.quantity]
+    named = quantities[0].title if len(quantities) == 1 else row.quantity
     named = f"{named[0].upper()}{named[1:]}"
     return f"{named}, {row.vertex}" if row.vertex else named
 

@@ -182,18 +182,18 @@ def read_results(folder: Path) -> ReportedResults:
     kept = read_folder(folder)
     if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
         raise FolderError(f"{folder}: is a single run of a comparison: give its parent folder")
-    found, own = [], cells(kept.study.scenarios)
-    for cell in with_baselines(own):
+    results, planned = [], cells(kept.study.scenarios)
+    for cell in with_baselines(planned):
         place = kept.folder_of(cell.scenario)
         if place is not None:
-            found.append(_read(place, cell.scenario))
-    if all(kept.folder_of(cell.scenario) is None for cell in own):
+            results.append(_read(place, cell.scenario))
+    if all(kept.folder_of(cell.scenario) is None for cell in planned):
         raise FolderError(
             f"{folder}: the scenario, a trace that it reads, or ckptsim has changed since the run: repeat it with 'ckptsim run'"
         )
     summary = kept.summary
     comparison = replace(
-        comparison_of(found),
+        comparison_of(results),
         question=kept.study.question,
         name=kept.study.name,
         errors=dict(summary.get("errors", {})),
@@ -215,18 +215,18 @@ def read_results(folder: Path) -> ReportedResults:
 
 def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
     """Return the assumptions of a study: values marked UNKNOWN, values that no recording covers, and the backtest."""
-    found = unknown_values(text)
+    lines = unknown_values(text)
     if finding := warning(study.scenarios):
-        found.append(finding)
+        lines.append(finding)
     if study.backtest is not None:
-        found += [verdict(study.backtest), *sentences(study.backtest, study.scenarios)]
-    found.append("Simulated: a simulated run is exactly repeatable, a real job is not.")
-    return tuple(found)
+        lines += [verdict(study.backtest), *sentences(study.backtest, study.scenarios)]
+    lines.append("Simulated: a simulated run is exactly repeatable, a real job is not.")
+    return tuple(lines)
 
 
 def unknown_values(text: str) -> list[str]:
     """Return ``interval: 1 s (unknown: how often?)`` for every value that a scenario file marks UNKNOWN."""
-    lines, found = text.splitlines(), []
+    lines, values = text.splitlines(), []
     for i, line in enumerate(lines):
         if (match := _UNKNOWN.match(line)) is None:
             continue
@@ -236,8 +236,8 @@ def unknown_values(text: str) -> list[str]:
         rest = lines[i + 1 + len(below) :]
         value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # the comment may be above the value
         why = " ".join([match["why"], *(text.lstrip("# ") for text in below)]) if not match["value"] else match["why"]
-        found.append(f"{value} (unknown: {why})")
-    return found
+        values.append(f"{value} (unknown: {why})")
+    return values
 
 
 def provenance_text(kept: Mapping[str, Any]) -> str:

@@ -53,9 +53,11 @@ class DiffRequest:
 
     def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
         """Return the path of a side and the changes to this side only."""
-        given: Path | StudySource = getattr(self, name)
-        own = tuple(lines_of(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
-        return (given.file, (*given.changes, *own)) if isinstance(given, StudySource) else (given, own)
+        source: Path | StudySource = getattr(self, name)
+        own_changes = tuple(lines_of(self.options["changes_a"] if name == "a" else self.options["changes_b"]))
+        return (
+            (source.file, (*source.changes, *own_changes)) if isinstance(source, StudySource) else (source, own_changes)
+        )
 
     def command(self, folder: Path | None) -> str:
         (a, of_a), (b, of_b) = self.side("a"), self.side("b")
@@ -100,42 +102,46 @@ def diff(
     folder = path_of(request.options["folder"])
     if folder is not None:
         writable_folder(folder)
-    found = _of_sides(request, _side(request, "a"), _side(request, "b"), listener=listener)
+    result = _of_sides(request, _side(request, "a"), _side(request, "b"), listener=listener)
     if folder is not None:
-        found = _kept(found, request, folder)
-    listener.result(found)
-    return found
+        result = _kept(result, request, folder)
+    listener.result(result)
+    return result
 
 
 def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> Diff:
-    given = request.options
-    found = input_differences(a, b, given["replications"])
-    notes = [*a.notes, *b.notes, *filter(None, [found.runs])]
-    if not found.changes:
-        return _result(request, found, [], _no_rows(), "", notes)
-    prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
-    count, total_ns = effects.simulated_ns(found)
+    options = request.options
+    differences = input_differences(a, b, options["replications"])
+    notes = [*a.notes, *b.notes, *filter(None, [differences.runs])]
+    if not differences.changes:
+        return _result(request, differences, [], _no_rows(), "", notes)
+    prices = S3_STANDARD if options["prices"] is None else load_prices(Path(options["prices"]))
+    count, total_ns = effects.simulated_ns(differences)
     progress = listener.progress(Work(f"{a.name} and {b.name}", total_ns, count, "runs"))
     with progress as watch, stoppable("nothing is kept of an unfinished comparison"):
-        rows = effects.run_both_sides(found, prices=prices, engine=given["engine"], jobs=given["jobs"], watch=watch)
+        rows = effects.run_both_sides(
+            differences, prices=prices, engine=options["engine"], jobs=options["jobs"], watch=watch
+        )
     at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
-    seeds = f"{given['replications']} seed{'' if given['replications'] == 1 else 's'} on each side"
-    runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"
-    if len(found.changes) > 1:
+    seeds = f"{options['replications']} seed{'' if options['replications'] == 1 else 's'} on each side"
+    runs = f"{count} runs of {at_most}{format_duration(differences.before.run.duration_ns)}, {seeds}"
+    if len(differences.changes) > 1:
         alone = command_line("diff", [request.side("a")[0]] * 2, DiffOptions, {})
         notes.append(f"What one of them does alone: {alone} --set-b KEY=VALUE")
-    notes += filter(None, [effects.unlike_failures(rows), rocksdb_access_sentence([found.before, found.after])])
-    notes += different_issues({"A": found.before, "B": found.after})
-    if defaults := deciding_defaults([found.before, found.after]):
+    notes += filter(
+        None, [effects.unlike_failures(rows), rocksdb_access_sentence([differences.before, differences.after])]
+    )
+    notes += different_issues({"A": differences.before, "B": differences.after})
+    if defaults := deciding_defaults([differences.before, differences.after]):
         notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
     if rows.get(COST) is not None and rows[COST].notna().any():
         notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
-    return _result(request, found, effects.quantities(rows), rows, runs, notes)
+    return _result(request, differences, effects.quantities(rows), rows, runs, notes)
 
 
 def _result(
     request: DiffRequest,
-    found: InputDifferences,
+    differences: InputDifferences,
     answer: Sequence[QuantityDifference],
     rows: pd.DataFrame,
     runs: str,
@@ -143,32 +149,33 @@ def _result(
 ) -> Diff:
     trouble = effects.trouble(rows) if len(rows) else []
     place_a, place_b = request.side("a")[0], request.side("b")[0]
-    verdict = effects.verdict(found, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
-    screen = effects.screen(found, answer, verdict, runs)
+    verdict = effects.verdict(differences, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
+    screen = effects.screen(differences, answer, verdict, runs)
     others = [*notes, *trouble, effects.same_quantities(answer)]
-    parts: tuple[str | TextTable, ...] = (screen, *effects.tables(found, answer), *filter(None, others))
+    parts: tuple[str | TextTable, ...] = (screen, *effects.tables(differences, answer), *filter(None, others))
     inputs = [
         {
-            "key": own.key,
-            "before": own.before_text,
-            "after": own.after_text,
-            "flink": list(own.flink),
-            "about": own.kind,
+            "key": change.key,
+            "before": change.before_text,
+            "after": change.after_text,
+            "flink": list(change.flink),
+            "about": change.kind,
         }
-        for own in found.changes
+        for change in differences.changes
     ]
     data = {
         "a": portable(place_a),
         "b": portable(place_b),
         "verdict": verdict,
         "inputs": inputs,
-        "renamed": [list(pair) for pair in found.renamed],
-        "added": list(found.added),
-        "removed": list(found.removed),
+        "renamed": [list(pair) for pair in differences.renamed],
+        "added": list(differences.added),
+        "removed": list(differences.removed),
         "known_issues": {
-            side: known_issues_json([scenario]) for side, scenario in (("a", found.before), ("b", found.after))
+            side: known_issues_json([scenario])
+            for side, scenario in (("a", differences.before), ("b", differences.after))
         },
-        "quantities": [own.plain() for own in answer],
+        "quantities": [change.plain() for change in answer],
         "notes": [*filter(None, [runs]), *notes],
         "trouble": trouble,
     }
@@ -177,11 +184,11 @@ def _result(
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
     """Return a side: a study, a scenario file, the scenario of a results folder, or an imported job."""
-    given, strategy = getattr(request, name), request.options["strategy"]
-    place, own = request.side(name)
-    changes = (*lines_of(request.options["changes"]), *own)
-    if isinstance(given, StudySource):
-        return side_of(portable(place), given.text, given.folder, changes, strategy)
+    source, strategy = getattr(request, name), request.options["strategy"]
+    place, own_changes = request.side(name)
+    changes = (*lines_of(request.options["changes"]), *own_changes)
+    if isinstance(source, StudySource):
+        return side_of(portable(place), source.text, source.folder, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():
         return side_of_folder(place, changes, strategy)
     if any((place / name).is_file() for name in (ADVICE, ANSWER, DIFF)):
@@ -199,19 +206,19 @@ def _no_rows() -> pd.DataFrame:
     return pd.DataFrame()
 
 
-def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
+def _kept(result: Diff, request: DiffRequest, folder: Path) -> Diff:
     """Store the rows and the answer for `report`, and return the result with its folder."""
-    replace_file(folder / "results.parquet", found.table.to_parquet)
+    replace_file(folder / "results.parquet", result.table.to_parquet)
     keep_answer(
         folder,
         DIFF,
-        title=f"{found.facts['a']} and {found.facts['b']}",
+        title=f"{result.facts['a']} and {result.facts['b']}",
         question="What differs, and what does that do?",
-        verdict=found.verdict,
-        parts=found.parts,
+        verdict=result.verdict,
+        parts=result.parts,
         findings=[],
-        assumptions=["Simulated; both sides meet the same random numbers."] if len(found.table) else [],
+        assumptions=["Simulated; both sides meet the same random numbers."] if len(result.table) else [],
         command=request.command(folder),
-        data=found.facts,
+        data=result.facts,
     )
-    return replace(found, folder=folder)
+    return replace(result, folder=folder)

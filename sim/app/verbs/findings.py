@@ -125,9 +125,9 @@ def _union_sentences(scenario: Scenario) -> Iterator[str]:
     for vertex in scenario.job.vertices:
         if (union := vertex.union_state) is None:
             continue
-        own, number = vertex.snapshot.operator_state_bytes, vertex.parallelism
-        state = f"each of the {number} subtasks of '{vertex.name}' restores the union list state of all, {bytes_text(own * number)}"
-        if not own:
+        own_bytes, number = vertex.snapshot.operator_state_bytes, vertex.parallelism
+        state = f"each of the {number} subtasks of '{vertex.name}' restores the union list state of all, {bytes_text(own_bytes * number)}"
+        if not own_bytes:
             yield f"the union list state of '{vertex.name}' has no size: write it as snapshot: {{operator-state: SIZE}}, per subtask"
         elif union.clears:
             yield f"{state}, and keeps its own; with union-state: {{clears: false}} it is {number} times as large after each restart"
@@ -141,9 +141,9 @@ def _union_sentences(scenario: Scenario) -> Iterator[str]:
 def _upload_sentences(scenario: Scenario) -> Iterator[str]:
     """Yield sentences on changelogs in memory, and on upload timeouts that are too short (RetryingExecutor, RetryPolicy.fixed)."""
     logs = [
-        (own.name, own.state.changelog)
-        for own in scenario.job.vertices
-        if own.state is not None and own.state.changelog is not None
+        (vertex.name, vertex.state.changelog)
+        for vertex in scenario.job.vertices
+        if vertex.state is not None and vertex.state.changelog is not None
     ]
     if in_memory := [f"'{name}'" for name, log in logs if log.in_memory]:
         yield (
@@ -193,17 +193,17 @@ class FoundIssues:
     @property
     def rows(self) -> list[list[str]]:
         """Return a table row per defect, with the columns of `HEADER`."""
-        return [[self._status(own), *_cells(own), _why(own) or own.issue.condition] for own in self.matches]
+        return [[self._status(match), *_cells(match), _why(match) or match.issue.condition] for match in self.matches]
 
-    def _status(self, own: IssueMatch) -> str:
-        return "" if not self.has_job else "applies" if own.applies else "may apply"
+    def _status(self, match: IssueMatch) -> str:
+        return "" if not self.has_job else "applies" if match.applies else "may apply"
 
     @property
     def summary(self) -> str:
         """Return a sentence with the number of defects, and with keys that would narrow them down."""
         if not self.has_job:
             return f"{count_defects(len(self.matches))}. With a FILE: those that apply to its job, or may."
-        applying = sum(own.applies for own in self.matches)
+        applying = sum(match.applies for match in self.matches)
         more = (
             f" Set {self.missing} to know more: defects of connectors that are not named are left out."
             if self.missing
@@ -214,7 +214,7 @@ class FoundIssues:
     @property
     def facts(self) -> list[dict[str, Any]]:
         """JSON-ready."""
-        return [own.plain for own in self.matches]
+        return [match.plain for match in self.matches]
 
 
 def find_issues(
@@ -243,7 +243,7 @@ def find_issues(
     if scenarios is None:
         return FoundIssues(tuple(of_catalogue(judged)), has_job=False)
     found = issues_of(scenarios, {judged: version} if judged and version else {})
-    own = tuple(match for match in found if component in (None, match.issue.component))
+    matches = tuple(match for match in found if component in (None, match.issue.component))
     missing = _missing(scenarios)
     if (
         component is not None
@@ -251,27 +251,27 @@ def find_issues(
         and not any(component in versions_of(scenario) for scenario in scenarios)
     ):
         unsure = (f"a connector of the job is {component}: it does not name all of them",)
-        own, missing = (*own, *of_catalogue(component, unsure)), ""
-    return FoundIssues(own, has_job=True, missing=missing)
+        matches, missing = (*matches, *of_catalogue(component, unsure)), ""
+    return FoundIssues(matches, has_job=True, missing=missing)
 
 
 def known_issues_json(scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
-    return [own.plain for own in issues_of(scenarios)]
+    return [match.plain for match in issues_of(scenarios)]
 
 
 def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
     """Yield a warning for each known defect that applies to a job, and a remark about those that may apply."""
-    found = issues_of(scenarios)
-    applying = [own for own in found if own.applies]
-    for own in applying[:MAX_NAMED]:
-        issue = own.issue
-        text = f"{issue.id} ({issue.consequence}): {issue.title}. {own.simulated}. Way out: {issue.way_out}. {issue.source}"
+    matches = issues_of(scenarios)
+    applying = [match for match in matches if match.applies]
+    for match in applying[:MAX_NAMED]:
+        issue = match.issue
+        text = f"{issue.id} ({issue.consequence}): {issue.title}. {match.simulated}. Way out: {issue.way_out}. {issue.source}"
         yield Remark(f"{name}: known defect {text}", is_warning=True)
     if others := len(applying[MAX_NAMED:]):
         more = count_defects(others, "more known defect")
         yield Remark(f"{name}: {more} apply: ckptsim known-issues FILE", is_warning=True)
-    if possible := [own for own in found if not own.applies]:
-        kinds = Counter(own.issue.consequence for own in possible)
+    if possible := [match for match in matches if not match.applies]:
+        kinds = Counter(match.issue.consequence for match in possible)
         counts = ", ".join(f"{what} {count}" for what, count in kinds.items())
         text = f"{name}: {count_defects(len(possible))} may apply ({counts}: {first_ids(possible)}): ckptsim known-issues FILE lists them"
         yield Remark(text + (f"; fewer if you set {missing}" if (missing := _missing(scenarios)) else ""))
@@ -279,20 +279,22 @@ def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
 
 def different_issues(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     """Yield a line per scenario with known defects that apply or may apply to this scenario only."""
-    found = {name: dict.fromkeys(own.issue.id for own in issues_of([scenario])) for name, scenario in scenarios.items()}
-    for name, own in found.items():
-        if alone := [issue for issue in own if not all(issue in other for other in found.values())]:
+    ids_by_side = {
+        name: dict.fromkeys(ids.issue.id for ids in issues_of([scenario])) for name, scenario in scenarios.items()
+    }
+    for name, ids in ids_by_side.items():
+        if alone := [issue for issue in ids if not all(issue in other for other in ids_by_side.values())]:
             yield f"known defects that may apply to {name} alone: {', '.join(alone)}"
 
 
-def _cells(own: IssueMatch) -> list[str]:
-    issue = own.issue
+def _cells(match: IssueMatch) -> list[str]:
+    issue = match.issue
     fixed = "unknown" if issue.fixed is None else ", ".join(issue.fixed) or "no release"
-    return [issue.id, issue.component, issue.consequence, fixed, f"{issue.title}. {own.simulated}."]
+    return [issue.id, issue.component, issue.consequence, fixed, f"{issue.title}. {match.simulated}."]
 
 
-def _why(own: IssueMatch) -> str:
-    return "; ".join([*own.holding, *(f"if {text}" for text in own.unsure)])
+def _why(match: IssueMatch) -> str:
+    return "; ".join([*match.holding, *(f"if {text}" for text in match.unsure)])
 
 
 def _missing(scenarios: Sequence[Scenario]) -> str:
@@ -367,10 +369,10 @@ def now() -> str:
 def with_provenance(kept: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
     """Return `kept` with version and date.  If `file` has the same content, its date is used."""
     new = {**kept, "version": f"{_release()} (code {code_version()})", "date": now()}
-    old = _read(file)
+    earlier = _read(file)
     return (
-        {**new, "date": old["date"]}
-        if old and json.loads(json.dumps(new | {"date": ""})) == old | {"date": ""}
+        {**new, "date": earlier["date"]}
+        if earlier and json.loads(json.dumps(new | {"date": ""})) == earlier | {"date": ""}
         else new
     )
 
@@ -387,7 +389,7 @@ def _read(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and "date" in found else {}
+    return content if isinstance(content, dict) and "date" in content else {}

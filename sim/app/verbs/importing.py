@@ -224,22 +224,22 @@ def import_job(
     source = place.read(given["sample"], path_of(given["save"]), listener=listener)
     draft = draft_of(source)
     name = _name(place.sources[0], source)
-    seen = _checkpoints(source, listener)
-    found = _imported(name, source, seen, draft)
+    checkpoints = _checkpoints(source, listener)
+    imported = _imported(name, source, checkpoints, draft)
     if out is not None:
-        found.save(out)
+        imported.save(out)
     _tell(draft, listener)
-    tell(issue_remarks(name, found.scenarios), listener)
+    tell(issue_remarks(name, imported.scenarios), listener)
     if given["backtest"]:
         try:
-            found = _imported(name, source, seen, *with_backtest(source, draft, listener))
+            imported = _imported(name, source, checkpoints, *with_backtest(source, draft, listener))
         except KeyboardInterrupt:
-            listener.result(found)
+            listener.result(imported)
             raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
         if out is not None:
-            found.save(out)
-    listener.result(found)
-    return found
+            imported.save(out)
+    listener.result(imported)
+    return imported
 
 
 def scenarios_of(place: JobPlace, flink: Path | None = None) -> Sequence[Scenario]:
@@ -309,9 +309,9 @@ def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
 
 
 def _imported(
-    name: str, source: RecordingSource, seen: Checkpoints, draft: ImportedScenario, lines: Sequence[str] = ()
+    name: str, source: RecordingSource, checkpoints: Checkpoints, draft: ImportedScenario, lines: Sequence[str] = ()
 ) -> ImportedJob:
-    return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), seen, source)
+    return ImportedJob(name, text_of(draft), draft.unknown, draft.not_modelled, tuple(lines), checkpoints, source)
 
 
 def _tell(draft: ImportedScenario, listener: Listener) -> None:

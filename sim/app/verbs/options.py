@@ -74,51 +74,51 @@ def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
     return {name: (get_args(hint)[0], hint.__metadata__[0]) for name, hint in hints}
 
 
-def with_defaults(kind: type[T], given: T) -> T:
+def with_defaults(kind: type[T], options: T) -> T:
     """Return all options: the given ones, and defaults for the others."""
-    return cast("T", {name: option.default for name, (_, option) in options_of(kind).items()} | dict(given))
+    return cast("T", {name: option.default for name, (_, option) in options_of(kind).items()} | dict(options))
 
 
-def part_of(kind: type[T], given: Mapping[str, object]) -> T:
+def part_of(kind: type[T], options: Mapping[str, object]) -> T:
     """Return the subset of `given` that the TypedDict `kind` declares."""
-    return cast("T", {name: given[name] for name in options_of(kind) if name in given})
+    return cast("T", {name: options[name] for name in options_of(kind) if name in options})
 
 
-def refuse_others(kind: type[T], given: T, of: Literal["simulated runs", "real jobs"]) -> None:
+def refuse_others(kind: type[T], options: T, of: Literal["simulated runs", "real jobs"]) -> None:
     """Raise OptionError if a given option does not apply to inputs of kind `of`."""
     for name, (_, option) in options_of(kind).items():
-        if option.of not in ("", of) and given[name] != option.default:
+        if option.of not in ("", of) and options[name] != option.default:
             raise OptionError(name, f"is for {option.of}")
 
 
 def flag_of(name: str) -> str:
     """Return the command-line name of a Python option, e.g. ``--out`` for `folder`."""
     kinds = [kind for kind in globals().values() if isinstance(kind, type) and hasattr(kind, "__total__")]
-    found = (
+    flags = (
         option.flags(name)[0].partition("/")[0]
         for kind in kinds
-        for own, (_, option) in options_of(kind).items()
-        if own == name
+        for other, (_, option) in options_of(kind).items()
+        if other == name
     )
-    return next(found, "SOURCE" if name == "sources" else f"--{name.replace('_', '-')}")
+    return next(flags, "SOURCE" if name == "sources" else f"--{name.replace('_', '-')}")
 
 
 def documented(kind: type) -> Callable[[F], F]:
     """Return a decorator that adds the options of `kind` to a function's signature and docstring, for editors and `help`."""
 
     def document(function: F) -> F:
-        own = inspect.signature(function)
+        signature = inspect.signature(function)
         parameters = [
-            known
-            for known in own.parameters.values()
-            if known.kind is not known.VAR_KEYWORD and known.name != "listener"
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD and parameter.name != "listener"
         ]
         lines = [inspect.cleandoc(function.__doc__ or ""), "\nOptions:"]
         for name, (type_, option) in options_of(kind).items():
             keyword = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, keyword, default=option.default, annotation=type_))
             lines.append(f"    {name}: {option.help}")
-        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         function.__doc__ = "\n".join(lines)
         return function
 
@@ -150,8 +150,8 @@ def with_all_options(kind: type) -> Callable[[F], F]:
 # ---- Conversion of Python arguments to the values that commands use.
 
 
-def path_of(given: FilePath | None) -> Path | None:
-    return None if given is None else Path(given)
+def path_of(path: FilePath | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 _EXPECTED = """expected {"checkpoint.interval": "10 s"} or ["checkpoint.interval=10 s"]"""
@@ -181,12 +181,12 @@ def lines_of(changes: Changes | Any) -> list[str]:
 
 
 def command_line(
-    verb: str, arguments: Sequence[str | Path], kind: type | None = None, given: Mapping[str, Any] | None = None
+    verb: str, arguments: Sequence[str | Path], kind: type | None = None, options: Mapping[str, Any] | None = None
 ) -> str:
     """Return the command with all non-default options, e.g. ``ckptsim sweep day.yaml --set run.seed=3``."""
     tokens = [verb, *map(_token, arguments)]
     for name, (_, option) in ({} if kind is None else options_of(kind)).items():
-        value = (given or {}).get(name, option.default)
+        value = (options or {}).get(name, option.default)
         if option.is_stored and value != option.default:
             tokens += _tokens(option.flags(name)[0], value)
     return f"ckptsim {shlex.join(tokens)}"

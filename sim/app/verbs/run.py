@@ -177,13 +177,13 @@ def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
 
 def read_file(file: Path, **options: Unpack[RunFileOptions]) -> RunRequest:
     """Read a scenario file, and apply the changes that the options make.  ScenarioError: mistakes in it."""
-    given = with_defaults(RunFileOptions, options)
-    changes = lines_of(given["changes"])
-    if given["flink"] is not None:
-        changes.insert(0, flink_change(Path(given["flink"]), file))
-    if given["seed"] is not None:
-        changes.append(f"run.seed={given['seed']}")
-    if (environment := given["environment"]) is not None:
+    options = with_defaults(RunFileOptions, options)
+    changes = lines_of(options["changes"])
+    if options["flink"] is not None:
+        changes.insert(0, flink_change(Path(options["flink"]), file))
+    if options["seed"] is not None:
+        changes.append(f"run.seed={options['seed']}")
+    if (environment := options["environment"]) is not None:
         # the option is relative to the current folder, the key of the scenario to the folder of its file
         is_file = Path(environment).suffix or len(Path(environment).parts) > 1
         changes.append(
@@ -229,7 +229,7 @@ def keep_comparison(found: RunOutcome, folder: Path) -> None:
     """Store results of `run` that were made without a folder, in the same files."""
     comparison = found.comparison
     bare = [(0, result) for result in comparison.baselines.values()]
-    results = [*bare, *(pair for own in comparison.results.values() for pair in enumerate(own))]
+    results = [*bare, *(pair for replications in comparison.results.values() for pair in enumerate(replications))]
     planned = [Cell(result.scenario, identity(result.scenario), number) for number, result in results]
     names = folder_names(planned)
     with replacing(writable_folder(folder), lambda _: None) as place:
@@ -326,20 +326,20 @@ def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
     )
 
 
-def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
+def _keep(outcome: RunOutcome, place: Path, *, picture: bool = False) -> None:
     """Write comparison, scenario and picture to `place`, a temporary folder that becomes the results folder."""
-    assert found.folder is not None
-    origin, folder = found.request.origin, found.folder
+    assert outcome.folder is not None
+    origin, folder = outcome.request.origin, outcome.folder
     report = command_line("report", [folder])
     summary = {
-        **found.kept_facts,
+        **outcome.kept_facts,
         "overrides": list(origin.changes),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
-        "command": f"{found.request.command(folder)}\n{report} -o report.html",
+        "command": f"{outcome.request.command(folder)}\n{report} -o report.html",
     }
-    keep(found.comparison, place, _self_contained(origin), with_provenance(summary))
+    keep(outcome.comparison, place, _self_contained(origin), with_provenance(summary))
     if picture:
-        _draw(found.comparison, place)
+        _draw(outcome.comparison, place)
 
 
 def _draw(comparison: Comparison, place: Path) -> None:

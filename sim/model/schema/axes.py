@@ -35,22 +35,24 @@ class Axis:
 
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
     """Return the axes in the order of the file."""
-    found = []
+    axes_found = []
     sections = ((key_of_field(document, name), value) for name, value in document.__dict__.items() if value is not None)
     for path, values in chain.from_iterable(_axes_of(value, (key,), reading) for key, value in sections):
-        found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
+        axes_found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
         for inner, _ in _lists_below(list(values), path):
             reading.wrong(
                 inner, f"is a list within a value of the axis {dotted(path)}: write that value once for each of them"
             )
-    found.sort(key=lambda axis: _position(plain, axis.path))
-    if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
-        axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in found)
+    axes_found.sort(key=lambda axis: _position(plain, axis.path))
+    if (cells := prod(len(axis.values) for axis in axes_found)) > MAX_CELLS:
+        axes = ", ".join(f"{axis.name} ({len(axis.values)})" for axis in axes_found)
         reading.wrong((), f"lists {cells} combinations, at most {MAX_CELLS} are allowed: {axes}")
     elif (runs := cells * (replications := _replications(document))) > MAX_RUNS:
-        what = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
-        reading.wrong(("run", "replications"), f"{what}; a hundred replications tell a mean to a tenth of the spread")
-    return tuple(found)
+        request = f"asks for {runs} runs (combinations: {cells}, replications: {replications}), at most {MAX_RUNS} are allowed"
+        reading.wrong(
+            ("run", "replications"), f"{request}; a hundred replications tell a mean to a tenth of the spread"
+        )
+    return tuple(axes_found)
 
 
 @remembered
@@ -140,17 +142,17 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
     for override in overrides:
         path, text = _split(override)
         section = plain.get(str(path[0])) if path and isinstance(plain, Mapping) else None
-        known = section.read if isinstance(section, Mapping) else {}
-        if override not in known:
+        parsed = section.read if isinstance(section, Mapping) else {}
+        if override not in parsed:
             source = Reading(f"--set {override}")
             _apply(plain, path, text, source)
-            if len(known) >= MAX_VALUES_KEPT:
-                known.clear()
-            known[override] = (
+            if len(parsed) >= MAX_VALUES_KEPT:
+                parsed.clear()
+            parsed[override] = (
                 source,
                 plain[str(path[0])] if not source.problems and isinstance(plain, Mapping) else section,
             )
-        source, section = known[override]
+        source, section = parsed[override]
         if section is not None:
             plain[str(path[0])] = section
         reading.problems.update(source.problems)
@@ -197,18 +199,18 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
     """Replace or add one value, in copies of the sections around it; missing sections are added, except vertices."""
     node: Any = plain
     for depth, step in enumerate(path[:-1]):
-        here = path[: depth + 1]
+        path_of_section = path[: depth + 1]
         if isinstance(node, list) and str(step).isdigit() and int(step) < len(node):
             node[int(step)] = node = copied(node[int(step)])
             continue
         if not isinstance(node, Mapping):
-            source.wrong(path, f"there is no mapping at {'.'.join(map(str, here[:-1]))} to set '{step}' in")
+            source.wrong(path, f"there is no mapping at {'.'.join(map(str, path_of_section[:-1]))} to set '{step}' in")
             return
         if step not in node:
             if path[0] == "job" and depth == 1:
                 source.wrong(path, f"there is no vertex '{step}'{did_you_mean(str(step), node)}")
                 return
-            node[str(step)] = Mapping().at(here)
+            node[str(step)] = Mapping().at(path_of_section)
         node[str(step)] = node = copied(node[str(step)])
     if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
         node[int(path[-1])] = value

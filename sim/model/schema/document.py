@@ -36,11 +36,11 @@ class Directories(Options, of=(model_storage.Directories,)):
 
 @remembered
 def build_instances(
-    given: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
+    section: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
     """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
     at = At(("instances",), reading)
-    jobs = built(scenario.Instances, given, at)
+    jobs = built(scenario.Instances, section, at)
     if jobs.count == 1:
         return jobs
     if rescaled:
@@ -76,13 +76,13 @@ class Action(Section):
     """Moment of the run."""
 
 
-def build_actions(given: Sequence[Action], reading: Reading) -> tuple[scenario.Action, ...]:
+def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenario.Action, ...]:
     built = [
         scenario.Action(action.at, action.savepoint or action.format or "canonical", action.stop)  # type: ignore[arg-type]
-        for action in given
+        for action in sections
     ]
-    for i, action in enumerate(given):
-        if action.stop is not None and any(other.at > action.at for other in given):
+    for i, action in enumerate(sections):
+        if action.stop is not None and any(other.at > action.at for other in sections):
             reading.wrong(("actions", i), "the job has stopped before the other actions are due")
     return tuple(sorted(built, key=lambda action: action.at_ns))
 
@@ -155,8 +155,8 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
     """The channels of an edge.  Forward and rescale make as many as the larger side has subtasks; all others connect each pair."""
     total = 0
     for name, vertex in job.items():
-        for key, given in (vertex.input or {}).items():
-            ship = given if isinstance(given, str) else given.ship
+        for key, section in (vertex.input or {}).items():
+            ship = section if isinstance(section, str) else section.ship
             writers, readers = counts.get(vertex.upstreams[key], 1), counts[name]
             kind = SHIPPING[ship]
             pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # forward else becomes rebalance

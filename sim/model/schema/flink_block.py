@@ -265,8 +265,8 @@ class _Move:
 
     def _barriers(self) -> None:
         """Combine mode, unaligned and aligned timeout to one barrier mode (CheckpointConfig)."""
-        given = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
-        if not given:
+        written = [key for key in (UNALIGNED, ALIGNED_TIMEOUT, MODE) if key in self.values]
+        if not written:
             return
         choices: list[Any] = []
         for unaligned, timeout, mode in product(
@@ -282,12 +282,12 @@ class _Move:
                 choice = Mapping({choice: timeout})
             if choice not in choices:
                 choices.append(choice)
-        if ALIGNED_TIMEOUT in given and True not in self.values.get(UNALIGNED, [False]):
+        if ALIGNED_TIMEOUT in written and True not in self.values.get(UNALIGNED, [False]):
             self.reading.warn(self.places[ALIGNED_TIMEOUT], f"has no effect without {UNALIGNED}: true")
         if True in self.values.get(UNALIGNED, [False]) and self.values.get(MODE) == ["at_least_once"]:
             self.reading.warn(self.places[UNALIGNED], f"has no effect with {MODE}: AT_LEAST_ONCE")
-        swept = any(key in self.lists for key in given) and len(choices) > 1
-        self._put(("checkpoint", "barriers"), choices if swept else choices[0], given[0])
+        swept = any(key in self.lists for key in written) and len(choices) > 1
+        self._put(("checkpoint", "barriers"), choices if swept else choices[0], written[0])
 
     def _buffer_timeout(self) -> None:
         enabled, interval = "execution.buffer-timeout.enabled", "execution.buffer-timeout.interval"
@@ -351,14 +351,14 @@ class _Move:
         if (value := self._single(key)) is None:
             return
         inside = self.keys[key].path[2 + len(section) :]
-        known = list(self._having(section))
+        holders = list(self._having(section))
         replaces = key == "state.backend.type" and self._rank(self.places[key])
-        own = [vertex for vertex, body in known if value_at(body, inside) is not None]
-        for vertex, _ in known:
-            if replaces or vertex not in own:
+        explicit = [vertex for vertex, body in holders if value_at(body, inside) is not None]
+        for vertex, _ in holders:
+            if replaces or vertex not in explicit:
                 self._put(("job", vertex, *section, *inside), value, key)
-        if own and len(own) == len(known) and not replaces and self.places[key][0] == FILE:
-            named = f"{', '.join(own[:3])}{' ...' * (len(own) > 3)}"
+        if explicit and len(explicit) == len(holders) and not replaces and self.places[key][0] == FILE:
+            named = f"{', '.join(explicit[:3])}{' ...' * (len(explicit) > 3)}"
             self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
 
     def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
@@ -370,40 +370,40 @@ class _Move:
 
     def _state(self) -> None:
         """Move the keys of state backends to all vertices with state."""
-        given = {
+        values = {
             key: self._single(key)
             for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG)
             if key in self.values
         }
         used: set[str] = set()
         for vertex, state in self._having(("state",)):
-            for place, value, key in self._of_state(state, given):
+            for place, value, key in self._of_state(state, values):
                 self._put(("job", vertex, "state", *place), value, key)
                 used.add(key)
-        for key, value in given.items():
+        for key, value in values.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has such state")
 
-    def _of_state(self, state: Mapping, given: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    def _of_state(self, state: Mapping, values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """Yield (path inside `state:`, value, key) of each key that applies to a vertex with this state.
 
         A TTL applies only to state that records write to, because any other state would just expire.
         """
         backend = state.get("backend")
         if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
-            yield from ((("lsm", name), given[key], key) for key, name in self._below(_LSM).items() if key in given)
-        if _TTL in given and ("growth" in state or "update" in state):
-            yield ("ttl",), given[_TTL], _TTL
+            yield from ((("lsm", name), values[key], key) for key, name in self._below(_LSM).items() if key in values)
+        if _TTL in values and ("growth" in state or "update" in state):
+            yield ("ttl",), values[_TTL], _TTL
         is_on = state.get("changelog") in (True, "on")
-        if is_on and any(key in given for key in self._below(_CHANGELOG)):
+        if is_on and any(key in values for key in self._below(_CHANGELOG)):
             state["changelog"] = None  # a section takes its place
-        if is_on or given.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
+        if is_on or values.get(CHANGELOG) or isinstance(state.get("changelog"), Mapping):
             for key, name in self._below(_CHANGELOG).items():
-                if key not in given and not given.get(CHANGELOG):
+                if key not in values and not values.get(CHANGELOG):
                     continue
                 default = self.keys[key].flink.default
-                if key in given or default:
-                    yield ("changelog", name), given.get(key, default), key if key in given else CHANGELOG
+                if key in values or default:
+                    yield ("changelog", name), values.get(key, default), key if key in values else CHANGELOG
 
     def _below(self, section: tuple[str, ...]) -> dict[str, str]:
         """Return the keys of a section by Flink key."""
@@ -422,8 +422,8 @@ class _Move:
                 ("checkpoint", "local-recovery"), self._single(swept[1]) if len(swept) > 1 else value, LOCAL_BACKUP
             )
         elif any(map(any, both)):
-            key, other = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
-            self.reading.warn(self.places[key], f"has no effect without {other}: true")
+            key, needed = (LOCAL_BACKUP, LOCAL_RESTORE) if any(both[0]) else (LOCAL_RESTORE, LOCAL_BACKUP)
+            self.reading.warn(self.places[key], f"has no effect without {needed}: true")
 
     def _storage(self) -> None:
         """Move the keys of uploads to an object store, which have no effect with other storage."""

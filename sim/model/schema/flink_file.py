@@ -77,19 +77,19 @@ class FlinkFile:
 
     def place_of(self, key: str) -> DocumentPath:
         """The place of a key in the file's own spelling, an older name of it included; a new one is in the section that is nearest."""
-        own = {
+        names = {
             path: ".".join(map(str, path[len(self.block) :]))
             for path in self.marks
             if path[: len(self.block)] == self.block
         }
-        if (written := self.written(key)) in own.values():
-            return next(path for path, name in own.items() if name == written and not self.children(path))
+        if (written := self.written(key)) in names.values():
+            return next(path for path, name in names.items() if name == written and not self.children(path))
         parallelism = (*self.block[:-1], "job", "parallelism")
         if key == "parallelism.default" and self.block and parallelism in self.marks:
             return parallelism
-        sections = [path for path, name in own.items() if key.startswith(f"{name}.") and name not in self.keys]
+        sections = [path for path, name in names.items() if key.startswith(f"{name}.") and name not in self.keys]
         nearest = max((path for path in sections if self.children(path)), key=len, default=self.block)
-        return (*nearest, key.removeprefix(f"{own[nearest]}.") if len(nearest) > len(self.block) else key)
+        return (*nearest, key.removeprefix(f"{names[nearest]}.") if len(nearest) > len(self.block) else key)
 
 
 def flink_change(file: str | Path, scenario: Path) -> str:
@@ -144,11 +144,11 @@ def is_configuration(plain: Any) -> bool:
 
 def about_file(read: FlinkFile) -> dict[str, str]:
     """Key of a file -> what it sets here; with the one without which a job takes no checkpoints, if a configuration of Flink lacks it."""
-    found, names = {key: about_key(key) for key in read.keys}, current_names()
-    found |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.beside.items()}
-    if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in found}:
-        found[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
-    return found
+    about, names = {key: about_key(key) for key in read.keys}, current_names()
+    about |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.beside.items()}
+    if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in about}:
+        about[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
+    return about
 
 
 def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:
@@ -211,15 +211,15 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
     """The resource of this name, or the only one of its kind."""
     kinds = [kind for kind in _KINDS if any(plain["kind"] == kind for plain, _ in manifests)]
     if not kinds:
-        there = ", ".join(dict.fromkeys(str(plain["kind"]) for plain, _ in manifests))
+        kinds_found = ", ".join(dict.fromkeys(str(plain["kind"]) for plain, _ in manifests))
         expected = (
             "expected a FlinkDeployment or a FlinkSessionJob; of a ConfigMap write the file in it to a file of its own"
         )
-        raise ScenarioError.of(file, f"holds {there}: {expected}")
+        raise ScenarioError.of(file, f"holds {kinds_found}: {expected}")
     chosen = [(plain, reading) for plain, reading in manifests if plain["kind"] == kinds[0]]
     names = [str(value_at(plain, ("metadata", "name")) or "") for plain, _ in chosen]
     if name or len(chosen) > 1:
-        chosen = [own for own, called in zip(chosen, names, strict=True) if called == name]
+        chosen = [row for row, called in zip(chosen, names, strict=True) if called == name]
         if len(chosen) != 1:
             raise ScenarioError.of(
                 file, f"holds the {kinds[0]}s {', '.join(names)}: name one of them, {file}#{names[0]}"
@@ -227,45 +227,47 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
     ((plain, reading),) = chosen
     session = value_at(plain, ("spec", "deploymentName"))
     around = [
-        own
-        for own in manifests
-        if own[0]["kind"] == "FlinkDeployment" and value_at(own[0], ("metadata", "name")) == session
+        row
+        for row in manifests
+        if row[0]["kind"] == "FlinkDeployment" and value_at(row[0], ("metadata", "name")) == session
     ]
-    found = FlinkFile(
+    result = FlinkFile(
         file, text, str(plain["kind"]), name or names[0], block=(*_spec_of(plain), _CONFIGURATION), marks=reading.marks
     )
-    for own, its in (*around, chosen[0]):
-        _add_spec(found, own, its)
-    return found
+    for row, its in (*around, chosen[0]):
+        _add_spec(result, row, its)
+    return result
 
 
 def _spec_of(plain: Mapping) -> DocumentPath:
     return ("spec", "template", "spec") if plain["kind"] == "FlinkBlueGreenDeployment" else ("spec",)
 
 
-def _add_spec(found: FlinkFile, plain: Mapping, reading: Reading) -> None:
+def _add_spec(result: FlinkFile, plain: Mapping, reading: Reading) -> None:
     """Add what a FlinkDeployment or a FlinkSessionJob says, in the place of what was there (FlinkConfigBuilder of the operator)."""
     path = _spec_of(plain)
 
     def value(dotted: str) -> tuple[Any, Mark]:
         place = (*path, *dotted.split("."))
-        return value_at(plain, place), reading.marks.get(place, Mark(found.file))
+        return value_at(plain, place), reading.marks.get(place, Mark(result.file))
 
     block = (*path, _CONFIGURATION)
     if isinstance(keys := value_at(plain, block), Mapping):
-        found.keys.update({key: (given, reading.marks[place]) for key, place, given in flat(keys, block)})
-    slots, replicas = found.keys.get("taskmanager.numberOfTaskSlots", (1, None))[0], value("taskManager.replicas")
+        result.keys.update(
+            {key: (value_of_key, reading.marks[place]) for key, place, value_of_key in flat(keys, block)}
+        )
+    slots, replicas = result.keys.get("taskmanager.numberOfTaskSlots", (1, None))[0], value("taskManager.replicas")
     if str(replicas[0]).isdecimal() and str(slots).isdecimal():
-        found.keys["parallelism.default"] = (int(replicas[0]) * int(slots), replicas[1])
+        result.keys["parallelism.default"] = (int(replicas[0]) * int(slots), replicas[1])
     elif (parallelism := value("job.parallelism"))[0] is not None:
-        found.keys["parallelism.default"] = parallelism
+        result.keys["parallelism.default"] = parallelism
     version, cores = value("flinkVersion"), value("taskManager.resource.cpu")
     if match := re.fullmatch(r"v(\d+)_(\d+)", str(version[0])):
-        found.beside["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
+        result.beside["spec.flinkVersion"] = ("cluster", "version"), f"{match[1]}.{match[2]}", version[1]
     if match := re.fullmatch(r"([1-9]\d*)(\.0*)?", str(cores[0])):
-        found.beside["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
+        result.beside["spec.taskManager.resource.cpu"] = ("cluster", "cores"), int(match[1]), cores[1]
     if ("kind",) in reading.marks and value("mode")[0] != "standalone":  # a patch has no kind
-        found.beside["kind"] = ("restart", "provider"), "kubernetes", reading.marks[("kind",)]
+        result.beside["kind"] = ("restart", "provider"), "kubernetes", reading.marks[("kind",)]
     for name in _NOT_MODELLED:
-        if (given := value(name))[0] is not None and f"spec.{name}" not in found.beside:
-            found.keys[f"spec.{name}"] = given
+        if (value_of_key := value(name))[0] is not None and f"spec.{name}" not in result.beside:
+            result.keys[f"spec.{name}"] = value_of_key

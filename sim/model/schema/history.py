@@ -144,40 +144,40 @@ class Residuals(Section):
     """Vertex -> its residuals."""
 
 
-def build_residuals(given: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:
+def build_residuals(section: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:
     """Mistakes go to `reading`."""
-    if given is None:
+    if section is None:
         return randomness.Residuals()
     found = list(vertices)
     sources = {vertex.name: vertex.source is not None for vertex in found}
     backends = {vertex.name: vertex.state.backend_name for vertex in found if vertex.state is not None}
-    return randomness.Residuals(given.checkpoints, tuple(_residuals(given, sources, backends, reading)))
+    return randomness.Residuals(section.checkpoints, tuple(_residuals(section, sources, backends, reading)))
 
 
 def _residuals(
-    given: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading
+    section: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading
 ) -> Iterator[randomness.Residual]:
-    for name, own in given.of.items():
+    for name, of_vertex in section.of.items():
         if name not in sources:
             reading.wrong(("residuals", "of", name), f"there is no vertex '{name}'{did_you_mean(name, list(sources))}")
             continue
         for part in randomness.PARTS:
-            lists = own.async_ if part == "async" else getattr(own, part)
+            lists = of_vertex.async_ if part == "async" else getattr(of_vertex, part)
             if lists is None or (
-                part in ("sync", "async") and own.backend is not None and own.backend != backends.get(name)
+                part in ("sync", "async") and of_vertex.backend is not None and of_vertex.backend != backends.get(name)
             ):
                 continue
-            here = ("residuals", "of", name, part)
+            path = ("residuals", "of", name, part)
             if not lists:
-                reading.wrong(here, "is empty: write a list per subtask, or remove the key")
+                reading.wrong(path, "is empty: write a list per subtask, or remove the key")
             if part == "scheduling" and not sources[name]:
-                reading.wrong(here, "only sources are called; the others get a barrier")
+                reading.wrong(path, "only sources are called; the others get a barrier")
             for index, numbers in enumerate(lists):
-                if len(numbers) != given.checkpoints:
-                    message = f"has {len(numbers)} numbers for subtask {index}: expected one for each of {given.checkpoints} checkpoints"
-                    reading.wrong((*here, index), message)
+                if len(numbers) != section.checkpoints:
+                    message = f"has {len(numbers)} numbers for subtask {index}: expected one for each of {section.checkpoints} checkpoints"
+                    reading.wrong((*path, index), message)
             yield randomness.Residual(
-                name, part, tuple(tuple(number * given.unit for number in numbers) for numbers in lists)
+                name, part, tuple(tuple(number * section.unit for number in numbers) for numbers in lists)
             )
 
 
@@ -193,14 +193,18 @@ def tail_sentence(found: randomness.Residuals) -> str:
 _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
 
 
-def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
+def build_backtest(section_of_backtest: Backtest, reading: Reading) -> BacktestBacktest:
     """Mistakes go to `reading`."""
-    longest, failures, at = given.longest or [], given.failures, At(("backtest", "failures"), reading)
+    longest, failures, at = (
+        section_of_backtest.longest or [],
+        section_of_backtest.failures,
+        At(("backtest", "failures"), reading),
+    )
     if any(after > before for before, after in pairwise(longest)):
         reading.wrong(("backtest", "longest"), "write the longest duration first")
     compared = []
     for quantity, (first, *_) in of_history().items():
-        section, kind = getattr(given, field_of(quantity)), first.kind
+        section, kind = getattr(section_of_backtest, field_of(quantity)), first.kind
         if section is None:
             continue
         for side in ("observed", "predicted"):
@@ -215,22 +219,22 @@ def build_backtest(given: Backtest, reading: Reading) -> BacktestBacktest:
                 cause=section.cause or "",
             )
         )
-    if given.tail is not None and not given.tail:
+    if section_of_backtest.tail is not None and not section_of_backtest.tail:
         reading.wrong(("backtest", "tail"), "expected more than 0")
-    tail = 1.0 if given.tail is None else float(given.tail)
+    tail = 1.0 if section_of_backtest.tail is None else float(section_of_backtest.tail)
     return BacktestBacktest(
         tuple(compared),
         tuple(duration / 1e6 for duration in longest),
         tail,
-        given.runs,
-        given.simulated,
-        _other_settings(given, reading),
+        section_of_backtest.runs,
+        section_of_backtest.simulated,
+        _other_settings(section_of_backtest, reading),
         None if failures is None else built(ObservedFailures, failures, at, reason=failures.reason),
     )
 
 
-def _other_settings(given: Backtest, reading: Reading) -> BacktestOtherSettings | None:
-    factors = given.other_settings
+def _other_settings(section: Backtest, reading: Reading) -> BacktestOtherSettings | None:
+    factors = section.other_settings
     if factors is None:
         return None
     p50, p90 = (math.inf if factor is None else float(factor) for factor in (factors.p50, factors.p90))
@@ -239,17 +243,17 @@ def _other_settings(given: Backtest, reading: Reading) -> BacktestOtherSettings 
     return BacktestOtherSettings(p50, p90)
 
 
-def _check(given: Any, at: At) -> None:
-    values = [value for value in (given.p50, given.p90, given.max) if value is not None]
-    if len(values) != (3 if given.count else 0):
+def _check(section: Any, at: At) -> None:
+    values = [value for value in (section.p50, section.p90, section.max) if value is not None]
+    if len(values) != (3 if section.count else 0):
         at.wrong("write p50, p90, max and count, or count: 0 alone")
     elif "unlimited" in values or sorted(values) != values:
         at.wrong("expected p50 <= p90 <= max")
 
 
-def _quantiles(given: Any, kind: Kind) -> Quantiles:
-    p50, p90, largest = (_number(value, kind) for value in (given.p50, given.p90, given.max))
-    return Quantiles(p50, p90, largest, given.count)
+def _quantiles(section: Any, kind: Kind) -> Quantiles:
+    p50, p90, largest = (_number(value, kind) for value in (section.p50, section.p90, section.max))
+    return Quantiles(p50, p90, largest, section.count)
 
 
 def _number(value: Any, kind: Kind) -> float:

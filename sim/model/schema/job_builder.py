@@ -43,16 +43,16 @@ _MAX_SAID = 8
 """Maximum shares listed in a warning."""
 
 
-def build_weights(given: doc.Input, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
+def build_weights(section: doc.Input, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
     """Return the shares, which add up to 1.  Errors are reported at `at`."""
-    weights = given.weights
+    weights = section.weights
     if weights is None:
         return ()
-    if not SHIPPING[given.ship].keyed:
-        at.wrong(f"only hash has weights, not {given.ship}")
+    if not SHIPPING[section.ship].keyed:
+        at.wrong(f"only hash has weights, not {section.ship}")
         return ()
     if isinstance(weights, doc.Skew):
-        return _skew(weights, excess_of(given), readers, max(groups, readers), at)
+        return _skew(weights, excess_of(section), readers, max(groups, readers), at)
     if len(weights) != readers:
         how_many = f"{len(weights)} weights for {readers} subtasks"
         at.wrong(
@@ -62,14 +62,16 @@ def build_weights(given: doc.Input, readers: int, groups: int, at: At) -> tuple[
     return _shares(weights, at)
 
 
-def excess_of(given: doc.Input) -> Excess:
+def excess_of(section: doc.Input) -> Excess:
     """Return how the excess of weights is distributed over key groups."""
-    return "key-groups" if isinstance(given.weights, doc.Skew) and given.weights.excess == "key-groups" else "one-key"
+    return (
+        "key-groups" if isinstance(section.weights, doc.Skew) and section.weights.excess == "key-groups" else "one-key"
+    )
 
 
-def groups_of(given: doc.Vertex) -> int:
+def groups_of(section: doc.Vertex) -> int:
     """Return the number of key groups of a vertex."""
-    return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
+    return section.max_parallelism or default_max_parallelism(section.parallelism or 1)
 
 
 def _skew(skew: doc.Skew, excess: Excess, readers: int, groups: int, at: At) -> tuple[Fraction, ...]:
@@ -84,13 +86,17 @@ def _skew(skew: doc.Skew, excess: Excess, readers: int, groups: int, at: At) -> 
         return ()
     if shares and counted != readers:
         kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
-        found, others = (redistribute_shares(shares, readers, groups, kind) for kind in kinds)
-        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MAX_SAID])
-        what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
-        most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))
+        redistributed, alternative = (redistribute_shares(shares, readers, groups, kind) for kind in kinds)
+        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in redistributed[:_MAX_SAID])
+        excess_text = (
+            "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
+        )
+        most, other = (
+            format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (redistributed, alternative)
+        )
         at.warn(
             f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MAX_SAID else ''}."
-            f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
+            f" What a subtask reads beyond the least {excess_text}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
             f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
         )
     return shares
@@ -106,7 +112,7 @@ def _shares(weights: Sequence[Fraction], at: At) -> tuple[Fraction, ...]:
 def _hot(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
     """Return the share of the first subtask, and those of the others by their key groups."""
     others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
-    return (hot, *[(1 - hot) * own / sum(others) for own in others])
+    return (hot, *[(1 - hot) * count / sum(others) for count in others])
 
 
 # ---- Validation of the job graph, on the plain document, so that its errors are reported together with all others.
@@ -127,15 +133,15 @@ def _check_graph(job: dict[str, Any], reading: Reading) -> None:
         if not isinstance(vertex, dict):
             inputs[name] = []
             continue
-        given = vertex.get("input")
+        edges = vertex.get("input")
         inputs[name] = []
-        for key, details in given.items() if isinstance(given, dict) else ():
+        for key, details in edges.items() if isinstance(edges, dict) else ():
             upstream = upstream_of(key, details)
             inputs[name].append(upstream)
-            here: DocumentPath = ("job", name, "input", key)
-            named.setdefault((upstream, name), here if upstream == key else (*here, "from"))
+            path: DocumentPath = ("job", name, "input", key)
+            named.setdefault((upstream, name), path if upstream == key else (*path, "from"))
             if upstream != key and key in job:
-                reading.wrong(here, f"reads '{upstream}', but has the name of another vertex: choose another name")
+                reading.wrong(path, f"reads '{upstream}', but has the name of another vertex: choose another name")
     for name, upstreams in inputs.items():
         for upstream in upstreams:
             if upstream not in job:
@@ -194,57 +200,57 @@ def _cycle(inputs: dict[str, list[str]]) -> list[str] | None:
 # ---- `state:` of a vertex.
 
 
-def build_state(given: doc.State | None, at: At) -> State | None:
+def build_state(section: doc.State | None, at: At) -> State | None:
     """Build the state of a vertex.  Errors are reported at `at`."""
-    if given is None:
+    if section is None:
         return None
-    return built(State, given, at, ttl=None if given.limit else _ttl(given, at))
+    return built(State, section, at, ttl=None if section.limit else _ttl(section, at))
 
 
-def _ttl(given: doc.State, at: At) -> Ttl | None:
-    kind = BACKENDS[given.backend or next(iter(BACKENDS))]
+def _ttl(section: doc.State, at: At) -> Ttl | None:
+    kind = BACKENDS[section.backend or next(iter(BACKENDS))]
     for key in ("ttl-checks", "ttl-filter"):
-        if getattr(given, attribute_of(key)) is None:
+        if getattr(section, attribute_of(key)) is None:
             continue
-        if not given.ttl:
+        if not section.ttl:
             at.warn("has no effect: write ttl, how long after its last write a key leaves", key)
         elif key not in kind.sections:
             at.warn(f"has no effect: in {kind.name} expired keys leave when files are merged", key)
-    return built(Ttl, given, at, after_ns=given.ttl) if given.ttl else None
+    return built(Ttl, section, at, after_ns=section.ttl) if section.ttl else None
 
 
 # ---- `commit:` of a vertex.  A global committer becomes a separate vertex.
 
 
-def build_commit(given: doc.Commit | str | None, connector: str, at: At, *, has_input: bool) -> Commit | None:
+def build_commit(section: doc.Commit | str | None, connector: str, at: At, *, has_input: bool) -> Commit | None:
     """Build the commit options; defaults are those of the connector."""
-    if given is None or given == "none":
+    if section is None or section == "none":
         return None
     kind = SINKS.get(connector)
     usual = Commit() if kind is None else commit_of(kind)
-    if given == "as-connector" and kind is None:
+    if section == "as-connector" and kind is None:
         at.wrong("names no connector: write connector: beside it, or commit: two-phase")
     if usual is None:
-        if given != "as-connector":
+        if section != "as-connector":
             at.wrong(
                 f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector"
             )
         return None
     if not has_input:
         at.wrong("a source commits nothing: commit stands in a vertex with an input")
-    if isinstance(given, str):
+    if isinstance(section, str):
         return usual
-    if given.transaction_timeout == 0:
+    if section.transaction_timeout == 0:
         at.wrong("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
-    commit = built(Commit, given, at, usual)
+    commit = built(Commit, section, at, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
         at.wrong("a global committer is no part of the vertex: only a chained one lets records go", "emits")
     return commit
 
 
-def build_connector(given: doc.Connector | str | None, at: At, *, is_source: bool) -> dict[str, str]:
+def build_connector(section: doc.Connector | str | None, at: At, *, is_source: bool) -> dict[str, str]:
     """Return the fields of a vertex about its connector."""
-    name, version = (given.name, given.version) if isinstance(given, doc.Connector) else (given, None)
+    name, version = (section.name, section.version) if isinstance(section, doc.Connector) else (section, None)
     if name is not None and (name in SOURCES) is not is_source:
         expected = either([*(SOURCES if is_source else SINKS)])
         at.wrong(f"'{name}' is {'written to' if is_source else 'read'}: expected {expected}")
@@ -284,12 +290,14 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
     emitted: dict[str, Distribution] = {}  # size of the records of its main output
     for name in order:
         vertex = job[name]
-        own = at.below(name)
+        at_vertex = at.below(name)
         inputs = [
-            _input(key, vertex, job, emitted, own) for key, upstream in vertex.upstreams.items() if upstream in built
+            _input(key, vertex, job, emitted, at_vertex)
+            for key, upstream in vertex.upstreams.items()
+            if upstream in built
         ]
-        emitted[name] = _record(vertex, inputs, name in read, own)
-        built[name] = _vertex(name, vertex, tuple(inputs), own, duration_ns)
+        emitted[name] = _record(vertex, inputs, name in read, at_vertex)
+        built[name] = _vertex(name, vertex, tuple(inputs), at_vertex, duration_ns)
     for name in built:
         _check_unions(job[name], at.below(name))
     _all_read(job, at)
@@ -299,9 +307,9 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
 def _check_unions(vertex: doc.Vertex, at: At) -> None:
     """Check that the edges of one input of a join are consecutive."""
     unions = {
-        key: given.union
-        for key, given in (vertex.input or {}).items()
-        if isinstance(given, doc.Input) and given.union is not None
+        key: section.union
+        for key, section in (vertex.input or {}).items()
+        if isinstance(section, doc.Input) and section.union is not None
     }
     before, closed = "", set[str]()
     for key in vertex.input or {}:
@@ -318,37 +326,39 @@ def _check_unions(vertex: doc.Vertex, at: At) -> None:
 
 def _all_read(job: dict[str, doc.Vertex], at: At) -> None:
     """Warn of side outputs without readers, whose records Flink drops."""
-    details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
-    read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
+    details = [
+        (vertex.upstreams[key], section) for vertex in job.values() for key, section in (vertex.input or {}).items()
+    ]
+    read = {(upstream, section.output) for upstream, section in details if isinstance(section, doc.Input)}
     for name, vertex in job.items():
         for tag in vertex.outputs or {}:
             if (name, tag) not in read:
                 at.warn(f"has no effect: no input says output: {tag}", name, "outputs", tag)
 
 
-def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], at: At, duration_ns: int) -> Vertex:
-    connector = build_connector(given.connector, at.below("connector"), is_source=given.source is not None)
-    source = given.source
+def _vertex(name: str, section: doc.Vertex, inputs: tuple[Input, ...], at: At, duration_ns: int) -> Vertex:
+    connector = build_connector(section.connector, at.below("connector"), is_source=section.source is not None)
+    source = section.source
     return built(
         Vertex,
-        given,
+        section,
         at,
         name=name,
-        max_parallelism=groups_of(given),
+        max_parallelism=groups_of(section),
         inputs=inputs,
-        joined=given.combine == "join",
-        source=None if source is None else _source(source, at.below("source"), given.parallelism or 1, duration_ns),
-        service_factors=_service_factors(given, name, at.below("service-factor")),
-        window=build_window(given, at.below("window")),
-        state=build_state(given.state, at.below("state")),
-        commit=build_commit(given.commit, connector["connector"], at.below("commit"), has_input=bool(inputs)),
+        joined=section.combine == "join",
+        source=None if source is None else _source(source, at.below("source"), section.parallelism or 1, duration_ns),
+        service_factors=_service_factors(section, name, at.below("service-factor")),
+        window=build_window(section, at.below("window")),
+        state=build_state(section.state, at.below("state")),
+        commit=build_commit(section.commit, connector["connector"], at.below("commit"), has_input=bool(inputs)),
         **connector,
     )
 
 
-def _service_factors(given: doc.Vertex, name: str, at: At) -> tuple[tuple[int, Fraction], ...]:
-    parallelism, factors = given.parallelism or 1, list[tuple[int, Fraction]]()
-    for subtask, factor in (given.service_factor or {}).items():
+def _service_factors(section: doc.Vertex, name: str, at: At) -> tuple[tuple[int, Fraction], ...]:
+    parallelism, factors = section.parallelism or 1, list[tuple[int, Fraction]]()
+    for subtask, factor in (section.service_factor or {}).items():
         if not (subtask.isascii() and subtask.isdecimal() and int(subtask) < parallelism):
             at.wrong(f"there is no subtask '{subtask}' of {name}: write a number from 0 to {parallelism - 1}", subtask)
         elif not MIN_FACTOR <= factor <= MAX_FACTOR:
@@ -363,8 +373,8 @@ def _input(
     key: str, vertex: doc.Vertex, job: dict[str, doc.Vertex], emitted: dict[str, Distribution], of_vertex: At
 ) -> Input:
     at = of_vertex.below("input").below(key)
-    given, upstream = (vertex.input or {})[key], vertex.upstreams[key]
-    details = given if isinstance(given, doc.Input) else doc.Input.model_validate({"ship": given})
+    written, upstream = (vertex.input or {})[key], vertex.upstreams[key]
+    details = written if isinstance(written, doc.Input) else doc.Input.model_validate({"ship": written})
     readers, writers = vertex.parallelism or 1, job[upstream].parallelism or 1
     ship = details.ship
     if SHIPPING[ship].one_to_one and readers != writers:
@@ -388,80 +398,80 @@ def _input(
     )
 
 
-def _side_output(given: doc.Input, writer: doc.Vertex, upstream: str, at: At) -> doc.Output | None:
+def _side_output(section: doc.Input, writer: doc.Vertex, upstream: str, at: At) -> doc.Output | None:
     """Return the side output that an edge reads, or None if there is no such output."""
-    outputs, tag = writer.outputs or {}, given.output or ""
+    outputs, tag = writer.outputs or {}, section.output or ""
     if tag not in outputs:
-        known = at.reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
-        at.wrong(f"'{upstream}' has no side output '{tag}'{known}", "output")
+        guess = at.reading.did_you_mean(tag, outputs) or f": write outputs: {{{tag}: {{fan-out: 0.1}}}} there"
+        at.wrong(f"'{upstream}' has no side output '{tag}'{guess}", "output")
         return None
-    for key, value in (("fan-out", given.fan_out), ("record", given.record)):
+    for key, value in (("fan-out", section.fan_out), ("record", section.record)):
         if value is not None:
             at.wrong(f"stands in outputs of '{upstream}': the edges of an output carry the same records", key)
     return outputs[tag]
 
 
-def _record(given: doc.Vertex, inputs: list[Input], has_readers: bool, at: At) -> Distribution:
-    if given.source is not None:
-        if given.record is not None:
+def _record(section: doc.Vertex, inputs: list[Input], has_readers: bool, at: At) -> Distribution:
+    if section.source is not None:
+        if section.record is not None:
             at.wrong("a source says record inside source:", "record")
-        return _law(given.source.record, DEFAULT_RECORD, at.below("source").below("record"))
-    if given.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
+        return _law(section.source.record, DEFAULT_RECORD, at.below("source").below("record"))
+    if section.record is None and has_readers and len({edge.record_bytes for edge in inputs}) > 1:
         at.wrong("reads records of different sizes: say record: for those it emits")
-    return _law(given.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.below("record"))
+    return _law(section.record, inputs[0].record_bytes if inputs else DEFAULT_RECORD, at.below("record"))
 
 
-def _source(given: doc.Source, at: At, parallelism: int, duration_ns: int) -> Source:
-    silent = given.silent or 0
+def _source(section: doc.Source, at: At, parallelism: int, duration_ns: int) -> Source:
+    silent = section.silent or 0
     if silent >= parallelism:
         most = f"is {silent}, of {parallelism} subtasks: one of them must have records; write rate: 0/s if none has"
         at.wrong(most, "silent")
     emitting = max(1, parallelism - silent)
-    key, shared = ("rate", emitting) if given.rate is not None else ("rate-per-subtask", 1)
-    rate = given.rate if given.rate is not None else given.rate_per_subtask
-    total = given.records_per_subtask
-    if given.records is not None:
-        total, rest = divmod(given.records, emitting)
+    key, shared = ("rate", emitting) if section.rate is not None else ("rate-per-subtask", 1)
+    rate = section.rate if section.rate is not None else section.rate_per_subtask
+    total = section.records_per_subtask
+    if section.records is not None:
+        total, rest = divmod(section.records, emitting)
         if rest:
             at.wrong(
-                f"{given.records} records do not divide by {emitting} subtasks: write records-per-subtask", "records"
+                f"{section.records} records do not divide by {emitting} subtasks: write records-per-subtask", "records"
             )
     if total == 0:
-        key_of_total = "records" if given.records is not None else "records-per-subtask"
+        key_of_total = "records" if section.records is not None else "records-per-subtask"
         at.wrong("each subtask emits at least one record", key_of_total)
     rates = _rates(rate, shared, at.below(key), duration_ns)
-    backlog = _backlog(given, emitting, total, at.below("backlog"))
-    return built(Source, given, at, rates=rates, total=total, backlog=backlog)
+    backlog = _backlog(section, emitting, total, at.below("backlog"))
+    return built(Source, section, at, rates=rates, total=total, backlog=backlog)
 
 
-def _backlog(given: doc.Source, parallelism: int, total: int | None, at: At) -> Backlog | None:
-    if given.backlog is None:
+def _backlog(section: doc.Source, parallelism: int, total: int | None, at: At) -> Backlog | None:
+    if section.backlog is None:
         return None
-    if given.backlog.records is None:
-        if given.rate == "unlimited" or given.rate_per_subtask == "unlimited":
+    if section.backlog.records is None:
+        if section.rate == "unlimited" or section.rate_per_subtask == "unlimited":
             at.wrong("records of an unlimited source are never overdue: write records, or a rate", "lag")
-        return Backlog(lag_ns=given.backlog.lag)
-    records = -(-given.backlog.records // parallelism)
+        return Backlog(lag_ns=section.backlog.lag)
+    records = -(-section.backlog.records // parallelism)
     if total is not None and records > total:
-        at.wrong(f"is {given.backlog.records}, more than the source emits: {total * parallelism}", "records")
+        at.wrong(f"is {section.backlog.records}, more than the source emits: {total * parallelism}", "records")
     return Backlog(records)
 
 
-def _rates(given: object, shared: int, at: At, duration_ns: int) -> Sequence[Rate]:
+def _rates(written: object, shared: int, at: At, duration_ns: int) -> Sequence[Rate]:
     """Return the rates of one subtask, an equal part of the vertex's; empty if unlimited."""
-    if isinstance(given, Fraction):
-        return (Rate(0, given / shared),)
-    if isinstance(given, doc.Trace):
+    if isinstance(written, Fraction):
+        return (Rate(0, written / shared),)
+    if isinstance(written, doc.Trace):
         at.reading.reads_files = True
         try:
-            rates = rates_of_trace(given, at.folder, until_ns=duration_ns, subtasks=shared)
-            if assumed := series_of(given, at.folder).assumed:
-                at.warn(f"{given.trace}: {assumed}", "trace")
+            rates = rates_of_trace(written, at.folder, until_ns=duration_ns, subtasks=shared)
+            if assumed := series_of(written, at.folder).assumed:
+                at.warn(f"{written.trace}: {assumed}", "trace")
             return rates
         except TraceError as error:
             at.wrong(str(error), "trace")
-    if isinstance(given, list):
-        steps: list[doc.Step] = given
+    if isinstance(written, list):
+        steps: list[doc.Step] = written
         for i, step in enumerate(steps):
             if step.rate == "unlimited":
                 at.wrong("a step cannot be unlimited: write a rate above what the job can serve", i, "rate")
@@ -471,10 +481,10 @@ def _rates(given: object, shared: int, at: At, duration_ns: int) -> Sequence[Rat
     return ()
 
 
-def _law(given: int | Law | None, default: Distribution, at: At) -> Distribution:
-    found = law(given, default, at)
-    if at.here[-1] == "record" and found.mean == 0:
+def _law(written: int | Law | None, default: Distribution, at: At) -> Distribution:
+    distribution = law(written, default, at)
+    if at.here[-1] == "record" and distribution.mean == 0:
         at.wrong("a record has at least 1 B")
-    if at.here[-1] == "record" and given is not None and found.mean > LARGEST_RECORD_BYTES:
+    if at.here[-1] == "record" and written is not None and distribution.mean > LARGEST_RECORD_BYTES:
         at.wrong("a record of Flink has less than 2 GiB: its length is an int")
-    return found
+    return distribution

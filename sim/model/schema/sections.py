@@ -50,13 +50,13 @@ class OneOf:
 
     def mistake(self, written: Container[str]) -> str:
         """Return the error message for the given keys, or an empty text."""
-        found = [key for key in self.keys if key in written]
-        if len(found) == 1 or not (found or self.is_needed):
+        present = [key for key in self.keys if key in written]
+        if len(present) == 1 or not (present or self.is_needed):
             return ""
         named = [f"{key} ({what})" if what else key for key, what in self.keys.items()]
         if len(named) == 1:
             return f"write {named[0]}"
-        there = f": there are {listed(found)}" if 1 < len(found) < len(named) else ""
+        there = f": there are {listed(present)}" if 1 < len(present) < len(named) else ""
         return f"write {'exactly ' if self.is_needed else ''}one of {listed(named)}{there}"
 
     def schema(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
     if issubclass(section, Section):
         together: list[OneOf | OnlyWith] = [*section.alternatives(), *section.ONLY_WITH]
         if together:
-            schema["allOf"] = [own.schema() for own in together]
+            schema["allOf"] = [rule.schema() for rule in together]
     _add_descriptions(schema, section)
 
 
@@ -115,8 +115,8 @@ def _add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
         if issubclass(base, BaseModel) and base is not BaseModel:
             texts |= {
                 name: record.sentence
-                for found in vars(base).get("OPTIONS", {}).values()
-                for name, record in found.items()
+                for options in vars(base).get("OPTIONS", {}).values()
+                for name, record in options.items()
             }
             texts |= _texts_of_module(base.__module__).get(base.__name__, {})
     for name, field in section.model_fields.items():
@@ -193,16 +193,16 @@ class Section(BaseModel):
     @classmethod
     def _known_keys(cls, data: Mapping, reading: Reading) -> dict[str, Any]:
         """Return the keys with values.  Errors are added to `reading`."""
-        known = [field.alias or name for name, field in cls.model_fields.items()]
+        known_keys = [field.alias or name for name, field in cls.model_fields.items()]
         for key, value in data.items():
-            here = (*data.path, key)
-            if key not in known:
-                hint = did_you_mean(key, known) or f"; known keys are {', '.join(sorted(known))}"
+            path = (*data.path, key)
+            if key not in known_keys:
+                hint = did_you_mean(key, known_keys) or f"; known keys are {', '.join(sorted(known_keys))}"
                 hint = f": {cls.HINTS[key]}" if key in cls.HINTS else hint
-                reading.wrong(here, f"unknown key '{key}'{hint}")
+                reading.wrong(path, f"unknown key '{key}'{hint}")
             elif value is None:
-                reading.wrong(here, "has no value: write one or remove the key")
-        written = {key: value for key, value in data.items() if key in known and value is not None}
+                reading.wrong(path, "has no value: write one or remove the key")
+        written = {key: value for key, value in data.items() if key in known_keys and value is not None}
         for group in cls.alternatives():
             if mistake := group.mistake(written):
                 reading.wrong(data.path, mistake)
@@ -213,12 +213,12 @@ class Section(BaseModel):
 
 
 def _read_once(data: Mapping, reading: Reading, kind: object, read: Callable[[], T]) -> T:
-    found: T | None = data.read.get((kind, REBUILDS[0]))
-    if found is None:
-        found = read()
+    cached: T | None = data.read.get((kind, REBUILDS[0]))
+    if cached is None:
+        cached = read()
         if not reading.problems:
-            data.read[kind, REBUILDS[0]] = found
-    return found
+            data.read[kind, REBUILDS[0]] = cached
+    return cached
 
 
 def _named(data: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -283,9 +283,9 @@ def _one_or_axis(value: object) -> str:
 
 
 def _distinct(values: list[Any]) -> AxisValues:
-    repeated = [i for i, value in enumerate(values) if value in values[:i]]
-    if repeated:
-        raise ValueError(f"value {repeated[0] + 1} of this axis repeats value {values.index(values[repeated[0]]) + 1}")
+    repeats = [i for i, value in enumerate(values) if value in values[:i]]
+    if repeats:
+        raise ValueError(f"value {repeats[0] + 1} of this axis repeats value {values.index(values[repeats[0]]) + 1}")
     return AxisValues(values)
 
 
@@ -382,13 +382,13 @@ DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationL
 SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
 
 
-def law(given: int | Law | None, default: Distribution, at: At) -> Distribution:
+def law(section: int | Law | None, default: Distribution, at: At) -> Distribution:
     """Build the distribution at a place.  Errors are reported there."""
-    if given is None:
+    if section is None:
         return default
-    if isinstance(given, int):
-        return Distribution(given)
-    kind, value = written_law(given)
+    if isinstance(section, int):
+        return Distribution(section)
+    kind, value = written_law(section)
     if isinstance(value, int):
         return Distribution(value, kind)
     most = DISTRIBUTIONS[kind].most_cv
@@ -443,17 +443,17 @@ def section_of(model: type) -> Any:
     return FORMS.get(model) or new_class(model.__name__, (Options,), {"of": (model,)}, lambda body: body.update(names))
 
 
-def built(model: type[T], given: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
+def built(model: type[T], section: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
     """Build a dataclass of the model from the given options, and call its method `completed`.
 
     `usual` has the values of missing keys.  `others` are fields that do not correspond to one key; None means the default.
     """
     values = {name: value for name, value in others.items() if value is not None}
-    if given is None:
+    if section is None:
         return model(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]  # a dataclass
-    made, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
+    made, records = next((made, records) for made, records in section.OPTIONS.items() if issubclass(made, model))
     for attribute, record in records.items():
-        if (written := getattr(given, attribute)) is None:
+        if (written := getattr(section, attribute)) is None:
             continue
         below = at.below(record.key)
         if not record.is_declared and record.field not in others:
@@ -461,10 +461,10 @@ def built(model: type[T], given: Options | None, at: At, usual: T | None = None,
         if record.needs is not None:
             other = attribute_of(record.needs[0])
             default = records[other].default if usual is None else getattr(usual, records[other].field)
-            _check_need(record.needs, getattr(given, other) or default, below)
-    found = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
-    complete = getattr(type(found), "completed", None)  # a field of some classes
-    return complete(found, replace(at, given=given)) if callable(complete) else found
+            _check_need(record.needs, getattr(section, other) or default, below)
+    instance = made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
+    complete = getattr(type(instance), "completed", None)  # a field of some classes
+    return complete(instance, replace(at, given=section)) if callable(complete) else instance
 
 
 def built_part(record: Option, written: Any, at: At) -> Any:
@@ -533,14 +533,14 @@ class SectionKey(NamedTuple):
 def keys_of(section: type[Section], path: tuple[str, ...] = (), inside: Option | None = None) -> Iterator[SectionKey]:
     """Yield all keys of a section, each section before its keys."""
     made = section.OPTIONS if issubclass(section, Options) else {}
-    records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
+    records = {attribute: (model, record) for model, options in made.items() for attribute, record in options.items()}
     for attribute, field in section.model_fields.items():
-        here = (*path, field.alias or attribute)
+        key_path = (*path, field.alias or attribute)
         model, record = records.get(attribute, (object, None))
         parts = list(dict.fromkeys(_sections_in(field.annotation)))
-        yield SectionKey(here, section, record, model, inside, parts)
+        yield SectionKey(key_path, section, record, model, inside, parts)
         for part in parts:
-            yield from keys_of(part, (*here, "VERTEX") if here == ("job",) else here, record)
+            yield from keys_of(part, (*key_path, "VERTEX") if key_path == ("job",) else key_path, record)
 
 
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:

@@ -105,17 +105,17 @@ def read_environment(name_or_file: str, folder: str | FilePath = ".") -> dict[st
     is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
     if not is_file and name_or_file not in environment_names():
         guess = did_you_mean(name_or_file, environment_names())
-        what = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(environment_names())}, or a file (.yaml)"
-        raise ScenarioError.of("", what)
+        message = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(environment_names())}, or a file (.yaml)"
+        raise ScenarioError.of("", message)
     file = FilePath(folder) / name_or_file if is_file else _FOLDER / f"{name_or_file}.yaml"
     reading = Reading(str(file))
     plain = compose(read_text(file), reading)
     if not reading.problems and not isinstance(plain, Mapping):
         reading.wrong((), "is not an environment file: expected the keys version: and constants:")
-    found = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
-    if found is None or reading.problems:
+    environment = validate_as(_Environment, plain, reading) if isinstance(plain, Mapping) else None
+    if environment is None or reading.problems:
         raise ScenarioError(reading.problems)
-    return {name: getattr(found.constants, name) for name in _CONSTANT_FIELDS}
+    return {name: getattr(environment.constants, name) for name in _CONSTANT_FIELDS}
 
 
 def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
@@ -145,14 +145,14 @@ def _empty(section: type[T]) -> T:
 
 
 @remembered
-def _built(model: type[T], given: Options | None, here: str, reading: Reading) -> T:
-    return built(model, given, At((here,), reading))
+def _built(model: type[T], section: Options | None, here: str, reading: Reading) -> T:
+    return built(model, section, At((here,), reading))
 
 
 @remembered
-def _build_checkpoint(given: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
+def _build_checkpoint(section: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
     at = At(("checkpoint",), reading, job=job, profile=profile)
-    return built(CheckpointOptions, given, at, state=built(StateOptions, given, at))
+    return built(CheckpointOptions, section, at, state=built(StateOptions, section, at))
 
 
 def build(
@@ -168,8 +168,8 @@ def build(
     """Build the scenario of one run.  The caller must check `reading.problems` before using it."""
     expect = [
         (metric, condition)
-        for metric, given in (document.expect or {}).items()
-        for condition in (given if isinstance(given, list) else [given])
+        for metric, conditions in (document.expect or {}).items()
+        for condition in (conditions if isinstance(conditions, list) else [conditions])
     ]
     document = _with_version_defaults(document, reading)
     check(document, reading)
@@ -216,10 +216,10 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
         return document
     differing = []
     for older in older_defaults(version):
-        given = getattr(document, older.section) or RestartSection()
-        if getattr(given, attribute_of(older.key)) is None:
-            given = given.model_copy(update={attribute_of(older.key): older.value})
-            document = document.model_copy(update={older.section: given})
+        section = getattr(document, older.section) or RestartSection()
+        if getattr(section, attribute_of(older.key)) is None:
+            section = section.model_copy(update={attribute_of(older.key): older.value})
+            document = document.model_copy(update={older.section: section})
             differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
     but = f", but for {' and '.join(differing)}" if differing else ""
     reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
@@ -308,8 +308,8 @@ def _load_study(text: str, file: str, name: str, folder: FilePath, overrides: Se
     check_graph(plain, reading)
     axes = find_axes(document, plain, reading) if document is not None else ()
     reading.stop_if_wrong()
-    given = None if document is None else document.backtest
-    backtest = None if given is None else build_backtest(given, reading)
+    section = None if document is None else document.backtest
+    backtest = None if section is None else build_backtest(section, reading)
     question = first_comment(text)
     scenarios: list[Scenario] = []
     for concrete, chosen in variants(plain, axes):

@@ -124,25 +124,25 @@ def remembered(build: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(build)
     def result(*args: P.args, **kwargs: P.kwargs) -> T:
-        given = (*args, *kwargs.values())
-        (reading,) = (value for value in given if isinstance(value, Reading))
+        arguments = (*args, *kwargs.values())
+        (reading,) = (value for value in arguments if isinstance(value, Reading))
         key = tuple(
             value if isinstance(value, Path | str | int | tuple | None) else 0 if value is reading else id(value)
-            for value in given
+            for value in arguments
         )
         if key not in kept:
-            own = Reading(reading.file, reading.marks, written_keys=reading.written_keys)
-            made = build(*(own if value is reading else value for value in args), **kwargs)  # type: ignore[arg-type]
-            reading.problems.update(own.problems)
-            reading.warnings.update(own.warnings)
-            reading.reads_files |= own.reads_files
-            if own.problems or own.reads_files:
+            inner_reading = Reading(reading.file, reading.marks, written_keys=reading.written_keys)
+            made = build(*(inner_reading if value is reading else value for value in args), **kwargs)  # type: ignore[arg-type]
+            reading.problems.update(inner_reading.problems)
+            reading.warnings.update(inner_reading.warnings)
+            reading.reads_files |= inner_reading.reads_files
+            if inner_reading.problems or inner_reading.reads_files:
                 return made
             if len(kept) == MAX_REMEMBERED:
                 kept.clear()
-            kept[key] = (given, made, own.warnings)  # the objects live as long as their ids
-        _, made, told = kept[key]
-        reading.warnings.update(told)
+            kept[key] = (arguments, made, inner_reading.warnings)  # the objects live as long as their ids
+        _, made, inner_warnings = kept[key]
+        reading.warnings.update(inner_warnings)
         return made
 
     return result
@@ -273,10 +273,10 @@ def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reading.marks[()] = Mark(reading.file, mark.line + 1, mark.column + 1) if mark else Mark(reading.file)
-        what = " ".join(str(part) for part in (error.problem, error.context) if part)
-        if "'\\t'" in what:
-            what = "a line begins with a tab: indent it by spaces"
-        reading.wrong((), f"is not YAML: {what}")
+        message = " ".join(str(part) for part in (error.problem, error.context) if part)
+        if "'\\t'" in message:
+            message = "a line begins with a tab: indent it by spaces"
+        reading.wrong((), f"is not YAML: {message}")
         return None
     except YAMLError as error:
         reading.wrong((), f"is not YAML: {' '.join(str(error).split())}")
@@ -297,11 +297,11 @@ def _nodes(text: str) -> Node | None:
 
 def _open_brackets(text: str) -> int:
     """Return the maximum depth of brackets, including those in quotes and comments."""
-    depth = deepest = 0
+    depth = max_depth = 0
     for bracket in re.finditer(r"[\[{\]}]", text):
         depth += 1 if bracket[0] in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+        max_depth = max(max_depth, depth)
+    return max_depth
 
 
 class _Plain:
@@ -412,9 +412,9 @@ def example_of(schema: ExampleNode, path: DocumentPath) -> str:
     definitions: dict[str, ExampleNode] = schema.get("$defs", {})
     sections, fields = [schema], [schema]
     for step in path:
-        found = [section["properties"][step] for section in sections if step in section["properties"]]
-        if found:  # else it is the name of a vertex, or a place in a list
-            fields = found
+        schemas = [section["properties"][step] for section in sections if step in section["properties"]]
+        if schemas:  # else it is the name of a vertex, or a place in a list
+            fields = schemas
             sections = [section for field in fields for section in _sections(field, definitions)]
     texts = filter(None, (_written(field, definitions) for field in fields))
     text = next(texts, "")

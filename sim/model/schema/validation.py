@@ -76,7 +76,7 @@ def _check_times(document: Document, reading: Reading) -> None:
         (("actions", i, "at"), action.at) for i, action in enumerate(document.actions or ())
     ]
     times += [(("faults", i, "at"), fault.at) for i, fault in enumerate(document.faults or ())]
-    times += [((*here, "at"), rescale.at) for here, rescale in rescale_sections(document.rescale)]
+    times += [((*path, "at"), rescale.at) for path, rescale in rescale_sections(document.rescale)]
     for place, at in times:
         if at is not None and at >= document.run.duration:
             reading.warn(place, f"has no effect: the run ends at {format_duration(document.run.duration)}")
@@ -84,14 +84,14 @@ def _check_times(document: Document, reading: Reading) -> None:
 
 def _check_rescale(document: Document, reading: Reading) -> None:
     stop_ns = min((action.at for action in document.actions or () if action.stop is not None), default=None)
-    for here, rescale in rescale_sections(document.rescale):
+    for path, rescale in rescale_sections(document.rescale):
         if stop_ns is not None and rescale.at >= stop_ns:
-            reading.wrong((*here, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
+            reading.wrong((*path, "at"), f"the job has been stopped before, at {format_duration(stop_ns)}")
         elif rescale.at == 0:
-            reading.wrong((*here, "at"), "is 0: there is nothing to go on from")
+            reading.wrong((*path, "at"), "is 0: there is nothing to go on from")
         elif not document.checkpoint.interval and rescale.from_ != "savepoint":
             reading.wrong(
-                (*here, "from"),
+                (*path, "from"),
                 "there are no checkpoints to go on from: write from: savepoint, or an interval under checkpoint",
             )
 
@@ -153,19 +153,19 @@ def _missing_message(schema: dict[str, Any], path: DocumentPath) -> str:
 
 
 def _error_message(details: ErrorDetails) -> str:
-    given = details["input"]
+    value = details["input"]
     match details["type"]:
         case "value_error":
             return str(details["ctx"]["error"])
         case "model_type" | "dict_type" | "model_attributes_type":
-            return f"expected a mapping, not {_kind_text(given)}"
+            return f"expected a mapping, not {_kind_text(value)}"
         case "list_type":
-            return f"expected a list, not {_kind_text(given)}"
+            return f"expected a list, not {_kind_text(value)}"
         case "string_type":
-            return f"expected text, not {_kind_text(given)}"
+            return f"expected text, not {_kind_text(value)}"
         case "literal_error":
-            known = str(details["ctx"]["expected"]).replace("'", "")
-            return f"expected {known}, not {_kind_text(given)}"
+            choices = str(details["ctx"]["expected"]).replace("'", "")
+            return f"expected {choices}, not {_kind_text(value)}"
         case "too_short" | "string_too_short":
             return "is empty: write at least one value"
         case _:
@@ -204,8 +204,10 @@ def load_prices(file: Path) -> Prices:
     if not isinstance(plain, dict):
         reading.wrong((), "is not a price list: expected source: (where the prices come from) and prices")
         reading.stop_if_wrong()
-    found = validate_as(PriceList, plain, reading)
+    price_list = validate_as(PriceList, plain, reading)
     reading.stop_if_wrong()
-    assert found is not None
-    given = {name: own if isinstance(own, str) else float(own) for name, own in found if own is not None}
-    return Prices(**asdict(S3_STANDARD) | given)
+    assert price_list is not None
+    prices = {
+        name: value if isinstance(value, str) else float(value) for name, value in price_list if value is not None
+    }
+    return Prices(**asdict(S3_STANDARD) | prices)

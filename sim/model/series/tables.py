@@ -185,12 +185,13 @@ def metric_of(name: str) -> Metric:
     """What the values of a column or a series are by its name, which may be a query around it."""
     selected = _METRIC_NAME.search(name)
     bare = _LABELS.sub(" ", name)
-    found = [
+    metrics = [
         _by_name(text.strip())
         for text in ([selected[1]] if selected else _IDENTIFIER.findall(_without_functions(bare)))
     ]
     metric = next(
-        (metric for metric in found if metric.is_listed), next((m for m in found if m.kind is not Kind.UNKNOWN), None)
+        (metric for metric in metrics if metric.is_listed),
+        next((m for m in metrics if m.kind is not Kind.UNKNOWN), None),
     )
     metric = metric or Metric(Kind.UNKNOWN)
     if "%" in bare and not metric.is_listed:
@@ -213,11 +214,11 @@ def metric_of(name: str) -> Metric:
 
 def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
     """What a series is taken as: by its name or, where that leaves it open, by its first values.  OTHER is refused."""
-    metric, known = metric_of(name), [value for value in values if value is not None]
+    metric, samples = metric_of(name), [value for value in values if value is not None]
     if metric.is_listed or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
         return metric
-    falls = [(before, after) for before, after in itertools.pairwise(known) if after < before]
-    grown = [after - before for before, after in itertools.pairwise(known) if after > before]
+    falls = [(before, after) for before, after in itertools.pairwise(samples) if after < before]
+    grown = [after - before for before, after in itertools.pairwise(samples) if after > before]
     if any(after > before * _RESET for before, after in falls):
         is_rate = metric.kind is Kind.UNKNOWN
         return (
@@ -229,7 +230,7 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
         return metric
     if len(grown) < MIN_GROWN or len(set(grown)) == 1 or len(falls) * MIN_GROWN > len(grown):
         return metric._replace(kind=Kind.RATE)
-    if falls or known[0] > sum(grown):
+    if falls or samples[0] > sum(grown):
         return metric._replace(kind=Kind.COUNTER)
     return metric._replace(
         kind=Kind.OTHER, what="a series that only grows, as counters do", query=f"rate({name}[1m]) if it is a counter"
@@ -471,15 +472,15 @@ def _number(text: str) -> Fraction | None:
 
 def _date(text: str, zone: str, after: Fraction | None) -> Fraction | None:
     """A date as seconds since 1970.  Of a local hour that comes twice it is the first one that is not before `after`."""
-    found = DATE.fullmatch(text.strip())
-    if found is None:
+    match = DATE.fullmatch(text.strip())
+    if match is None:
         return None
-    clock = ":".join(found[part] or "00" for part in ("hour", "minute", "second"))
+    clock = ":".join(match[part] or "00" for part in ("hour", "minute", "second"))
     try:
-        moment = datetime.fromisoformat(f"{found['day']}T{clock}{(found['zone'] or '').replace('UTC', 'Z')}")
+        moment = datetime.fromisoformat(f"{match['day']}T{clock}{(match['zone'] or '').replace('UTC', 'Z')}")
     except ValueError:  # the 30th of February, 25 o'clock
         return None
-    digits = found["digits"] or "0"
+    digits = match["digits"] or "0"
     within = Fraction(int(digits), 10 ** len(digits))
     if moment.tzinfo is not None:
         return int(moment.timestamp()) + within
