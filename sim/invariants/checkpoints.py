@@ -139,7 +139,7 @@ def _bytes_of_a_ns(cohort: Cohort) -> int:
     return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
 
 
-def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
+def split_cohorts(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
     """Return the cohorts of a subtask that is restored from several others.
 
     `parts`: (cohorts, share that the subtask receives) of each of them.

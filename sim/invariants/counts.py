@@ -103,7 +103,7 @@ class Ledger:
             note.read[self.inputs[task]], note.written[self.outputs[task]] = read, written
         return note
 
-    def stand(self, tally: RecordTally, counted: RecordTally) -> None:
+    def restart_at(self, tally: RecordTally, counted: RecordTally) -> None:
         """Set restarted tasks to the positions in `tally`.
 
         `counted`: current counts of the data plane; `counted.known` selects the restarted tasks.
@@ -154,7 +154,7 @@ class Written(NamedTuple):
     per_channel: bool
 
 
-def misplaced(
+def position_errors(
     restored: Entry,
     ledger: Ledger,
     expected: RecordTally,
@@ -200,14 +200,16 @@ def misplaced(
     yield from broken(writers[channels], channels, _written, expected.written, stands.written)
 
 
-def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, formatter: JournalFormatter) -> Violation:
+def snapshot_position_error(
+    time_ns: int, checkpoint: int, task: int, fact: str, formatter: JournalFormatter
+) -> Violation:
     """Return the violation of a snapshot that contains a wrong position."""
     return Violation(
         NOTED, time_ns, f"snapshot {checkpoint} of {formatter.task(task)}", fact, formatter.cut(checkpoint, {task})
     )
 
 
-def unwritten(
+def output_errors(
     time_ns: int,
     outputs: Iterable[Written],
     tally: RecordTally,
@@ -220,25 +222,25 @@ def unwritten(
     `before`: surplus of each output when the job started.  `when`: time of the check, for the message.
     """
     for output, surplus in zip(outputs, before, strict=True):
-        expected, actual = owed(output, tally), held_by(output, tally)
+        expected, actual = expected_output(output, tally), actual_output(output, tally)
         if actual - expected != surplus:
             fact = f"it should hold {number_of(expected + surplus, 'record')} and holds {actual} ({when})"
             yield Violation(OUTPUTS, time_ns, f"an output of {formatter.task(output.task)}", fact)
             return
 
 
-def owed(output: Written, tally: RecordTally) -> int:
+def expected_output(output: Written, tally: RecordTally) -> int:
     """Return the number of records that the output must contain."""
     copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
     return copies * len(output.channels) if output.per_channel else copies
 
 
-def held_by(output: Written, tally: RecordTally) -> int:
+def actual_output(output: Written, tally: RecordTally) -> int:
     """Return the number of records that the output contains."""
     return int(tally.written[output.channels].sum())
 
 
-def unread(
+def unread_records(
     time_ns: int,
     ends: Sequence[tuple[int, int]],
     tally: RecordTally,
@@ -271,7 +273,7 @@ def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int],
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
-def unanswered(
+def lost_pending_outputs(
     time_ns: int, tasks: Iterable[int], tally: RecordTally, formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Yield a violation for each of these tasks of a finished job that has pending outputs."""

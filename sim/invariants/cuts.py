@@ -232,7 +232,10 @@ def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks
     `ends`: those of each old task.  `left`: number of records that each old task has emitted, used if it has no ends.
     """
     longest = max(map(len, ends), default=0)
-    at_ends = [(*[own[0] if own else gone] * (longest - len(own)), *own) for own, gone in zip(ends, left, strict=True)]
+    at_ends = [
+        (*[task_ends[0] if task_ends else gone] * (longest - len(task_ends)), *task_ends)
+        for task_ends, gone in zip(ends, left, strict=True)
+    ]
     totals = [sum(column) for column in zip(*at_ends, strict=True)]
     return [tuple(total // tasks + (task < total % tasks) for total in totals) for task in range(tasks)]
 

@@ -47,7 +47,7 @@ class Inputs:
         """Return whether some channel is active and its data has not ended."""
         return any(channel not in self.idle and channel not in self.closed for channel in self.reached)
 
-    def hear(self, channel: int, number: int, *, last: bool = False) -> bool:
+    def on_watermark(self, channel: int, number: int, *, last: bool = False) -> bool:
         """Process a watermark or a status of a channel.  Return whether the watermark of the task has advanced.
 
         `number`: watermark [ns], IDLE or ACTIVE.  `last`: it is the last watermark of the channel.
@@ -71,7 +71,9 @@ class Inputs:
             self.reached[channel] = max(self.reached[channel], number)
             if number >= self.time_ns:
                 self.behind.discard(channel)
-        counted = [time_ns for own, time_ns in self.reached.items() if own not in self.idle and own not in self.behind]
+        counted = [
+            time_ns for other, time_ns in self.reached.items() if other not in self.idle and other not in self.behind
+        ]
         self.time_ns = max(self.time_ns, min(counted, default=0))
         return self.time_ns > before_ns
 
@@ -101,7 +103,7 @@ class Belonging:
         """Return the last window end at or before this time [ns], or 0."""
         return max(0, (time_ns - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns)
 
-    def hear(self, channel: int, number: int, read: int, time_ns: int) -> None:
+    def on_watermark(self, channel: int, number: int, read: int, time_ns: int) -> None:
         """Process a watermark or a status that a channel delivers after `read` records.
 
         `number`: watermark [ns], IDLE or ACTIVE.  `time_ns`: watermark of the task before it.
@@ -126,7 +128,7 @@ class Belonging:
         if end_ns > (self.marks[channel][-1][0] if self.marks[channel] else 0):
             self.marks[channel].append((end_ns, read))
 
-    def later(self, time_ns: int, read: Mapping[int, int]) -> int | None:
+    def later_records(self, time_ns: int, read: Mapping[int, int]) -> int | None:
         """Return how many records are in open windows at this event time, or None if no window ends."""
         end_ns = self.end_until(time_ns - self.hold_ns)
         if end_ns <= self.fired_ns:
@@ -134,9 +136,9 @@ class Belonging:
         if self.hold_ns and any(marks and marks[0][0] > end_ns for marks in self.marks.values()):
             return None  # the age of records before the first watermark is unknown
         self.fired_ns = end_ns
-        return sum(self._later(channel, end_ns, records) for channel, records in read.items())
+        return sum(self._later_records_of(channel, end_ns, records) for channel, records in read.items())
 
-    def _later(self, channel: int, end_ns: int, read: int) -> int:
+    def _later_records_of(self, channel: int, end_ns: int, read: int) -> int:
         """Return how many records of a channel belong to windows after `end_ns`.  Removes marks that are no longer needed."""
         marks = self.marks[channel]
         if self.hold_ns:  # records before the latest mark that has been reached were held long enough

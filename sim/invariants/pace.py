@@ -76,8 +76,8 @@ def checkpoint_timing_errors(
     `turns`: journal rows of the kinds `TURNS`.  `tasks`: number of tasks of the job.  `now_ns`: end of the run.
     """
     run = _Timing(stats, turns, pace, tasks, now_ns, formatter)
-    for found in (run.overlapping(), run.hurried(), run.expired(), run.survivors(), run.tolerated()):
-        yield from islice(found, 1)
+    for violations in (run.overlapping(), run.hurried(), run.expired(), run.survivors(), run.tolerated()):
+        yield from islice(violations, 1)
 
 
 def _end_ns(row: CheckpointStats) -> int:

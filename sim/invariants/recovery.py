@@ -146,14 +146,14 @@ def beyond_the_strategy(
 
     The restart by a newly elected JobManager does not count, and neither does the start from a snapshot (`begun`).
     """
-    own, counted_ns = begun, list[int]()
+    is_uncounted, counted_ns = begun, list[int]()
     begun_ns: dict[int, int] = {}
     for row in turns:
         if row.happening is Happening.JOB_MANAGER_ELECTED:
-            own, counted_ns = True, []
+            is_uncounted, counted_ns = True, []
         elif row.happening is Happening.JOB_RESTARTING:
-            if own:
-                own = False
+            if is_uncounted:
+                is_uncounted = False
                 continue
             begun_ns[row.number] = row.time_ns
             counted_ns.append(row.time_ns)

@@ -56,10 +56,12 @@ def union_errors(
     `stored`: (stamp, size in bytes) of each part in the checkpoint.  `story`: function that returns the evidence.
     """
     expected = sorted((stamp, size_bytes, Fraction(1)) for stamp, size_bytes in stored)
-    found = sorted((piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None)
-    if found != expected:
+    restored_union = sorted(
+        (piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None
+    )
+    if restored_union != expected:
         parts, size_bytes = number_of(len(expected), "part"), sum(row[1] for row in expected)
-        fact = f"it gets {number_of(len(found), 'part')} of union list state, {number_of(sum(row[1] for row in found), 'byte')}"
+        fact = f"it gets {number_of(len(restored_union), 'part')} of union list state, {number_of(sum(row[1] for row in restored_union), 'byte')}"
         yield Violation(
             RESTORED, time_ns, where, f"{fact}; the checkpoint holds {parts}, {number_of(size_bytes, 'byte')}", story()
         )
@@ -82,20 +84,20 @@ def restored_state_differences(
         return Violation(RESTORED, time_ns, where, fact, story())
 
     for kind, (stamp, size_bytes) in stored.items():
-        own = [piece for piece in restored_parts if piece.kind == kind]
-        if not own:
+        pieces = [piece for piece in restored_parts if piece.kind == kind]
+        if not pieces:
             yield broken(f"its {kind} state is not restored: {number_of(size_bytes, 'byte')} in the checkpoint")
-        elif len(own) > 1 or own[0].share != 1:
-            times = float(sum(piece.share for piece in own))
-            yield broken(f"its {kind} state comes back {times:g} times, in {number_of(len(own), 'part')}")
-        elif own[0].stamp != stamp:
-            yield broken(f"its {kind} state is that of {own[0].stamp}, the checkpoint holds that of {stamp}")
-        elif own[0].size_bytes != size_bytes:
+        elif len(pieces) > 1 or pieces[0].share != 1:
+            times = float(sum(piece.share for piece in pieces))
+            yield broken(f"its {kind} state comes back {times:g} times, in {number_of(len(pieces), 'part')}")
+        elif pieces[0].stamp != stamp:
+            yield broken(f"its {kind} state is that of {pieces[0].stamp}, the checkpoint holds that of {stamp}")
+        elif pieces[0].size_bytes != size_bytes:
             yield broken(
-                f"its {kind} state comes back with {number_of(own[0].size_bytes, 'byte')}, the checkpoint holds {size_bytes}"
+                f"its {kind} state comes back with {number_of(pieces[0].size_bytes, 'byte')}, the checkpoint holds {size_bytes}"
             )
-        elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
-            yield broken(f"its {kind} state is read from a local copy of another one, {own[0].copied_from}")
+        elif pieces[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):
+            yield broken(f"its {kind} state is read from a local copy of another one, {pieces[0].copied_from}")
     for piece in restored_parts:
         if piece.kind not in stored:
             yield broken(f"it gets {piece.kind} state, that of {piece.stamp}, and its checkpoint holds none")
@@ -139,14 +141,14 @@ class Shape:
 
     def channels_alike(self, other: Shape) -> bool:
         """Return whether all edges have the same number of channels."""
-        return [len(own) for own in self.channels] == [len(theirs) for theirs in other.channels]
+        return [len(channels) for channels in self.channels] == [len(theirs) for theirs in other.channels]
 
     def resized(self, other: Shape) -> set[int]:
         """Return the vertices with a different number of tasks."""
         return {
             number
-            for number, (own, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True))
-            if len(own) != len(theirs)
+            for number, (tasks, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True))
+            if len(tasks) != len(theirs)
         }
 
 

@@ -166,9 +166,9 @@ class TwoPlaneEnvironment(simpy.Environment):
         rows, notice = self.plane.look(first_ns, looks.period_ns, times)
         if len(rows):
             heappop(self._entries)
-            seen = range(first_ns, first_ns + len(rows) * looks.period_ns, looks.period_ns)
-            self._time_ns = seen[-1]
-            looks.look(seen, rows)
+            times_ns = range(first_ns, first_ns + len(rows) * looks.period_ns, looks.period_ns)
+            self._time_ns = times_ns[-1]
+            looks.look(times_ns, rows)
             self._enter(looks.period_ns, looks)
         if notice.kind is not NoticeKind.QUIET:
             self._time_ns = notice.time

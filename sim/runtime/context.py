@@ -214,10 +214,10 @@ class Contents:
     def in_flight_final(self, checkpoint: int, task: int, *, captured: bool, overtaken: bool) -> None:
         """Record the channel state of a task, which is complete.  `captured`: it has input.  `overtaken`: it has output."""
         if (captured or overtaken) and (part := self.of(checkpoint, task)) is not None:
-            here = self.plane.position(task)
+            position = self.plane.position(task)
             part.position = part.position._replace(
-                captured=here.captured if captured else part.position.captured,
-                overtaken=here.overtaken if overtaken else part.position.overtaken,
+                captured=position.captured if captured else part.position.captured,
+                overtaken=position.overtaken if overtaken else part.position.overtaken,
             )
 
     def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
@@ -241,8 +241,8 @@ class Contents:
     def union_of(self, checkpoint: int, tasks: Iterable[int]) -> tuple[StateSnapshot, ...]:
         """Return the state snapshots of these tasks that contain union list state, each once: after rescaling, tasks may share one."""
         parts = self.checkpoints.get(checkpoint, {})
-        found = {id(state): state for task in tasks if task in parts for state, _ in parts[task].parts if state.union}
-        return tuple(found.values())
+        states = {id(state): state for task in tasks if task in parts for state, _ in parts[task].parts if state.union}
+        return tuple(states.values())
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
         """Discard all checkpoints older than a completed one, including cuts made after an abort.

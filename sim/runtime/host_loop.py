@@ -125,10 +125,14 @@ def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Col
     """
     if not missing:
         return scenario
-    here, shared = iter(hosts), scenario.cluster.placement != "isolated"
-    left = {v.name: sum(next(here) not in missing for _ in range(v.parallelism)) for v in scenario.job.vertices}
-    most = max(left.values())
-    slots = {v.name: min(v.parallelism, most if shared else left[v.name]) for v in scenario.job.vertices}
+    task_managers, shared = iter(hosts), scenario.cluster.placement != "isolated"
+    remaining_tasks = {
+        v.name: sum(next(task_managers) not in missing for _ in range(v.parallelism)) for v in scenario.job.vertices
+    }
+    widest_left = max(remaining_tasks.values())
+    slots = {
+        v.name: min(v.parallelism, widest_left if shared else remaining_tasks[v.name]) for v in scenario.job.vertices
+    }
     fewer = {v.name: slots[v.name] for v in scenario.job.vertices if slots[v.name] < v.parallelism and v.source is None}
     if not min(slots.values()) or any(not _is_dealt_out(v) for v in scenario.job.vertices if v.name in fewer):
         return None

@@ -51,7 +51,7 @@ class InitialState:
     faults: Faults  # of the previous instance
     served: np.ndarray  # records served at the end of the previous instance, by task of the new one
     kind: Literal["instance", "rescale"] = "instance"
-    accounts: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
+    monitors: InvariantMonitors | None = None  # of the previous instance, if invariants are checked
     restarts: RestartState | None = None  # of the previous instance, if the JobMaster is the same
 
     @property
@@ -104,11 +104,11 @@ class JobInstance:
         for task, factor in service_factors(scenario.job).items():
             speed.slow(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
-        self.accounts: InvariantMonitors | None = None
+        self.monitors: InvariantMonitors | None = None
         if check:
-            self.accounts = InvariantMonitors(self.context, self.contents, self.output, self.tasks)
-            self.contents.on_cut = self.accounts.cut
-        checks = self.accounts or Checks()
+            self.monitors = InvariantMonitors(self.context, self.contents, self.output, self.tasks)
+            self.contents.on_cut = self.monitors.cut
+        checks = self.monitors or Checks()
         earlier_faults = None if beginning is None else beginning.faults
         self.job = JobManager(
             self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, earlier_faults
@@ -155,14 +155,14 @@ class JobInstance:
 
     def violations(self) -> tuple[Violation, ...]:
         """Return all violations of invariants.  To be called at the end."""
-        if self.accounts is None:
+        if self.monitors is None:
             return ()
         finished = self.outcome.status == "FINISHED"
-        return self.accounts.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
+        return self.monitors.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """Return the permitted duplicates of at-least-once checkpoints."""
-        return () if self.accounts is None else self.accounts.cuts.repetitions()
+        return () if self.monitors is None else self.monitors.cuts.repetitions()
 
     def close(self) -> None:
         """Release the arrays of the data plane at once, without waiting for the cycle collector."""
@@ -199,8 +199,8 @@ class JobInstance:
             beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()}
         )
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
-        if self.accounts is not None and beginning.accounts is not None:
-            self.accounts.continue_from(beginning.accounts, number)
+        if self.monitors is not None and beginning.monitors is not None:
+            self.monitors.continue_from(beginning.monitors, number)
 
     def _on_notice(self, notice: Notice) -> None:
         self.tasks[notice.task].on_notice(notice)

@@ -88,19 +88,19 @@ def segments(scenario: Scenario) -> list[Segment]:
 
 def _instances(scenario: Scenario) -> list[Segment]:
     """Return one segment of equal length for each job instance."""
-    chain, begin_ns, several = scenario.instances, 0, []
+    chain, begin_ns, parts = scenario.instances, 0, []
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
         # an action belongs to exactly one segment
         actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)
-        several.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
+        parts.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
         begin_ns = until_ns
-    return several
+    return parts
 
 
 def _rescaled(scenario: Scenario) -> list[Segment]:
     """Return the segments between the rescalings of a run."""
-    several: list[Segment] = []
+    parts: list[Segment] = []
     job, begin_ns = scenario.job, 0
     start_from: Literal["checkpoint", "savepoint"] = "checkpoint"
     for rescale in (row for row in scenario.rescale if row.at_ns < scenario.run.duration_ns):
@@ -109,12 +109,12 @@ def _rescaled(scenario: Scenario) -> list[Segment]:
         if rescale.savepoint:
             stop = Action(rescale.at_ns, "native", "no-drain")
             actions, until_ns = (*actions, stop), scenario.run.duration_ns
-        several.append(Segment(replace(scenario, job=job, actions=actions), until_ns, stop, start_from, "rescale"))
+        parts.append(Segment(replace(scenario, job=job, actions=actions), until_ns, stop, start_from, "rescale"))
         job, begin_ns = with_parallelism(job, dict(rescale.parallelism)), rescale.at_ns
         start_from = "savepoint" if rescale.savepoint else "checkpoint"
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
     end_ns = scenario.run.duration_ns
-    return [*several, Segment(replace(scenario, job=job, actions=actions), end_ns, None, start_from, "rescale")]
+    return [*parts, Segment(replace(scenario, job=job, actions=actions), end_ns, None, start_from, "rescale")]
 
 
 # ---- The result of a run: tables, journal and manifest, and how they are stored in a folder.

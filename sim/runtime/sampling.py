@@ -80,17 +80,17 @@ def _copies(job: Job) -> list[dict[int, Fraction]]:
 
     Only vertices that have inputs and no readers have entries.
     """
-    given: dict[str, dict[int, Fraction]] = {}
+    copies_of: dict[str, dict[int, Fraction]] = {}
     without_readers = _without_readers(job)
     ends: list[dict[int, Fraction]] = []
     for v, vertex in enumerate(job.vertices):
-        mine = {v: Fraction(1)} if vertex.source is not None else {}
+        counts = {v: Fraction(1)} if vertex.source is not None else {}
         for inlet in vertex.inputs:
             factor = job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1)
-            for source, copies in given[inlet.upstream].items():
-                mine[source] = mine.get(source, Fraction(0)) + copies * factor
-        given[vertex.name] = mine
-        ends.append(mine if vertex.inputs and v in without_readers else {})
+            for source, copies in copies_of[inlet.upstream].items():
+                counts[source] = counts.get(source, Fraction(0)) + copies * factor
+        copies_of[vertex.name] = counts
+        ends.append(counts if vertex.inputs and v in without_readers else {})
     return ends
 
 
@@ -194,11 +194,11 @@ def groups(hosts: Sequence[int], size: int) -> list[int]:
     """
     members: dict[int, int] = defaultdict(int)
     numbers: dict[tuple[int, int], int] = {}
-    found = []
+    group_of = []
     for host in hosts:
-        found.append(numbers.setdefault((host, members[host] // size), len(numbers)))
+        group_of.append(numbers.setdefault((host, members[host] // size), len(numbers)))
         members[host] += 1
-    return found
+    return group_of
 
 
 # ---- Records that are due in the log of a source, from the segments that the data plane reads, too (rule W1).
@@ -262,16 +262,16 @@ class UsualBacklog:
 
     def waiting(self, sources: Sequence[int]) -> float | None:
         """Return the mean number of records waiting in the logs of these tasks, or None if there are no samples."""
-        found = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
-        return sum(found) / len(found) if found else None
+        counts = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
+        return sum(counts) / len(counts) if counts else None
 
     def flying(self, tasks: Sequence[int]) -> float | None:
         """Return the mean number of records in flight between these tasks, or None if there are no samples.
 
         The tasks must restart together: no channel connects them to other tasks.
         """
-        found = [int(flying[tasks].sum()) for _, _, flying in self._looks]
-        return sum(found) / len(found) if found else None
+        counts = [int(flying[tasks].sum()) for _, _, flying in self._looks]
+        return sum(counts) / len(counts) if counts else None
 
 
 # ---- The progress of a restarted job: its first record, the records replayed, and when its backlog is as usual again.
@@ -374,9 +374,9 @@ class CatchUp:
         It is the sum of the records that sources have to replay, and of the excess over the usual backlog in logs and
         in channels.
         """
-        here = self.context.plane.served()
-        behind = sum(max(0, self.position[task] - int(here[task])) for task in self.sources)
-        waiting = sum(self.usual.in_log(task, self.env.now, int(here[task])) for task in self.sources)
+        served = self.context.plane.served()
+        behind = sum(max(0, self.position[task] - int(served[task])) for task in self.sources)
+        waiting = sum(self.usual.in_log(task, self.env.now, int(served[task])) for task in self.sources)
         flying = 0.0 if self.flying is None else self._in_flight() - self.flying
         return behind + max(0, waiting - self.waiting) + max(0, flying)
 

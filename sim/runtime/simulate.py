@@ -270,7 +270,7 @@ class Chain:
             instance.job.faults,
             served,
             segment.kind,
-            instance.accounts,
+            instance.monitors,
             instance.job.recovery.restart_state() if instance.outcome.rescaled.triggered else None,
         )
 
@@ -294,13 +294,13 @@ class Chain:
         snapshot = kept[-1]
         if chain.copied == "nothing":
             return snapshot
-        own = directories.directory(snapshot)
+        directory = directories.directory(snapshot)
         copied = {
-            "own": own,
-            "job": own if snapshot.is_savepoint else directories.job_directory(snapshot.instance),
+            "own": directory,
+            "job": directory if snapshot.is_savepoint else directories.job_directory(snapshot.instance),
         }.get(chain.copied, directories.savepoints if snapshot.is_savepoint else directories.root)
         if not restorable(snapshot, directories, copied=copied, exists=instance.job.files.exists):
-            raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
+            raise NothingToBeginFrom(f"{directory} names files that a copy of {copied} does not bring along")
         return snapshot
 
 
@@ -378,8 +378,8 @@ def simulate(
         tables = [
             _tables(instance, sampler, only) for instance, sampler in zip(chain.instances, chain.samplers, strict=True)
         ]
-        violations = tuple(found for instance in chain.instances for found in instance.violations())
-        repetitions = tuple(found for instance in chain.instances for found in instance.repetitions())
+        violations = tuple(violation for instance in chain.instances for violation in instance.violations())
+        repetitions = tuple(repetition for instance in chain.instances for repetition in instance.repetitions())
     journals = [instance.journal for instance in chain.instances]
     result = Result(
         scenario=scenario,

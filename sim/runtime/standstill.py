@@ -49,19 +49,19 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
     begun = list(recoveries)
     restarts = list(_restored(begun))
-    found = find_restart_loop(
+    restart_loop = find_restart_loop(
         [Restarted(row.failed_ns, row.checkpoint, is_caused_by_job=_own(origin)) for row, origin in restarts],
         progress_ns,
     )
-    if found is None:
+    if restart_loop is None:
         return None
-    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-found.times :]], context.env.now):
+    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-restart_loop.times :]], context.env.now):
         return None
-    where = f"from checkpoint {found.checkpoint}" if found.checkpoint else "from the beginning"
-    reasons = [origin.what for _, origin in restarts[-found.times :]]
-    hung = any(row.standstill for row in list(context.stats.values())[-found.times :])
+    where = f"from checkpoint {restart_loop.checkpoint}" if restart_loop.checkpoint else "from the beginning"
+    reasons = [origin.what for _, origin in restarts[-restart_loop.times :]]
+    hung = any(row.standstill for row in list(context.stats.values())[-restart_loop.times :])
     why, change = _causes(reasons), _HANGS if hung else _changes(reasons)
-    return f"{RESTARTING_FOR_EVER}: {found.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
+    return f"{RESTARTING_FOR_EVER}: {restart_loop.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
 
 
 def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:
@@ -91,11 +91,11 @@ def _causes(reasons: Sequence[str]) -> str:
 
 def _changes(reasons: Iterable[str]) -> str:
     """Return the changes of the scenario that may help, for the most frequent cause first."""
-    known = [
+    changes = [
         _CHANGE.get(reason.removeprefix(f"{TOO_MANY_FAILED}: ").partition(":")[0], "mend what fails")
         for reason, _ in Counter(map(_plain, reasons)).most_common()
     ]
-    return ", and ".join(dict.fromkeys(known))
+    return ", and ".join(dict.fromkeys(changes))
 
 
 def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
@@ -198,9 +198,9 @@ def find_alignment_deadlock(
     early = -1  # of the first task it is known when the cycle closes
     aligning = next((task for task in sorted(stuck) if queues.aligns(task)), None)
     while aligning is not None:
-        seen = [blocked.aligning for blocked in path]
-        if aligning in seen:
-            first = seen.index(aligning)
+        aligning_before = [blocked.aligning for blocked in path]
+        if aligning in aligning_before:
+            first = aligning_before.index(aligning)
             return [path[first]._replace(early=early), *path[first + 1 :]]
         late = queues.late(aligning, stuck)
         full, channel = queues.held_up(late, stuck)

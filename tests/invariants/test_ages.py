@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sim.invariants.checkpoints import dealt, ttl_errors, younger
+from sim.invariants.checkpoints import split_cohorts, ttl_errors, younger
 
 S = 1_000_000_000
 TTL = 10 * S
@@ -44,7 +44,7 @@ def test_a_nanosecond_of_much_state_is_rounded_off():
 
 def test_a_subtask_gets_its_shares():
     half = Fraction(1, 2)
-    assert dealt([(((S, 2 * S, 40),), half), (((0, S, 100),), half)]) == ((0, S, 50), (S, 2 * S, 20))
+    assert split_cohorts([(((S, 2 * S, 40),), half), (((0, S, 100),), half)]) == ((0, S, 50), (S, 2 * S, 20))
 
 
 def test_what_is_rounded_off_is_let_pass_to_the_byte():

@@ -6,7 +6,7 @@ from sim.invariants.event_time import ACTIVE, IDLE, Belonging, Inputs
 def heard(*signals):
     """(channel, what it says), one after the other, on two channels."""
     inputs = Inputs.of([4, 5])
-    return inputs, [inputs.hear(channel, number) for channel, number in signals]
+    return inputs, [inputs.on_watermark(channel, number) for channel, number in signals]
 
 
 def test_the_least_watermark_counts():
@@ -21,12 +21,12 @@ def test_an_idle_channel_does_not_count_until_it_has_caught_up():
     inputs, _ = heard((4, 30), (5, 10), (5, IDLE))
     assert inputs.time_ns == 30
 
-    inputs.hear(5, ACTIVE)
-    inputs.hear(4, 40)
+    inputs.on_watermark(5, ACTIVE)
+    inputs.on_watermark(4, 40)
     assert inputs.time_ns == 40, "it is behind, and does not hold the others back"
 
-    inputs.hear(5, 45)
-    inputs.hear(4, 60)
+    inputs.on_watermark(5, 45)
+    inputs.on_watermark(4, 60)
     assert inputs.time_ns == 45
 
 
@@ -41,43 +41,45 @@ def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
 def test_records_behind_a_watermark_belong_to_later_windows():
     """Windows of 100: on channel 4 seven of ten records came before its watermark, channel 5 has not come so far."""
     windows = Belonging.of(100, 0, 0, [4, 5])
-    windows.hear(4, 100, 7, 0)
-    windows.hear(4, 130, 9, 0)
-    windows.hear(5, 210, 20, 0)
+    windows.on_watermark(4, 100, 7, 0)
+    windows.on_watermark(4, 130, 9, 0)
+    windows.on_watermark(5, 210, 20, 0)
 
-    assert windows.later(90, {4: 10, 5: 21}) is None
-    assert windows.later(100, {4: 10, 5: 21}) == 3 + 1
-    assert windows.later(150, {4: 10, 5: 21}) is None, "it has ended before"
-    assert windows.later(200, {4: 10, 5: 21}) == 0 + 1, "those of an active channel without a watermark came too late"
+    assert windows.later_records(90, {4: 10, 5: 21}) is None
+    assert windows.later_records(100, {4: 10, 5: 21}) == 3 + 1
+    assert windows.later_records(150, {4: 10, 5: 21}) is None, "it has ended before"
+    assert windows.later_records(200, {4: 10, 5: 21}) == 0 + 1, (
+        "those of an active channel without a watermark came too late"
+    )
 
 
 def test_records_of_an_idle_channel_leave_up_to_its_silence():
     windows = Belonging.of(100, 0, 0, [4])
-    windows.hear(4, IDLE, 5, 0)
+    windows.on_watermark(4, IDLE, 5, 0)
 
-    assert windows.later(100, {4: 8}) == 3
+    assert windows.later_records(100, {4: 8}) == 3
 
 
 def test_records_of_sessions_wait_behind_their_watermark():
     """A gap of 50: what came before the watermark of 100 leaves at 150."""
     windows = Belonging.of(1, 0, 50, [4])
-    windows.hear(4, 100, 7, 0)
-    windows.hear(4, 150, 9, 0)
+    windows.on_watermark(4, 100, 7, 0)
+    windows.on_watermark(4, 150, 9, 0)
 
-    assert windows.later(149, {4: 9}) is None
-    assert windows.later(150, {4: 9}) == 2
+    assert windows.later_records(149, {4: 9}) is None
+    assert windows.later_records(150, {4: 9}) == 2
 
 
 def test_records_of_an_idle_channel_wait_for_their_own_window_only():
     """Windows of 100 that end 50 later."""
     windows = Belonging.of(100, 0, 50, [4, 5])
     for channel in (4, 5):
-        windows.hear(channel, 100, 4, 0)
-    windows.hear(5, IDLE, 7, 120)
-    assert windows.later(150, {4: 4, 5: 7}) == 3
-    windows.hear(4, 200, 6, 120)
+        windows.on_watermark(channel, 100, 4, 0)
+    windows.on_watermark(5, IDLE, 7, 120)
+    assert windows.later_records(150, {4: 4, 5: 7}) == 3
+    windows.on_watermark(4, 200, 6, 120)
 
-    assert windows.later(250, {4: 6, 5: 7}) == 0
+    assert windows.later_records(250, {4: 6, 5: 7}) == 0
 
 
 def test_windows_may_begin_anywhere():
@@ -89,10 +91,10 @@ def test_windows_may_begin_anywhere():
 
 def test_a_channel_whose_data_has_ended_goes_on_no_more():
     inputs = Inputs.of([4, 5])
-    inputs.hear(4, 30, last=True)
+    inputs.on_watermark(4, 30, last=True)
     assert inputs.is_active_again
 
-    inputs.hear(5, IDLE)
+    inputs.on_watermark(5, IDLE)
     assert not inputs.is_active_again
 
 
@@ -100,8 +102,8 @@ def test_an_idle_channel_says_nothing():
     inputs, risen = heard((4, 30), (5, IDLE), (5, 90))
 
     assert [inputs.time_ns == 30, risen[2]] == [True, False]
-    inputs.hear(5, ACTIVE)
-    inputs.hear(4, 60)
+    inputs.on_watermark(5, ACTIVE)
+    inputs.on_watermark(4, 60)
     assert inputs.time_ns == 60
 
 

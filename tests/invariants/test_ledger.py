@@ -31,7 +31,7 @@ def test_behind_a_restart_only_what_is_counted_leads_on():
     ledger = pair()
     noted(ledger, 1, SOURCE, 7, 7)
     noted(ledger, 1, SINK, 6, 6)
-    ledger.stand(ledger.of(1), tally([10, 9], 9, 10))
+    ledger.restart_at(ledger.of(1), tally([10, 9], 9, 10))
     stands = ledger.stands(tally([13, 9], 9, 13))
 
     assert parts(stands) == ([10, 6], [6], [10])
@@ -40,7 +40,7 @@ def test_behind_a_restart_only_what_is_counted_leads_on():
 
 def test_only_the_tasks_started_go_back():
     ledger = pair()
-    ledger.stand(ledger.of(0), tally([10, 9], 9, 10, known=(True, False)))
+    ledger.restart_at(ledger.of(0), tally([10, 9], 9, 10, known=(True, False)))
     stands = ledger.stands(tally([10, 9], 9, 10))
 
     assert parts(stands) == ([0, 9], [9], [0])

@@ -9,11 +9,11 @@ from sim.invariants.counts import (
     Ledger,
     RecordTally,
     Written,
-    misnoted,
-    misplaced,
-    unanswered,
-    unread,
-    unwritten,
+    lost_pending_outputs,
+    output_errors,
+    position_errors,
+    snapshot_position_error,
+    unread_records,
     up_to,
 )
 from sim.invariants.violation import JournalFormatter
@@ -47,7 +47,7 @@ def tally(served=(20, 15), late=(0, 0), read=15, written=20):
 def violations(stands, *, input_differs=False):
     rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING], len(CHANNEL))
     return list(
-        misplaced(rows[-1], ledger, tally(), stands, JournalFormatter(rows, NAMES), input_differs=input_differs)
+        position_errors(rows[-1], ledger, tally(), stands, JournalFormatter(rows, NAMES), input_differs=input_differs)
     )
 
 
@@ -108,41 +108,54 @@ def test_others_are_counted():
 
 
 def test_a_wrong_note_is_told():
-    violation = misnoted(9, 3, 0, "it says so", JournalFormatter(journal(), NAMES))
+    violation = snapshot_position_error(9, 3, 0, "it says so", JournalFormatter(journal(), NAMES))
 
     assert (violation.where, violation.fact, violation.time_ns) == ("snapshot 3 of source[0]", "it says so", 9)
 
 
 @pytest.mark.parametrize(
-    ("num", "den", "per_channel", "owed"), [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)]
+    ("num", "den", "per_channel", "expected_output"),
+    [(1, 1, False, 20), (3, 2, False, 30), (1, 3, False, 6), (2, 1, True, 40)],
 )
-def test_every_record_served_leaves_its_outputs(num, den, per_channel, owed):
+def test_every_record_served_leaves_its_outputs(num, den, per_channel, expected_output):
     """On all channels together, or on each of a broadcast: one channel here."""
     output = Written(0, CHANNEL, num, den, per_channel)
 
-    assert list(unwritten(9, [output], tally(written=owed), [0], "at the end", JournalFormatter([], NAMES))) == []
-    assert list(unwritten(9, [output], tally(written=owed + 4), [4], "at the end", JournalFormatter([], NAMES))) == []
+    assert (
+        list(output_errors(9, [output], tally(written=expected_output), [0], "at the end", JournalFormatter([], NAMES)))
+        == []
+    )
+    assert (
+        list(
+            output_errors(
+                9, [output], tally(written=expected_output + 4), [4], "at the end", JournalFormatter([], NAMES)
+            )
+        )
+        == []
+    )
 
-    (violation,) = unwritten(9, [output], tally(written=owed - 1), [0], "at the end", JournalFormatter([], NAMES))
+    (violation,) = output_errors(
+        9, [output], tally(written=expected_output - 1), [0], "at the end", JournalFormatter([], NAMES)
+    )
 
-    assert f"it should hold {owed} records and holds {owed - 1} (at the end)" == violation.fact
+    assert f"it should hold {expected_output} records and holds {expected_output - 1} (at the end)" == violation.fact
 
 
 def test_late_records_have_left_nothing_yet():
     output = Written(0, CHANNEL, 1, 1, per_channel=False)
 
-    assert list(unwritten(9, [output], tally(late=(3, 0), written=17), [0], "", JournalFormatter([], NAMES))) == []
+    assert list(output_errors(9, [output], tally(late=(3, 0), written=17), [0], "", JournalFormatter([], NAMES))) == []
 
 
 def test_a_finished_job_has_read_everything():
     """What was written, and what its sources have."""
     ends, full = [(0, 1)], tally(read=20)
 
-    assert list(unread(9, ends, full, [(0, 20)], JournalFormatter([], NAMES))) == []
-    assert [violation.fact for violation in unread(9, ends, tally(), [(0, 20)], JournalFormatter([], NAMES))] == [
-        "20 records are written and 15 read, on 1 channel"
-    ]
-    assert [violation.fact for violation in unread(9, ends, full, [(0, 25)], JournalFormatter([], NAMES))] == [
+    assert list(unread_records(9, ends, full, [(0, 20)], JournalFormatter([], NAMES))) == []
+    assert [
+        violation.fact for violation in unread_records(9, ends, tally(), [(0, 20)], JournalFormatter([], NAMES))
+    ] == ["20 records are written and 15 read, on 1 channel"]
+    assert [violation.fact for violation in unread_records(9, ends, full, [(0, 25)], JournalFormatter([], NAMES))] == [
         "it has 25 records and has emitted 20, each counted once"
     ]
 
@@ -160,10 +173,12 @@ def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, fac
     """The job was stopped without a drain: 15 of 20 records are read."""
     expected = up_to(tally(), tally(written=written_at_cut), np.array([channel]))
 
-    assert facts == [violation.fact for violation in unread(9, [(0, 1)], expected, [], JournalFormatter([], NAMES))]
+    assert facts == [
+        violation.fact for violation in unread_records(9, [(0, 1)], expected, [], JournalFormatter([], NAMES))
+    ]
     assert (
         list(
-            unread(
+            unread_records(
                 9, [(0, 1)], up_to(tally(read=18), tally(written=16), np.array([True])), [], JournalFormatter([], NAMES)
             )
         )
@@ -173,8 +188,8 @@ def test_what_comes_behind_a_cut_may_be_read_or_not(written_at_cut, channel, fac
 
 def test_answers_that_came_too_late_are_told():
     """Only of tasks that made requests."""
-    (violation,) = unanswered(9, [0, 1], tally(late=(0, 3)), JournalFormatter(journal(), NAMES))
+    (violation,) = lost_pending_outputs(9, [0, 1], tally(late=(0, 3)), JournalFormatter(journal(), NAMES))
 
     assert violation.where == "an output of sink[0]"
     assert "3 records are lost" in violation.fact
-    assert list(unanswered(9, [0], tally(late=(0, 3)), JournalFormatter(journal(), NAMES))) == []
+    assert list(lost_pending_outputs(9, [0], tally(late=(0, 3)), JournalFormatter(journal(), NAMES))) == []

@@ -204,7 +204,7 @@ class EveryCut(Cuts):
 
 
 def keep_cuts(instance):
-    instance.accounts.cuts.cuts = EveryCut(instance.layout.writer, instance.layout.reader)
+    instance.monitors.cuts.cuts = EveryCut(instance.layout.writer, instance.layout.reader)
     return instance
 
 

@@ -59,7 +59,7 @@ def test_law_29_without_pre_barrier_work_async_operate_is_the_baseline(world_of)
     baseline, variant = ran(base), ran(base, ASYNC_OPERATE)
 
     assert list(baseline.journal) == list(variant.journal)
-    assert baseline.accounts.cuts.cuts == variant.accounts.cuts.cuts
+    assert baseline.monitors.cuts.cuts == variant.monitors.cuts.cuts
     assert baseline.stats == variant.stats
     assert baseline.plane.tasks().tolist() == variant.plane.tasks().tolist()
 

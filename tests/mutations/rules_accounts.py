@@ -66,15 +66,15 @@ ACCOUNTS = (
     Rule(
         "restored state is its own",
         "invariants/state.py",
-        "elif own[0].stamp != stamp:",
-        "elif own[0].stamp is None:",
+        "elif pieces[0].stamp != stamp:",
+        "elif pieces[0].stamp is None:",
         "tests/invariants/test_state.py::test_state_of_somebody_else_is_told",
     ),
     Rule(
         "restored state is whole",
         "invariants/state.py",
-        "elif own[0].size_bytes != size_bytes:",
-        "elif own[0].size_bytes > size_bytes:",
+        "elif pieces[0].size_bytes != size_bytes:",
+        "elif pieces[0].size_bytes > size_bytes:",
         "tests/invariants/test_state.py::test_state_of_another_size_is_told",
     ),
     Rule(
@@ -101,8 +101,8 @@ ACCOUNTS = (
     Rule(
         "what writers hold back is dealt out with everything else",
         "runtime/monitors/output.py",
-        "if kept[vertex] != dealt[vertex]:",
-        "if kept[vertex] < dealt[vertex]:",
+        "if held_back[vertex] != restored[vertex]:",
+        "if held_back[vertex] < restored[vertex]:",
         f"{_INJECTED}[a rescale forgets what writers hold back]",
     ),
     Rule(

@@ -85,14 +85,14 @@ RECOVERY = (
     Rule(
         "a checkpoint holds what was captured at the receiver",
         "runtime/context.py",
-        "captured=here.captured if captured else part.position.captured,",
+        "captured=position.captured if captured else part.position.captured,",
         "captured=held.position.captured,",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),
     Rule(
         "a checkpoint holds what its barriers overtook",
         "runtime/context.py",
-        "overtaken=here.overtaken if overtaken else part.position.overtaken,",
+        "overtaken=position.overtaken if overtaken else part.position.overtaken,",
         "overtaken=held.position.overtaken,",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),

@@ -48,14 +48,14 @@ def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> T
     """
     position = part.position
     captured = position.captured + taken_over
-    here = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
+    moved = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
     if part.read_bytes is not None:
         given_bytes, taken_bytes = int(position.overtaken.sum()), int(taken_over.sum())
         read_bytes = max(0, part.read_bytes - given_bytes) + taken_bytes
         kept_bytes = max(0, part.inlined_bytes - given_bytes) + int(inlined.sum())
-        return replace(part, position=here, read_bytes=read_bytes, inlined_bytes=min(kept_bytes, read_bytes))
+        return replace(part, position=moved, read_bytes=read_bytes, inlined_bytes=min(kept_bytes, read_bytes))
     own_bytes = int(position.captured.sum()) if part.inlined_bytes else 0
-    return replace(part, position=here, inlined_bytes=own_bytes + int(inlined.sum()))
+    return replace(part, position=moved, inlined_bytes=own_bytes + int(inlined.sum()))
 
 
 # ---- The restore of tasks: deployment, download of state, recovered input, until they run.

@@ -265,8 +265,8 @@ class SnapshotFiles:
 
     def kept_here(self) -> tuple[StoredSnapshot, ...]:
         """Return the retained checkpoints and the savepoints that this job instance took, oldest first."""
-        own = [snapshot for snapshot in self.store.retained.values() if snapshot.instance == self.store.instance]
-        return tuple(sorted((*own, *self.store.savepoints), key=lambda snapshot: snapshot.checkpoint))
+        snapshots = [snapshot for snapshot in self.store.retained.values() if snapshot.instance == self.store.instance]
+        return tuple(sorted((*snapshots, *self.store.savepoints), key=lambda snapshot: snapshot.checkpoint))
 
     def file_rows(self) -> list[FileRow]:
         """Return a row for every file that was written for a snapshot, complete or not."""

@@ -172,9 +172,11 @@ class TaskManagers:
 
     def returning(self) -> dict[int, int]:
         """Return the missing TaskManagers of the scenario, each with the time of its replacement [ns]."""
-        here = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
+        returning = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
         now = self.context.env.now
-        return {number: slots.given_ns for number, slots in {**self.absent, **here}.items() if slots.given_ns > now}
+        return {
+            number: slots.given_ns for number, slots in {**self.absent, **returning}.items() if slots.given_ns > now
+        }
 
     def without_any(self, missing: Collection[int]) -> bool:
         """Return whether all TaskManagers of the scenario are missing."""

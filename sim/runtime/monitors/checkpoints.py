@@ -58,9 +58,9 @@ class PaceMonitor(InvariantMonitor):
             self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.formatter
         )
         if self._behind:
-            yield from self._in_backlog(end.turns)
+            yield from self._backlog_violations(end.turns)
 
-    def _in_backlog(self, turns: Sequence[Entry]) -> Iterator[Violation]:
+    def _backlog_violations(self, turns: Sequence[Entry]) -> Iterator[Violation]:
         """Yield the first violation of the interval during backlog.  The checkpoints after each restart are checked separately."""
         attempts: list[tuple[int, list[int]]] = [(self._begun_ns, [])]
         for row in turns:
@@ -73,9 +73,9 @@ class PaceMonitor(InvariantMonitor):
                 (self.context.stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1
             )
             triggered_ns = [self.context.stats[row].trigger_ns for row in checkpoints]
-            found = excess_triggers_in_backlog(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
-            if found is not None:
-                yield found
+            violation = excess_triggers_in_backlog(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
+            if violation is not None:
+                yield violation
                 return
 
 
@@ -149,36 +149,36 @@ class RestartMonitor(InvariantMonitor):
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
-        self._tell(recovery.still_there(deployed, at_work, moved, self.formatter))
+        self._report_first(recovery.still_there(deployed, at_work, moved, self.formatter))
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
         """Check the use of local copies, and record which copy was read."""
         if self.context.scenario.checkpoint.state.local_recovery:
-            self._look_for_copy(checkpoint, task, restored_parts)
+            self._check_local_copy(checkpoint, task, restored_parts)
         stats = self.context.stats.get(checkpoint)
         if stats is not None and any(piece.copied_from is not None for piece in restored_parts):
             self._copies.append(LocalCopy(self.now_ns, task, stats.trigger_ns))
 
-    def _look_for_copy(self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState]) -> None:
+    def _check_local_copy(self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState]) -> None:
         """Check that a restore does not download state if there is a copy on the disk of its TaskManager."""
-        afar = [
+        downloaded = [
             piece
             for piece in restored_parts
             if piece.kind == "keyed" and piece.copied_from is None and piece.share == 1
         ]
         host, files = self.context.hosts[task], self.context.storage.files
-        for piece in afar if len(restored_parts) == len(afar) == 1 else ():
+        for piece in downloaded if len(restored_parts) == len(downloaded) == 1 else ():
             stamp = piece.stamp
             name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
-            there = [
+            copies = [
                 row
                 for row in files
                 if row.name == name and row.host == host and row.complete and row.deleted_ns is None
             ]
-            if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in there):
-                self._tell([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.formatter)])
+            if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in copies):
+                self._report_first([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.formatter)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, formatter, turns, begun = self.context, self.formatter, end.turns, self.context.origin is not None
@@ -204,10 +204,10 @@ class RestartMonitor(InvariantMonitor):
                 turns, within_ns, self.now_ns, formatter, deletions(context)
             )
 
-    def _tell(self, found: Iterable[Violation]) -> None:
+    def _report_first(self, violations: Iterable[Violation]) -> None:
         """Report the first violation; later ones are ignored."""
         if not self.found:
-            self.found.extend(found)
+            self.found.extend(violations)
 
     def _instance_at(self, time_ns: int) -> int:
         """Return the job instance that ran at this time.

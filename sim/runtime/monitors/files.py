@@ -163,11 +163,11 @@ class StoredStateMonitor(InvariantMonitor):
         parts = self.contents.checkpoints.get(checkpoint, {})
         if any(part.read_bytes is not None for part in parts.values()):  # redistributed before, and redistributed again
             return self._dealt_bytes
-        found = Counter[int]()
+        in_flight_bytes = Counter[int]()
         if not self.context.scenario.checkpoint.recover_output_on_downstream:
             for task, part in parts.items():
-                found[self.context.layout.vertex[task]] += bytes_in_flight(part.position) - part.inlined_bytes
-        return found
+                in_flight_bytes[self.context.layout.vertex[task]] += bytes_in_flight(part.position) - part.inlined_bytes
+        return in_flight_bytes
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Check that savepoints share no files, and that incremental snapshots build on completed checkpoints.
@@ -234,10 +234,10 @@ class StoredStateMonitor(InvariantMonitor):
 
         State that is restored from a local copy, or is redistributed, is not checked.
         """
-        own = [piece for piece in restored_parts if piece.share == 1 and piece.copied_from is None]
-        if own and len(own) == len(restored_parts):
+        downloaded = [piece for piece in restored_parts if piece.share == 1 and piece.copied_from is None]
+        if downloaded and len(downloaded) == len(restored_parts):
             row = self.context.journal.last(Happening.TASK_RESTORED)
-            size_bytes = sum(piece.size_bytes for piece in own)
+            size_bytes = sum(piece.size_bytes for piece in downloaded)
             if row.number < size_bytes:
                 fact = _too_few_read(row.number, f"the state of {self.formatter.task(task)}", size_bytes)
                 self._report(READ_BACK, checkpoint, fact)

@@ -117,9 +117,9 @@ class InvariantMonitor(Checks):
         self._reported.add(what)
         return True
 
-    def report_once(self, found: Iterable[Violation]) -> None:
+    def report_once(self, violations: Iterable[Violation]) -> None:
         """Report violations, but only the first one of each invariant."""
-        self.found.extend(violation for violation in found if self.is_first(violation.law))
+        self.found.extend(violation for violation in violations if self.is_first(violation.law))
 
     def report_once_of_task(self, law: str, task: int, fact: str | None) -> None:
         """Report a violation by a task, unless the invariant was reported for it before.

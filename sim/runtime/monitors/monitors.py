@@ -33,7 +33,7 @@ class InvariantMonitors(Checks):
         watched = WatchedRun.of(context, contents, output, ends)
         self.context = context
         self.cuts = CutMonitor(watched)
-        self._accounts: Sequence[InvariantMonitor] = (
+        self._monitors: Sequence[InvariantMonitor] = (
             self.cuts,
             RecordMonitor(watched, self.cuts, self._forget),  # must precede the monitors that read its ledger
             StateMonitor(watched),
@@ -50,17 +50,17 @@ class InvariantMonitors(Checks):
             RouteMonitor(watched),
         )
         for moment in _MOMENTS:
-            setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))
+            setattr(self, moment, _to_all([getattr(row, moment) for row in self._monitors if _overrides(row, moment)]))
 
     def continue_from(self, before: InvariantMonitors, checkpoint: int) -> None:
         """Handle that the job starts from a checkpoint of another job instance."""
-        for account, earlier in zip(self._accounts, before._accounts, strict=True):
-            account.continue_from(earlier, checkpoint)
+        for monitor, previous in zip(self._monitors, before._monitors, strict=True):
+            monitor.continue_from(previous, checkpoint)
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
         """Let all monitors drop the data of checkpoints that can neither complete nor be restored any more."""
-        for account in self._accounts:
-            account.forget(gone)
+        for monitor in self._monitors:
+            monitor.forget(gone)
 
     def violations(
         self, coordinator: Coordinator, kept: Iterable[KeptSnapshot], *, finished: bool
@@ -70,27 +70,27 @@ class InvariantMonitors(Checks):
         `kept` are the snapshots that can be restored then; `finished` is whether the job has finished.
         """
         end = EndOfRun(list(self.context.journal.only(_TURNS)), coordinator, kept, finished)
-        found = [violation for account in self._accounts for violation in account.found]
-        found.extend(violation for account in self._accounts for violation in account.at_the_end(end))
+        violations = [violation for monitor in self._monitors for violation in monitor.found]
+        violations.extend(violation for monitor in self._monitors for violation in monitor.at_the_end(end))
         try:
             self.context.plane.check()
         except AssertionError as error:
-            found.append(Violation(CONSERVED, self.context.env.now, "the data plane", str(error)))
-        return tuple(sorted(found, key=lambda violation: violation.time_ns))
+            violations.append(Violation(CONSERVED, self.context.env.now, "the data plane", str(error)))
+        return tuple(sorted(violations, key=lambda violation: violation.time_ns))
 
 
-def _overrides(account: InvariantMonitor, moment: str) -> bool:
+def _overrides(monitor: InvariantMonitor, moment: str) -> bool:
     """Return whether a monitor overrides the method of an event."""
-    return getattr(type(account), moment) is not getattr(Checks, moment)
+    return getattr(type(monitor), moment) is not getattr(Checks, moment)
 
 
-def _to_all(hearers: Sequence[Callable[..., None]]) -> Callable[..., None]:
+def _to_all(observers: Sequence[Callable[..., None]]) -> Callable[..., None]:
     """Return a function that calls all of the functions with its arguments."""
-    if len(hearers) == 1:
-        return hearers[0]
+    if len(observers) == 1:
+        return observers[0]
 
-    def tell(*facts: Any) -> None:
-        for hear in hearers:
-            hear(*facts)
+    def notify_all(*facts: Any) -> None:
+        for observe in observers:
+            observe(*facts)
 
-    return tell
+    return notify_all

@@ -70,15 +70,15 @@ class CommitMonitor(InvariantMonitor):
     def continue_from(self, before: Self, checkpoint: int) -> None:
         """Check that records which writers have not written are redistributed completely, and take over open transactions."""
         self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
-        kept, dealt = Counter[str](), Counter[str]()
+        held_back, restored = Counter[str](), Counter[str]()
         for (vertex, _), records in self._held_back[checkpoint].items():
-            kept[vertex] += records
+            held_back[vertex] += records
         for task, part in self.contents.checkpoints[checkpoint].items():
-            dealt[self.names[task][0]] += sum(part.held_back)
-        for vertex in {*kept, *dealt}:
-            if kept[vertex] != dealt[vertex]:
+            restored[self.names[task][0]] += sum(part.held_back)
+        for vertex in {*held_back, *restored}:
+            if held_back[vertex] != restored[vertex]:
                 where = f"{vertex}, in checkpoint {checkpoint} the job began from"
-                fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
+                fact = f"its writers held {held_back[vertex]} records back, they begin with {restored[vertex]}"
                 self.found.append(Violation(ONCE, self.now_ns, where, fact))
         self._begun_from = checkpoint
         self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})

@@ -11,14 +11,14 @@ from sim.invariants.counts import (
     RecordTally,
     Route,
     Written,
-    held_by,
-    misnoted,
-    misplaced,
+    actual_output,
+    expected_output,
+    lost_pending_outputs,
     misrouted_records,
-    owed,
-    unanswered,
-    unread,
-    unwritten,
+    output_errors,
+    position_errors,
+    snapshot_position_error,
+    unread_records,
     up_to,
 )
 from sim.invariants.cuts import Cut, Cuts, left_behind
@@ -58,7 +58,7 @@ class StateMonitor(InvariantMonitor):
         self.names = self.context.names
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
         # checkpoint of another job instance -> (monitor of that instance, vertices that were rescaled since)
-        self._dealt: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
+        self._rescaled_from: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
         # task of a rescaled vertex -> state it has restored
         self._restored_parts: dict[int, Sequence[RestoredState]] = {}
 
@@ -89,8 +89,8 @@ class StateMonitor(InvariantMonitor):
         if restored_parts and restored_record_count != served:
             fact = f"its state goes on as after {restored_record_count} records, its checkpoint holds what {served} records did"
             self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))
-        is_resized = checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]
-        taker = self._dealt[checkpoint][0] if is_resized else self
+        is_resized = checkpoint in self._rescaled_from and vertex in self._rescaled_from[checkpoint][1]
+        taker = self._rescaled_from[checkpoint][0] if is_resized else self
         story = lambda: self._story(checkpoint, task)  # noqa: E731
         union = [part["union"] for part in taker.parts_of(checkpoint, vertex) if "union" in part]
         self.found.extend(
@@ -99,7 +99,7 @@ class StateMonitor(InvariantMonitor):
         restored_parts = [piece for piece in restored_parts if piece.kind != "union"]
         if is_resized:
             self._restored_parts[task] = restored_parts
-            self._judge_dealt(checkpoint, self.context.layout.vertex[task])
+            self._check_redistribution(checkpoint, self.context.layout.vertex[task])
             return
         part = dict(self.parts.get(checkpoint, {}).get(task, {}))
         part.pop("union", None)
@@ -114,14 +114,14 @@ class StateMonitor(InvariantMonitor):
 
         Vertices that were rescaled since then get redistributed state.
         """
-        taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
+        taker, resized = before._rescaled_from.get(checkpoint, (before, frozenset[str]()))
         resized |= self.resized(before)
         number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
         for task, part in taker.parts.get(checkpoint, {}).items():
             if taker.names[task] in number:
                 self.parts[checkpoint][number[taker.names[task]]] = part
         if resized:
-            self._dealt[checkpoint] = taker, resized
+            self._rescaled_from[checkpoint] = taker, resized
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
@@ -132,12 +132,12 @@ class StateMonitor(InvariantMonitor):
             self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.formatter
         )
 
-    def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
+    def _check_redistribution(self, checkpoint: int, vertex: int) -> None:
         """Check the redistribution of a rescaled vertex, once all of its subtasks are restored."""
         tasks = [task for task, other in enumerate(self.context.layout.vertex) if other == vertex]
         if not all(task in self._restored_parts for task in tasks):
             return
-        (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
+        (taker, _), name = self._rescaled_from[checkpoint], self.names[tasks[0]][0]
         stamps: dict[Kind, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
         for part in taker.parts_of(checkpoint, name):
             for kind in stamps.keys() & part.keys():
@@ -166,10 +166,10 @@ class CutMonitor(InvariantMonitor):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check the cut of a completed checkpoint."""
-        self._fill(self.cuts.of(checkpoint), checkpoint)
-        found = self.cuts.judged(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
-        if found is not None:
-            self.found.append(found)
+        self._fill_cut(self.cuts.of(checkpoint), checkpoint)
+        violation = self.cuts.judged(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
+        if violation is not None:
+            self.found.append(violation)
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
             twice_records = round(float(self.cuts.of(checkpoint).surplus.clip(0) @ (1 / self._record_bytes)))
@@ -178,7 +178,7 @@ class CutMonitor(InvariantMonitor):
             )
         self.cuts.forget(lambda number: number <= checkpoint)
 
-    def _fill(self, cut: Cut, checkpoint: int) -> None:
+    def _fill_cut(self, cut: Cut, checkpoint: int) -> None:
         """Fill a cut from the content of its checkpoint, i.e. from what a restore would read."""
         for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
             into, out = self.watched.inputs[task], self.watched.outputs[task]
@@ -202,10 +202,10 @@ class CutMonitor(InvariantMonitor):
         if self._exactly_once:
             return ()
         surpluses = {number: row for number, row in self.surpluses.items() if not row.lost_bytes}
-        found = broken_restores(
+        violations = broken_restores(
             self.context.journal, surpluses, self._savepoints(), self.formatter, self.context.begun_from
         )
-        return tuple(row for row in found if row.law == ONCE)
+        return tuple(row for row in violations if row.law == ONCE)
 
     def _savepoints(self) -> set[int]:
         return {number for number, row in self.context.stats.items() if row.savepoint_format}
@@ -269,7 +269,7 @@ class RecordMonitor(InvariantMonitor):
             f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
             f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
         )
-        self.found.append(misnoted(self.now_ns, checkpoint, task, fact, self.formatter))
+        self.found.append(snapshot_position_error(self.now_ns, checkpoint, task, fact, self.formatter))
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         self.ledger.keep(checkpoint, task, before)
@@ -291,16 +291,16 @@ class RecordMonitor(InvariantMonitor):
         """Check the positions of restarted tasks against those at their cuts, and the records in their outputs."""
         restored = self.context.journal.last(Happening.JOB_RESTORED)
         counted = self._tally(tasks)
-        stands = self._standing(counted.known)
+        stands = self._current_positions(counted.known)
         if self._before is not None:
-            self._begin_with(self._before, checkpoint, stands)
+            self._record_redistributed(self._before, checkpoint, stands)
         expected = self.ledger.of(checkpoint)
         self.found.extend(
-            misplaced(
+            position_errors(
                 restored, self.ledger, expected, stands, self.formatter, input_differs=checkpoint in self.cuts.surpluses
             )
         )
-        self.ledger.stand(stands, counted)
+        self.ledger.restart_at(stands, counted)
         again = [
             (row, surplus)
             for row, surplus in zip(self._outputs, self._surplus, strict=True)
@@ -308,9 +308,9 @@ class RecordMonitor(InvariantMonitor):
         ]
         when = f"at checkpoint {checkpoint}"
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
-        self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.formatter))
+        self.found.extend(output_errors(restored.time_ns, rows, expected, before, when, self.formatter))
 
-    def _begin_with(self, before: RecordMonitor, checkpoint: int, stands: RecordTally) -> None:
+    def _record_redistributed(self, before: RecordMonitor, checkpoint: int, stands: RecordTally) -> None:
         """Record the positions of tasks that start from a redistributed snapshot, and check them when all tasks are restored."""
         note = self.ledger.notes[checkpoint] = self.ledger.of(checkpoint)
         fresh = stands.known & ~note.known
@@ -322,7 +322,7 @@ class RecordMonitor(InvariantMonitor):
             number = before.context.instance
             where = f"job {number + 1}, begun from checkpoint {checkpoint} of job {number}"
             self.found.extend(redistribution_errors(self.now_ns, where, old, (self._shape, note)))
-            self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
+            self._surplus = [actual_output(row, note) - expected_output(row, note) for row in self._outputs]
 
     # ------------------------------------------------------------------------------------------ at the end
 
@@ -337,14 +337,16 @@ class RecordMonitor(InvariantMonitor):
             yield from outputs_after_end(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.formatter)
         yield from leaked_resources(self.now_ns, self.ends.in_use())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
-        yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.formatter)
-        yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.formatter)
+        yield from unread_records(
+            self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.formatter
+        )
+        yield from output_errors(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.formatter)
         owing = (
             task
             for task in context.tasks
             if context.vertex(task).has_pending_outputs and not self.ends.drops(task) and self.ends.end(task).drained
         )
-        yield from unanswered(self.now_ns, owing, tally, self.formatter)
+        yield from lost_pending_outputs(self.now_ns, owing, tally, self.formatter)
 
     def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
         """Yield (source task, records at its cut, records at the end) of the sources that stopped with this savepoint."""
@@ -385,11 +387,11 @@ class RecordMonitor(InvariantMonitor):
             tally.read[ledger.inputs[task]], tally.written[ledger.outputs[task]] = counted.read, counted.written
         return tally
 
-    def _standing(self, which: np.ndarray) -> RecordTally:
+    def _current_positions(self, which: np.ndarray) -> RecordTally:
         """Return the current positions of the tasks in the mask `which`, from the tables of the data plane."""
         channels = self.context.plane.channels("records_in", "records_out")
         late = np.array(
-            [self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())],
+            [self.context.plane.position(task).late if is_known else 0 for task, is_known in enumerate(which.tolist())],
             np.int64,
         )
         return RecordTally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
@@ -444,15 +446,15 @@ class ConversionMonitor(InvariantMonitor):
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check a completed checkpoint.  Others are not checked: a task that has cancelled its snapshot converts nothing."""
         if self._late:
-            found = left_behind(
+            violation = left_behind(
                 self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.formatter
             )
-            self.report_once([] if found is None else [found])
+            self.report_once([] if violation is None else [violation])
         self.forget(lambda number: number <= checkpoint)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        for several in (self._waiting, self._late):
-            several.difference_update([row for row in several if gone(row[0])])
+        for snapshots in (self._waiting, self._late):
+            snapshots.difference_update([row for row in snapshots if gone(row[0])])
 
 
 # ---- Partitioning: at the end of a run, the distribution of the records of each output is computed again and compared.
@@ -480,14 +482,14 @@ class RouteMonitor(InvariantMonitor):
             edge = spec.edges[number]
             if edge.ship not in _CHOOSING or len(channels) == 1:
                 continue
-            own = np.array(channels, np.int64)
+            outputs = np.array(channels, np.int64)
             if edge.ship == Ship.HASH:
                 keys = stream(spec.seed, "route", edge.name, layout.subtask[task])
-                yield Route(task, own, keys, np.array(edge.weights, np.int64) if edge.weights else None)
+                yield Route(task, outputs, keys, np.array(edge.weights, np.int64) if edge.weights else None)
             else:
                 turn = (
                     draw(stream(spec.seed, "start", edge.name, layout.subtask[task]), 0)
                     if edge.ship == Ship.REBALANCE
                     else 0
                 )
-                yield Route(task, own, first=turn * len(own) >> 32)
+                yield Route(task, outputs, first=turn * len(outputs) >> 32)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
 
-from sim.invariants.checkpoints import AGED, Cohort, dealt, ttl_errors
+from sim.invariants.checkpoints import AGED, Cohort, split_cohorts, ttl_errors
 from sim.invariants.cuts import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, number_of
@@ -62,7 +62,7 @@ class _Subtask:
     # materialisation in progress -> position of the log when it started
     materialising: dict[int, int] = field(default_factory=dict)
     ages: tuple[Cohort, ...] = ()  # keys by the time of their last write, at the last check
-    looked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
+    checked: tuple[int, int] = (0, 0)  # (time, records served) of the last check
 
     def added_bytes(self, served: int) -> int:
         """Return the size of the keys added since the job started [bytes]."""
@@ -92,7 +92,9 @@ class KeyedStateMonitor(InvariantMonitor):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self._subtasks = {
-            task: subtask for task in range(len(self.context.names)) if (subtask := self._begun(task)) is not None
+            task: subtask
+            for task in range(len(self.context.names))
+            if (subtask := self._initial_state(task)) is not None
         }
         self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # checkpoint -> task
         self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # checkpoint -> (vertex, index)
@@ -109,7 +111,7 @@ class KeyedStateMonitor(InvariantMonitor):
         subtask = self._subtasks.get(task)
         if subtask is None:
             if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
-                self._tell_of(
+                self._report_snapshot(
                     CLOSED,
                     checkpoint,
                     task,
@@ -117,14 +119,14 @@ class KeyedStateMonitor(InvariantMonitor):
                 )
             return
         served = self.ledger.served(checkpoint, task)
-        self._look_at_ages(subtask, checkpoint, task, snapshot.ages, served)
+        self._check_ages(subtask, checkpoint, task, snapshot.ages, served)
         self._frozen.setdefault(checkpoint, {})[task] = snapshot.keyed, _Content((), snapshot.ages, self.now_ns)
         if subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full"):
-            fact = self._log_fact(subtask, snapshot.keyed, served)
+            fact = self._log_error(subtask, snapshot.keyed, served)
         else:
-            fact = _size_fact(subtask, snapshot.keyed, served, snapshot.ages)
+            fact = _size_error(subtask, snapshot.keyed, served, snapshot.ages)
         if fact is not None:
-            self._tell_of(COVERED, checkpoint, task, fact)
+            self._report_snapshot(COVERED, checkpoint, task, fact)
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         if (name := self.context.names[task]) in (contents := self._by_checkpoint.get(before, {})):
@@ -153,14 +155,14 @@ class KeyedStateMonitor(InvariantMonitor):
             size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
             if size_bytes != expected:
                 fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
-                self._tell_of(WRITTEN_FIRST, checkpoint, task, fact)
+                self._report_snapshot(WRITTEN_FIRST, checkpoint, task, fact)
             gone = [
                 handle.name
                 for handle in snapshot.all_handles
                 if handle.file is not None and not files.exists(FileId(handle.file))
             ]
             if gone:
-                self._tell_of(
+                self._report_snapshot(
                     WRITTEN_FIRST,
                     checkpoint,
                     task,
@@ -171,7 +173,7 @@ class KeyedStateMonitor(InvariantMonitor):
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
         """Reset the expected state of a subtask to the content of the checkpoint."""
-        if (subtask := self._begun(task)) is None:
+        if (subtask := self._initial_state(task)) is None:
             return
         part = self.contents.of(checkpoint, task)
         # operators that had finished are not opened again: the task has no state
@@ -186,21 +188,21 @@ class KeyedStateMonitor(InvariantMonitor):
         pieces = [
             (piece.stamp, piece.share) for piece in restored_parts if piece.kind == "keyed" and piece.stamp is not None
         ]
-        own = [
+        contributions = [
             (contents[stamp.vertex, stamp.subtask], share)
             for stamp, share in pieces
             if (stamp.vertex, stamp.subtask) in contents
         ]
-        if own:
-            subtask.base = tuple(handle for part, _ in own for handle in part.handles)
+        if contributions:
+            subtask.base = tuple(handle for part, _ in contributions for handle in part.handles)
             subtask.log_bytes = subtask.from_bytes = sum(
                 handle.size_bytes for handle in subtask.base if handle.name.startswith(_LOG)
             )
         elif part is not None and not any(snapshot.handles for snapshot, _ in part.parts):
             subtask.log_bytes = 0  # all of its keys had expired
         if checkpoint:
-            subtask.ages = dealt([(part.ages, share) for part, share in own])
-            subtask.looked = max((part.at_ns for part, _ in own), default=0), subtask.served
+            subtask.ages = split_cohorts([(part.ages, share) for part, share in contributions])
+            subtask.checked = max((part.at_ns for part, _ in contributions), default=0), subtask.served
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         self._frozen = {number: frozen for number, frozen in self._frozen.items() if not gone(number)}
@@ -208,7 +210,7 @@ class KeyedStateMonitor(InvariantMonitor):
 
     # ------------------------------------------------------------------------------------------ comparisons
 
-    def _begun(self, task: int) -> _Subtask | None:
+    def _initial_state(self, task: int) -> _Subtask | None:
         """Return the expected state of a subtask at the start of the job, or None if it has no keyed state."""
         vertex = self.context.vertex(task)
         if vertex.state is None or not (vertex.state.bytes or vertex.state.growth_bytes):
@@ -221,20 +223,20 @@ class KeyedStateMonitor(InvariantMonitor):
             subtask.ages = ((-vertex.state.ttl.after_ns, 0, begun_bytes),)
         return subtask
 
-    def _look_at_ages(self, subtask: _Subtask, checkpoint: int, task: int, ages: Sequence[Cohort], served: int) -> None:
+    def _check_ages(self, subtask: _Subtask, checkpoint: int, task: int, ages: Sequence[Cohort], served: int) -> None:
         """Check the ages of the keys in a snapshot against those in the previous one, if keys expire."""
         if subtask.state.ttl is None:
             return
-        (before_ns, before), now_ns = subtask.looked, self.now_ns
+        (before_ns, before), now_ns = subtask.checked, self.now_ns
         added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
         rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
         ttl_ns = subtask.state.ttl.after_ns
         fact = ttl_errors(subtask.ages, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
         if fact is not None:
-            self._tell_of(AGED, checkpoint, task, fact)
-        subtask.ages, subtask.looked = tuple(ages), (now_ns, served)
+            self._report_snapshot(AGED, checkpoint, task, fact)
+        subtask.ages, subtask.checked = tuple(ages), (now_ns, served)
 
-    def _log_fact(self, subtask: _Subtask, frozen: FrozenState, served: int) -> str | None:
+    def _log_error(self, subtask: _Subtask, frozen: FrozenState, served: int) -> str | None:
         """Return what a changelog snapshot lacks, or None: its base files, or a part of the log after them."""
         named = set(frozen.reused)
         missing = [handle for handle in subtask.base if handle not in named]
@@ -242,16 +244,16 @@ class KeyedStateMonitor(InvariantMonitor):
             size_bytes = sum(handle.size_bytes for handle in missing)
             return f"it does not name {missing[0].name}, and so lacks {number_of(size_bytes, 'byte')} of what its state is made of"
         files: list[Handle | File] = [*frozen.reused, *frozen.awaited]
-        own = set(subtask.base)
+        base = set(subtask.base)
         log = [
             (int(file.name.removeprefix(_LOG)), file.size_bytes)
             for file in files
-            if file.name.startswith(_LOG) and file not in own
+            if file.name.startswith(_LOG) and file not in base
         ]
         hole = gap(log, subtask.from_bytes, subtask.log_end(served))
         return None if hole is None else without_log(hole, subtask.from_bytes)
 
-    def _tell_of(self, law: str, checkpoint: int, task: int, fact: str) -> None:
+    def _report_snapshot(self, law: str, checkpoint: int, task: int, fact: str) -> None:
         """Report a violation by a snapshot of a task, but only the first one of each invariant and task."""
         if not self.is_first(law, task):
             return
@@ -272,7 +274,7 @@ def _sizes(frozen: FrozenState) -> dict[str, int]:
     return {name: size_bytes for name, size_bytes in sizes.items() if name not in _NO_STATE}
 
 
-def _size_fact(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
+def _size_error(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
     """Return what the files of a snapshot lack, or None.  The backend has no changelog."""
     sizes = _sizes(frozen)
     if isinstance(frozen.image, TreeImage):

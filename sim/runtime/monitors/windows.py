@@ -85,13 +85,13 @@ class WindowMonitor(InvariantMonitor):
             name: ends for name, ends in before._ends.get(checkpoint, {}).items() if name[0] not in resized
         }
         for vertex in resized:
-            self._ends[checkpoint] |= self._dealt(before, checkpoint, vertex)
+            self._ends[checkpoint] |= self._redistribute_ends(before, checkpoint, vertex)
 
-    def _dealt(self, before: Self, checkpoint: int, vertex: str) -> dict[tuple[str, int], tuple[int, ...]]:
+    def _redistribute_ends(self, before: Self, checkpoint: int, vertex: str) -> dict[tuple[str, int], tuple[int, ...]]:
         """Return the ends of sliding windows after rescaling, by (vertex, index)."""
         former = [task for task, name in enumerate(before.context.names) if name[0] == vertex]
-        found, tally = before._ends.get(checkpoint, {}), before.ledger.of(checkpoint)
-        ends = [found.get(before.context.names[task], ()) for task in former]
+        ends_by_name, tally = before._ends.get(checkpoint, {}), before.ledger.of(checkpoint)
+        ends = [ends_by_name.get(before.context.names[task], ()) for task in former]
         left = [int(tally.served[task] - tally.late[task]) for task in former]
         names = [name for name in self.context.names if name[0] == vertex]
         return dict(zip(names, redistributed_ends(ends, left, len(names)), strict=True))
@@ -102,11 +102,11 @@ class WindowMonitor(InvariantMonitor):
         """Reset the tasks to the content of the checkpoint: timers are state, watermarks are not."""
         for task in tasks:
             self._tasks.pop(task, None)
-            self._of(task).ends.extend(self._ends.get(checkpoint, {}).get(self.context.names[task], ()))
-            if (timers := self._of(task).timers) is not None:
+            self._attempt_of(task).ends.extend(self._ends.get(checkpoint, {}).get(self.context.names[task], ()))
+            if (timers := self._attempt_of(task).timers) is not None:
                 kept = self._timers.get(checkpoint, {}).get(self.context.names[task], ())
                 if kept is None:
-                    self._of(task).timers = None
+                    self._attempt_of(task).timers = None
                 else:
                     timers.pending = list(kept)
 
@@ -114,70 +114,70 @@ class WindowMonitor(InvariantMonitor):
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
     ) -> None:
         """Record when the task starts: its timers are armed from then on."""
-        if (timers := self._of(task).timers) is not None:
+        if (timers := self._attempt_of(task).timers) is not None:
             timers.begun_ns = self.now_ns
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
         """Check that the task has handled the previous watermark, and compute what this one must end."""
-        own = self._of(task)
-        if own.sent_ns < own.owed_ns:
+        attempt = self._attempt_of(task)
+        if attempt.sent_ns < attempt.owed_ns:
             self.report_once_of_task(
                 BEHIND_INPUTS,
                 task,
-                f"its watermark stays at {seconds(own.sent_ns)}, all active inputs had come to {seconds(own.owed_ns)}",
+                f"its watermark stays at {seconds(attempt.sent_ns)}, all active inputs had come to {seconds(attempt.owed_ns)}",
             )
-        if own.until is not None and own.owed_ns:
+        if attempt.until is not None and attempt.owed_ns:
             self.report_once_of_task(
-                OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended"
+                OWN_WINDOW, task, f"the records up to {attempt.until} have not left, their windows have ended"
             )
-        own.owed_ns, own.until = 0, None
-        before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
-        risen = own.inputs.hear(channel, heard, last=number == runtime_context.LAST_WATERMARK)
-        if risen and own.inputs.is_active_again:
-            own.owed_ns = own.inputs.time_ns
-        if own.belonging is None:
+        attempt.owed_ns, attempt.until = 0, None
+        before_ns, watermark_ns = attempt.inputs.time_ns, _STATUSES.get(number, number)
+        has_advanced = attempt.inputs.on_watermark(channel, watermark_ns, last=number == runtime_context.LAST_WATERMARK)
+        if has_advanced and attempt.inputs.is_active_again:
+            attempt.owed_ns = attempt.inputs.time_ns
+        if attempt.belonging is None:
             return
         position = self.context.plane.position(task)
         read = dict(zip(self._inputs[task], position.records_out.tolist(), strict=True))
-        own.belonging.hear(channel, heard, read[channel], before_ns)
-        later = own.belonging.later(own.inputs.time_ns, read) if risen else None
-        if later is not None:
-            all_end = own.inputs.time_ns == runtime_context.LAST_WATERMARK  # whatever windows a record belongs to
-            own.ends.extend([position.served - later] * (own.ends.maxlen or 1 if all_end else 1))
-        if later is not None and position.late > later:
-            own.until = position.served - later
+        attempt.belonging.on_watermark(channel, watermark_ns, read[channel], before_ns)
+        later_records = attempt.belonging.later_records(attempt.inputs.time_ns, read) if has_advanced else None
+        if later_records is not None:
+            all_end = attempt.inputs.time_ns == runtime_context.LAST_WATERMARK  # whatever windows a record belongs to
+            attempt.ends.extend([position.served - later_records] * (attempt.ends.maxlen or 1 if all_end else 1))
+        if later_records is not None and position.late > later_records:
+            attempt.until = position.served - later_records
 
     def watermark_sent(self, task: int, number: int) -> None:
         """Check a watermark or a status that a task sends against its inputs, its records and its windows."""
-        own, is_source = self._of(task), not self._inputs[task]
+        attempt, is_source = self._attempt_of(task), not self._inputs[task]
         ahead = f"its watermark {seconds(number)} is ahead of its"
         if number == runtime_context.IDLE:
-            fact = self._busy(task) if is_source else self._active(own.inputs)
+            fact = self._idle_source_error(task) if is_source else self._idle_task_error(attempt.inputs)
         elif number == runtime_context.ACTIVE:
             fact = None
-        elif number < own.sent_ns:
-            fact = f"its watermark goes back from {seconds(own.sent_ns)} to {seconds(number)}"
+        elif number < attempt.sent_ns:
+            fact = f"its watermark goes back from {seconds(attempt.sent_ns)} to {seconds(number)}"
         elif is_source:
             reached_ns = self._event_time(task)
             fact = None if number <= reached_ns else f"{ahead} records, which have come to {seconds(reached_ns)}"
-        elif number > own.inputs.time_ns:
-            least = min(own.inputs.reached, key=lambda channel: own.inputs.reached[channel])
+        elif number > attempt.inputs.time_ns:
+            least = min(attempt.inputs.reached, key=lambda channel: attempt.inputs.reached[channel])
             writer = self.formatter.task(self.context.layout.writer[least])
-            fact = f"{ahead} input from {writer}, which has come to {seconds(own.inputs.reached[least])}"
-        elif own.until is not None:
-            fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
+            fact = f"{ahead} input from {writer}, which has come to {seconds(attempt.inputs.reached[least])}"
+        elif attempt.until is not None:
+            fact = f"its watermark {seconds(number)} leaves before the records up to {attempt.until}, which it ends"
         else:
             fact = None
         self.report_once_of_task(BEHIND_INPUTS, task, fact)
         if number not in _STATUSES:
-            own.sent_ns = number
+            attempt.sent_ns = number
 
     # ------------------------------------------------------------------------------------------ windows
 
     def records_left(self, task: int, until: int) -> None:
         """Check that a watermark releases exactly the records of the windows that it ends."""
-        own = self._of(task)
-        expected = own.until if self._inputs[task] else self._served(task)
+        attempt = self._attempt_of(task)
+        expected = attempt.until if self._inputs[task] else self._served(task)
         if expected != until:
             wrong = until - (0 if expected is None else expected)
             if expected is None:
@@ -187,17 +187,17 @@ class WindowMonitor(InvariantMonitor):
             else:
                 fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
             self.report_once_of_task(OWN_WINDOW, task, fact)
-        own.until = None
+        attempt.until = None
 
     def window_ended(self, task: int) -> None:
         """Check the end of a processing-time window, and add its timer."""
-        if (timers := self._of(task).timers) is not None:
+        if (timers := self._attempt_of(task).timers) is not None:
             self.report_once_of_task(TIMERS_FIRE, task, timers.window_ended(self.now_ns, self._served(task)))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         """Check that a timer fires in time and releases the records of its window."""
-        self._of(task).ends.append(records)
-        if (timers := self._of(task).timers) is None:
+        self._attempt_of(task).ends.append(records)
+        if (timers := self._attempt_of(task).timers) is None:
             self.report_once_of_task(
                 TIMERS_FIRE,
                 task,
@@ -208,18 +208,18 @@ class WindowMonitor(InvariantMonitor):
 
     def timers_quiet(self, task: int) -> None:
         """Record that timers do not fire any more."""
-        self._of(task).quiet = True
+        self._attempt_of(task).quiet = True
 
     def input_ended(self, task: int) -> None:
         """Record the end of input."""
-        self._of(task).input_ended = True
+        self._attempt_of(task).input_ended = True
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         """Yield a violation if a task has reached the end of its data and its event-time windows still hold records."""
         states = self.context.plane.tasks("state")["state"]
-        for task, own in self._tasks.items():
+        for task, attempt in self._tasks.items():
             window = self._windows[task]
-            if window is None or window.time != "event" or not own.input_ended or self.ends.drops(task):
+            if window is None or window.time != "event" or not attempt.input_ended or self.ends.drops(task):
                 continue
             if states[task] == ThreadState.IDLE and (fact := still_held(self.context.plane.position(task).late)):
                 yield Violation(ALL_END, self.now_ns, self.formatter.task(task), fact)
@@ -232,24 +232,24 @@ class WindowMonitor(InvariantMonitor):
         window = self._windows[task]
         if window is None:
             return
-        own, late = self._of(task), part.position.late
-        if window.early and late and not own.quiet:
+        attempt, late = self._attempt_of(task), part.position.late
+        if window.early and late and not attempt.quiet:
             self.report_once_of_task(
                 OWN_WINDOW,
                 task,
                 f"{count_is(late, 'record')} held behind barrier {checkpoint}, a first stage lets all go before it",
             )
         now_ns = self.now_ns
-        if own.timers is not None and not own.quiet:
-            self.report_once_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
+        if attempt.timers is not None and not attempt.quiet:
+            self.report_once_of_task(TIMERS_FIRE, task, attempt.timers.silent(now_ns))
         pending = (
             None
-            if own.timers is None or part.finished
-            else own.timers.kept(now_ns, self.ledger.served(checkpoint, task))
+            if attempt.timers is None or part.finished
+            else attempt.timers.kept(now_ns, self.ledger.served(checkpoint, task))
         )
         self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
         if window.overlapping > 1:
-            self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(own.ends)
+            self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(attempt.ends)
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Check that the snapshot contains the records in windows."""
@@ -261,7 +261,7 @@ class WindowMonitor(InvariantMonitor):
             fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
             self.report_once_of_task(COVERED, task, f"{fact}, {window.record_bytes} each")
         ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
-        if ends and not self._of(task).quiet and not self._of(task).input_ended:
+        if ends and not self._attempt_of(task).quiet and not self._attempt_of(task).input_ended:
             records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
             if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
                 self.report_once_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
@@ -272,14 +272,14 @@ class WindowMonitor(InvariantMonitor):
 
     # ------------------------------------------------------------------------------------------ reading the run
 
-    def _of(self, task: int) -> _TaskTime:
+    def _attempt_of(self, task: int) -> _TaskTime:
         """Return the data of the current attempt of a task."""
-        own = self._tasks.get(task)
-        if own is None:
-            own = self._tasks[task] = self._anew(task)
-        return own
+        attempt = self._tasks.get(task)
+        if attempt is None:
+            attempt = self._tasks[task] = self._new_attempt(task)
+        return attempt
 
-    def _anew(self, task: int) -> _TaskTime:
+    def _new_attempt(self, task: int) -> _TaskTime:
         """Create the data of a new attempt of a task."""
         channels, window, now_ns = self._inputs[task], self._windows[task], self.now_ns
         inputs = Inputs.of(channels)
@@ -287,8 +287,8 @@ class WindowMonitor(InvariantMonitor):
             return _TaskTime(inputs, None, None)
         ends: deque[int] = deque(maxlen=window.overlapping)
         if window.time == "event":
-            own = self.context.scenario.job.event_time_windows[self.context.names[task][0]]
-            return _TaskTime(inputs, Belonging.of(*own, channels), None, ends=ends)
+            windows = self.context.scenario.job.event_time_windows[self.context.names[task][0]]
+            return _TaskTime(inputs, Belonging.of(*windows, channels), None, ends=ends)
         times = window.step_ns, window.phase_ns, window.hold_ns
         begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
         return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
@@ -304,7 +304,7 @@ class WindowMonitor(InvariantMonitor):
         behind_ns = source.watermark.lateness_ns - self.context.scenario.job.lateness_ns
         return (log.due(served - 1) if log.segments else self.now_ns) - behind_ns
 
-    def _busy(self, task: int) -> str | None:
+    def _idle_source_error(self, task: int) -> str | None:
         """Return what is wrong with a source that reports to be idle, or None: its last record is more recent than the timeout."""
         source, log, served = self.context.vertex(task).source, self.context.log(task), self._served(task)
         if source is None or log is None or not served or not log.segments or source.watermark.idle_timeout_ns is None:
@@ -317,7 +317,7 @@ class WindowMonitor(InvariantMonitor):
     def _served(self, task: int) -> int:
         return self.context.plane.position(task).served
 
-    def _active(self, inputs: Inputs) -> str | None:
+    def _idle_task_error(self, inputs: Inputs) -> str | None:
         """Return what is wrong with a task that reports to be idle, or None: one of its inputs is active."""
         active = [channel for channel in inputs.reached if channel not in inputs.idle]
         if not active:

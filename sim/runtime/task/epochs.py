@@ -171,10 +171,10 @@ class Epochs(TaskPart):
 
     def _read(self) -> tuple[tuple[int, ...], int]:
         """Return the records read so far on each input channel, and the bytes read since the last call."""
-        here = self.plane.position(self.slot.task)
-        read_bytes = int(here.consumed.sum())
+        position = self.plane.position(self.slot.task)
+        read_bytes = int(position.consumed.sum())
         since, self._bytes_at_cut = read_bytes - self._bytes_at_cut, read_bytes
-        return tuple(here.records_out.tolist()), since
+        return tuple(position.records_out.tolist()), since
 
 
 def attach(slot: Slot, operator: TaskParts) -> Epochs | None:

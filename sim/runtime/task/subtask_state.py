@@ -46,15 +46,21 @@ class SubtaskState:
 
         The work occurs with a probability, which is drawn per phase, subtask and snapshot; otherwise it is 0.
         """
-        own = self._own
-        cost = own.pre_barrier_ns if phase == "pre_barrier" else own.sync_ns if phase == "sync" else own.async_ns
+        snapshot = self._own
+        cost = (
+            snapshot.pre_barrier_ns
+            if phase == "pre_barrier"
+            else snapshot.sync_ns
+            if phase == "sync"
+            else snapshot.async_ns
+        )
         if not cost:
             return 0
         if phase not in self._work_streams:
             self._work_streams[phase] = stream(
                 self.subtask.seed, "snapshot-work", phase, self.subtask.vertex.name, self.subtask.index
             )
-        return cost if chance(own.probability, self._work_streams[phase], checkpoint) else 0
+        return cost if chance(snapshot.probability, self._work_streams[phase], checkpoint) else 0
 
     # ------------------------------------------------------------------------------------------ snapshots
 
@@ -139,7 +145,7 @@ class SubtaskState:
         parts = list(parts)
         read_bytes = yield from self.keyed.restore(storage, checkpoint, parts, served)
         lists: list[tuple[Kind, StateSnapshot, Fraction, list[Handle]]] = [
-            ("union", own, Fraction(1), own.union) for own in union
+            ("union", union_snapshot, Fraction(1), union_snapshot.union) for union_snapshot in union
         ]
         if lists and self.subtask.vertex.union_state and not self.subtask.vertex.union_state.clears:
             self._union_bytes = sum(snapshot.union_bytes for _, snapshot, _, _ in lists)

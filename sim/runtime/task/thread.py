@@ -296,11 +296,11 @@ class TaskThread:
 
     def _next(self) -> Callable[[], None] | None:
         """Remove and return the next mail, or None."""
-        place = next((i for i, (_, notifies) in enumerate(self._mails) if notifies or not self.yields), None)
-        if place is None:
+        position = next((i for i, (_, notifies) in enumerate(self._mails) if notifies or not self.yields), None)
+        if position is None:
             return None
-        mail, _ = self._mails[place]
-        del self._mails[place]
+        mail, _ = self._mails[position]
+        del self._mails[position]
         return mail
 
     def _call(self) -> None:

@@ -102,16 +102,16 @@ class _Kept(NamedTuple):
     timers: tuple[Timer, ...] = ()
     slices: tuple[int, ...] = ()  # of sliding windows: records emitted by each of the last window ends
 
-    def redistribute(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
+    def redistribute(self, snapshots: Sequence[TaskSnapshot], subtask: int, tasks: int) -> _Kept:
         """Return the content for subtask `own` of `tasks` after rescaling.  Record counts are split evenly.
 
         `parts` are the snapshots of all subtasks before.  Processing-time timers are not redistributed.
         """
-        ends = [(_of(part).slices, part.position.served - part.position.late) for part in parts]
+        ends = [(_of(part).slices, part.position.served - part.position.late) for part in snapshots]
         longest = max(len(slices) for slices, _ in ends)
         padded = [(*[(slices or (left,))[0]] * (longest - len(slices)), *slices) for slices, left in ends]
         totals = [sum(column) for column in zip(*padded, strict=True)]
-        return _Kept((), tuple(total // tasks + (own < total % tasks) for total in totals))
+        return _Kept((), tuple(total // tasks + (subtask < total % tasks) for total in totals))
 
 
 def _of(snapshot: TaskSnapshot) -> _Kept:

@@ -227,12 +227,12 @@ class TestAges:
         return subtask
 
     def facts_of(self, account, *ages):
-        account._look_at_ages(account._subtasks[MAP], LATEST, MAP, ages, account.ledger.served(LATEST, MAP))
+        account._check_ages(account._subtasks[MAP], LATEST, MAP, ages, account.ledger.served(LATEST, MAP))
         return facts(account)
 
     def test_keys_that_live_are_there(self, account, expiring):
         assert self.facts_of(account, (0, 1, 5000)) == []
-        assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.looked
+        assert (account.now_ns, account.ledger.served(LATEST, MAP)) == expiring.checked
         assert expiring.ages == ((0, 1, 5000),)
 
     def test_keys_expire_too_early(self, account, expiring):
@@ -243,7 +243,7 @@ class TestAges:
         served = account.ledger.served(LATEST, MAP)
         written = 100 * served + 2 * (served // 2 * VALUE_BYTES) + 302
         assert self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000)) == []
-        expiring.ages, expiring.looked = ((0, 1, 5000),), (0, 0)
+        expiring.ages, expiring.checked = ((0, 1, 5000),), (0, 0)
         (fact,) = self.facts_of(account, (0, 1, 5000), (5, 5, written - 5000 + 2))
         assert fact.startswith("keys are young again")
 
@@ -255,7 +255,7 @@ class TestAges:
         ]
         account = with_scenario(account, job=replace(job, vertices=tuple(vertices)))
 
-        assert Expiry(ttl.after_ns, SHARE_BYTES, VALUE_BYTES).ages == account._begun(MAP).ages
+        assert Expiry(ttl.after_ns, SHARE_BYTES, VALUE_BYTES).ages == account._initial_state(MAP).ages
 
     def test_live_state_is_what_has_not_expired(self, account, expiring):
         assert expiring.live_bytes(3, ((0, 1, 3), (1, 2, 4))) == 7
@@ -303,7 +303,7 @@ class TestStamps:
         """Judged when both subtasks have theirs: here the second one gets what the first one has."""
         other = account_of(StateMonitor, stateful())
         other.ledger.notes.update(account.ledger.notes)
-        other._dealt[LATEST] = account, frozenset({"map"})
+        other._rescaled_from[LATEST] = account, frozenset({"map"})
         halves = [self.own(account, task)._replace(share=Fraction(1, 2)) for task in (MAP, MAP + 1)]
         assert self.restore(other, *halves) == []
         assert self.restore(other, *halves, task=MAP + 1) == []

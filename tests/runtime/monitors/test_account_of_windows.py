@@ -232,7 +232,7 @@ class TestRecordsInSnapshots:
     def test_a_bundle_leaves_before_the_barrier(self, account):
         part = account.contents.cut(1, WIN)
         account._windows[WIN] = Window(5 * SECOND, early=True)
-        account._of(WIN).belonging = None
+        account._attempt_of(WIN).belonging = None
         account.cut(1, WIN, part)
         assert [
             f"{part.position.late} records are held behind barrier 1, a first stage lets all go before it"
@@ -269,7 +269,7 @@ class TestTimers:
 
     @pytest.fixture
     def from_the_beginning(self, account):
-        account._of(WIN).timers.begun_ns = 0
+        account._attempt_of(WIN).timers.begun_ns = 0
         return account
 
     def test_a_window_without_a_timer(self, from_the_beginning):
@@ -311,5 +311,5 @@ class TestAnotherJob:
         before._timers[4] = {("win", 0): ((9 * SECOND, 3),), ("win", 1): None}
         after.continue_from(before, 4)
         after.restarted(4, [WIN, WIN + 1])
-        assert after._of(WIN).timers.pending == [(9 * SECOND, 3)]
-        assert after._of(WIN + 1).timers is None
+        assert after._attempt_of(WIN).timers.pending == [(9 * SECOND, 3)]
+        assert after._attempt_of(WIN + 1).timers is None
