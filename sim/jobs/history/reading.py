@@ -357,10 +357,13 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     done = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
     number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
     yield f"Checkpoint {number}: {len(done)} of {len(rows)} subtasks acknowledged."
+    pending = [f"subtask {row.index}" for row in rows if row not in done]
+    if pending:
+        yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}."
     if not done:
         return
     *others, last = sorted(done, key=lambda row: row.end_to_end_duration)
-    yield f"The last was subtask {last.index} after {_spent([last])}."
+    yield f"The last{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
     if others:
         yield f"The {len(others)} others, by their medians, after {_spent(others)}."
 
@@ -386,8 +389,10 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
         value = document.get(key)
         return "not set" if value is None or not is_known(value) else ms_text(value)
 
-    unaligned = document.get("unaligned_checkpoints")
-    barriers = "" if unaligned is None else f", {'unaligned' if unaligned else 'aligned'}"
+    unaligned, at_least_once = document.get("unaligned_checkpoints"), document.get("mode") == "at_least_once"
+    barriers = (
+        "" if unaligned is None else f", {'unaligned' if unaligned else 'not aligned' if at_least_once else 'aligned'}"
+    )
     interval = document.get("interval")
     is_off = interval is not None and interval >= NEVER_MS
     often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
@@ -400,6 +405,14 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
     if others:
         yield f"{capitalised('; '.join(others))}."
+    if at_least_once:
+        yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
+    if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":
+        yield "The changelog is in memory: acknowledgements carry it to the JobManager, which writes it into the metadata."
+    externalized = document.get("externalization")
+    if isinstance(externalized, dict) and externalized.get("enabled") is True:
+        deletes = externalized.get("delete_on_cancellation") is True
+        yield f"Checkpoints are {'deleted' if deletes else 'retained'} when the job is cancelled."
 
 
 _OTHERS = {

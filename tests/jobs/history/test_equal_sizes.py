@@ -100,6 +100,35 @@ def test_an_answer_of_the_configuration_without_periodic_checkpoints(tmp_path):
     assert "No periodic checkpoints (interval: none), pause 0 ms, timeout 10 min." in said
 
 
+def told(folder, config):
+    (folder / "config.json").write_text(json.dumps(config))
+    return " ".join(explain_job(JobPlace([folder / "config.json"])).text.split())
+
+
+def test_an_answer_of_the_configuration_says_what_it_means(tmp_path):
+    """At least once nothing is aligned; a log in memory travels with acknowledgements; a cancelled job keeps nothing."""
+    config = {
+        "mode": "at_least_once",
+        "interval": 5000,
+        "timeout": 60000,
+        "min_pause": 0,
+        "unaligned_checkpoints": False,
+    }
+    log = {"state_changelog_enabled": True, "changelog_storage": "memory"}
+    traps = log | {"externalization": {"enabled": True, "delete_on_cancellation": True}}
+    said, plain = told(tmp_path, config | traps), told(tmp_path, config | {"mode": "exactly_once"})
+
+    assert "timeout 60 s, not aligned." in said
+    assert "timeout 60 s, aligned." in plain
+    for sentence in (
+        "counted twice after a restore.",
+        "The changelog is in memory:",
+        "deleted when the job is cancelled.",
+    ):
+        assert sentence in said
+        assert sentence not in plain
+
+
 def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
     config = {
         "mode": "exactly_once",
@@ -112,8 +141,7 @@ def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
         "checkpoint_storage": "JobManagerCheckpointStorage",
         "state_changelog_enabled": True,
     }
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    said = " ".join(explain_job(JobPlace([tmp_path / "config.json"])).text.split())
+    said = told(tmp_path, config)
 
     assert (
         "Mode exactly_once; at most 2 at once; 3 failed ones in a row are tolerated; state backend HashMapStateBackend; "

@@ -298,6 +298,17 @@ def test_one_under_way_has_lasted_until_the_answers(tmp_path):
     assert found.end_to_end_duration == 90_000
 
 
+def test_subtasks_that_have_not_acknowledged_are_named(tmp_path):
+    done = {"index": 0, "status": "completed", "end_to_end_duration": 1500, "checkpointed_size": 5}
+    pending = [{"index": index, "status": "pending_or_failed"} for index in (1, 4)]
+    text = told(tmp_path, json.dumps({"id": 88, "status": "IN_PROGRESS", "subtasks": [done, *pending]}))
+
+    assert (
+        "1 of 3 subtasks acknowledged. Not acknowledged: subtask 1 and subtask 4. The last that acknowledged was subtask 0"
+        in text
+    )
+
+
 def test_the_other_subtasks_of_the_vertex(tmp_path):
     def subtask(index, async_ms):
         phases = {"sync": 12, "async": async_ms}
