@@ -304,7 +304,7 @@ def test_subtasks_that_have_not_acknowledged_are_named(tmp_path):
     text = told(tmp_path, json.dumps({"id": 88, "status": "IN_PROGRESS", "subtasks": [done, *pending]}))
 
     assert (
-        "1 of 3 subtasks acknowledged. Not acknowledged: subtask 1 and subtask 4. The last that acknowledged was subtask 0"
+        "1 of 3 subtasks acknowledged. Not acknowledged: subtask 1, subtask 4. The last that acknowledged was subtask 0"
         in text
     )
 
