@@ -174,8 +174,8 @@ def died(cell: Cell) -> Row:
     return {"cell": cell.id, "status": "error", "error": "the worker process was killed: too little memory?"}
 
 
-def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -> bool:
-    """Load and compile the code that all cells need.  Return True if this process compiled the kernel.
+def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -> None:
+    """Load and compile the code that all cells need.
 
     This takes longer than a short cell, so it is done once per worker; forked workers inherit it from their parent.
     `kernel`: the kernel that `sim.plane.compiled_kernel` returned in another process, which need not be compiled again.
@@ -186,8 +186,7 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
     if engine == "compiled":
         from sim import plane
 
-        return plane.warm(kernel)
-    return False
+        plane.warm(kernel)
 
 
 def _columns(result: Result, check: bool) -> Row:

@@ -135,6 +135,7 @@ def comparison_of(results: Sequence[Any]) -> Comparison:
 
 
 def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]) -> Comparison:
+    """Return the comparison of runs by strategy.  `ended`: (cell, its result, or the message of an error)."""
     results: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}
     errors: dict[str, str] = {}

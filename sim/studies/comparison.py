@@ -434,8 +434,8 @@ class Comparison:
                 for name, rows in self._of_runs(lambda result: result.repetitions)
             ),
             *(
-                f"{what}."
-                for what in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
+                f"{sentence}."
+                for sentence in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
             ),
             *filter(None, [longest_downtime_sentence(self._tables, during=self._runs_during_recovery)]),
             *_with_names({name: _interruptions(results[0]) for name, results in self.results.items()}),

@@ -341,9 +341,9 @@ def _count_inputs(differences: InputDifferences) -> str:
 def _vertices(differences: InputDifferences) -> Iterator[str]:
     """Yield a line each on renamed, added and removed vertices, if there are any."""
     renamed = [f"{old} -> {new}" for old, new in differences.renamed]
-    for what, names in (("renamed", renamed), ("added", differences.added), ("removed", differences.removed)):
+    for change, names in (("renamed", renamed), ("added", differences.added), ("removed", differences.removed)):
         if names:
-            yield f"{what}: {', '.join(names)}"
+            yield f"{change}: {', '.join(names)}"
 
 
 def _leading_texts(quantities: Sequence[QuantityDifference]) -> list[str]:
@@ -360,6 +360,7 @@ def _labelled(label: str, texts: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str) -> str:
+    """Return the text as one line that fits next to a label."""
     line = one_line(text, 400)
     return (
         line if len(line) <= MAX_LINE_CHARS - LABEL_CHARS else f"{line[: MAX_LINE_CHARS - LABEL_CHARS - 3].rstrip()}..."

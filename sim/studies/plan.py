@@ -274,10 +274,10 @@ def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids
     numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
     number_of = np.array([numbers[run] for run in contents], dtype=np.int64)
     distinct_seeds, seed_of = np.unique(seeds, return_inverse=True)
-    pairs, place = np.unique(number_of[of] * len(distinct_seeds) + seed_of, return_inverse=True)
+    pairs, pair_of = np.unique(number_of[of] * len(distinct_seeds) + seed_of, return_inverse=True)
     runs, seed_list = list(numbers), distinct_seeds.tolist()
     names = (identity_of(runs[pair // len(seed_list)], seed_list[pair % len(seed_list)]) for pair in pairs.tolist())
-    return np.fromiter(names, dtype="S20", count=len(pairs))[place]
+    return np.fromiter(names, dtype="S20", count=len(pairs))[pair_of]
 
 
 def _with_run(scenario: Scenario, seed: int) -> Scenario:

@@ -81,8 +81,8 @@ def _move(folder: Path, unfinished: Path) -> None:
     (unfinished / _MOVES).unlink()
 
 
-def _content(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.name not in (_MARKER, _MOVES))
+def _content(unfinished: Path) -> list[Path]:
+    return sorted(path for path in unfinished.iterdir() if path.name not in (_MARKER, _MOVES))
 
 
 def _obsolete(folder: Path) -> list[str]:
@@ -152,18 +152,18 @@ class KeptRuns:
         return self.folders.get(_plain(scenario))
 
 
-def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
+def runs_of(path: Path, overrides: Sequence[str] = ()) -> Runs:
     """Return the scenarios of a results folder that have a run, or all scenarios of a scenario file.
 
     `overrides`: ``key=value`` changes, for a scenario file only.
-    Raises FolderError or ScenarioError if `place` cannot be read, or if no run matches the scenario any more.
+    Raises FolderError or ScenarioError if `path` cannot be read, or if no run matches the scenario any more.
     """
-    if not place.is_dir():
-        study = load(place, overrides)
+    if not path.is_dir():
+        study = load(path, overrides)
         return Runs(study.name, study.question, _first_replications(study.scenarios))
     if overrides:
-        raise FolderError(f"{place}: a folder is run again as it was: give the scenario file to change a value")
-    kept = read_folder(place)
+        raise FolderError(f"{path}: a folder is run again as it was: give the scenario file to change a value")
+    kept = read_folder(path)
     scenarios = {
         name: scenario
         for name, scenario in _first_replications(kept.study.scenarios).items()
@@ -171,25 +171,25 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
     }
     if not scenarios:
         raise FolderError(
-            f"{place}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
+            f"{path}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'"
         )
     return Runs(kept.study.name, kept.study.question, scenarios, kept.versions != {code_version()})
 
 
-def read_folder(place: Path) -> KeptRuns:
-    """Return the study and the runs of a results folder.  If `place` is the folder of a run, return its study and only this run.
+def read_folder(path: Path) -> KeptRuns:
+    """Return the study and the runs of a results folder.  If `path` is the folder of a run, return its study and only this run.
 
     Raises FolderError or ScenarioError if it cannot be read.
     """
-    single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
-    folder = place.parent if single else place
+    is_run = (path / "manifest.json").is_file() and not (path / SUMMARY).is_file()
+    folder = path.parent if is_run else path
     summary = _json(folder / SUMMARY)
     text, source = _text(folder / "scenario.yaml"), folder / str(summary.get("source", "scenario.yaml"))
     overrides = [str(line) for line in summary.get("overrides", ())]
     study = loads(text, source.stem, overrides=overrides, folder=source.parent if source.parent.is_dir() else folder)
-    names = [place.name] if single else [str(name) for name in summary.get(RUNS, ())]
+    names = [path.name] if is_run else [str(name) for name in summary.get(RUNS, ())]
     manifests = {folder / name: _json(folder / name / "manifest.json") for name in names}
-    folders = {json.dumps(row.get("scenario"), sort_keys=True): path for path, row in manifests.items()}
+    folders = {json.dumps(row.get("scenario"), sort_keys=True): run for run, row in manifests.items()}
     return KeptRuns(
         study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values())
     )
@@ -219,6 +219,7 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    """Return a JSON object.  FolderError: the file is not one."""
     try:
         value = json.loads(_text(path))
     except ValueError as error:

@@ -560,6 +560,7 @@ def _windows(
 
 
 def _cells(table: Observed, i: int, column: str) -> list[str]:
+    """Return the cells of window `i`, one per setting."""
     parts = (values.iloc[i].tolist() for values in (table.scores, table.unfinished, table.lost))
     return [
         _cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)

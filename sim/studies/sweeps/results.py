@@ -71,6 +71,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
 
 
 def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
+    """Write the tables `results` and `runs`.  `kept`: all stored rows."""
     indices = kept.find(plan.ids)
     ran = np.flatnonzero(indices >= 0)
     results = _Results(plan, ran, indices[ran], kept)
@@ -114,6 +115,7 @@ class _Results:
                 writer.write_table(part)
 
     def _parts(self) -> Iterator[pa.Table]:
+        """Yield the table in parts of PART_ROWS rows."""
         if not len(self._plan):
             yield self.schema.empty_table()
         for begin in range(0, len(self._plan), PART_ROWS):

@@ -14,7 +14,6 @@ import pickle
 import re
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -116,8 +115,6 @@ class _Jobs:
         self._lock = threading.Lock()
         self._open: dict[str, Cell] = {}  # id -> submitted cell without a row
         self._rows: list[Row] = []  # rows that have arrived since the last call of `take_rows`
-        self._compilers: set[str] = set()
-        """Hosts that compiled the kernel although the driver had sent it."""
         self._cpu_s, self.finished, self.simulated_ns, self._begun = 0.0, 0, 0, 0
         self._executor_seen_s = self._checked_s = (
             time.monotonic()
@@ -166,12 +163,12 @@ class _Jobs:
                 raise
             self._raise_unless_killed(error)
             self._take_lines()
-            left = [cell for cell in batch if cell.id in self._open]
+            remaining = [cell for cell in batch if cell.id in self._open]
             if len(batch) == 1:
-                self._add([died(cell) for cell in left])
+                self._add([died(cell) for cell in remaining])
                 return
-            half = (len(left) + 1) // 2
-            for part in filter(None, (left[:half], left[half:])):
+            half = (len(remaining) + 1) // 2
+            for part in filter(None, (remaining[:half], remaining[half:])):
                 self.run(part)
 
     def _run(self, batch: Sequence[Cell]) -> None:
@@ -185,14 +182,13 @@ class _Jobs:
         self._spark.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
 
     def _take_lines(self) -> None:
-        """Take the lines that tasks have sent.  Spark may append further lines at the same time, which are left for the next call."""
+        """Take the rows that tasks have sent, as lines of JSON.  Lines that Spark appends at the same time are left for the next call."""
         sent: list[str] = self._lines.value
         with self._lock:
             count = len(sent)
-            lines = [json.loads(line) for line in sent[:count]]
+            rows = [json.loads(line) for line in sent[:count]]
             del sent[:count]
-        self._note_compilers({line[spark_task.COMPILED_ON] for line in lines if spark_task.COMPILED_ON in line})
-        self._add([line for line in lines if spark_task.COMPILED_ON not in line])
+        self._add(rows)
 
     def _add(self, rows: Sequence[Row]) -> None:
         """Record rows as arrived; second rows of a cell are ignored."""
@@ -204,17 +200,6 @@ class _Jobs:
                     self._cpu_s += row.get("cpu_s", 0.0)
                     self.finished += 1
                     self.simulated_ns += cell.scenario.run.duration_ns
-
-    def _note_compilers(self, hosts: set[str]) -> None:
-        """Warn, once, that an executor compiles the kernel itself, because it cannot use the one that was sent."""
-        if hosts and not self._compilers:
-            warnings.warn(
-                f"{min(hosts)} compiled the kernel itself: its processor or llvmlite is not the same as here, "
-                "so the machine code of this machine does not fit",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        self._compilers |= hosts
 
     def _raise_unless_killed(self, error: Exception) -> None:
         """Return if the job failed because executors were killed; otherwise raise ClusterError or MissingDependencyError."""

@@ -8,16 +8,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import platform
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-COMPILED_ON = "compiled_on"
-"""Key of a line that is not a row: the name of a host that had to compile the kernel although it was sent."""
 
 
 class LinesAccumulatorParam:
@@ -48,8 +44,7 @@ def runner(
         from sim.studies.cells import timed, warm
 
         # does nothing if an earlier task of this worker has done it
-        if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
-            arrived.add([json.dumps({COMPILED_ON: platform.node()})])
+        warm(engine, kernel and kernel.value)  # type: ignore[arg-type]
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
         for pickled in lists:

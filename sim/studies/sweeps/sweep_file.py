@@ -214,8 +214,8 @@ def _windows_of_table(file: Path, section: Windows, label: str) -> Iterator[Trac
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
     if section.source is None and (FILE in columns or not any("." in column for column in columns)):
-        what = "names traces" if FILE in columns else "changes nothing of the scenario"
-        raise TraceError(f"{file} {what}: write source: in the sweep file")
+        fault = "names traces" if FILE in columns else "changes nothing of the scenario"
+        raise TraceError(f"{file} {fault}: write source: in the sweep file")
     if section.source is not None and section.trace is None:
         needed[FILE] = ": write trace: in the sweep file"
     if section.length is None:
@@ -488,9 +488,9 @@ def _check_runs(scenarios: SeededScenarios, document: SweepDocument, reading: Re
     replications = np.array([scenario.run.replications for scenario in scenarios.different])
     count = int(replications[scenarios.of].sum())
     if count > (most := document.most or MAX_RUNS):
-        what = f"asks for {count} runs of all combinations and replications, at most {most} are allowed"
+        excess = f"asks for {count} runs of all combinations and replications, at most {most} are allowed"
         path = ("replications",) if document.replications else ()
-        reading.wrong(path, f"{what}: write most: {count} if they are meant")
+        reading.wrong(path, f"{excess}: write most: {count} if they are meant")
 
 
 def _runs_text(scenarios: SeededScenarios) -> str:

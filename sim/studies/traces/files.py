@@ -84,12 +84,12 @@ def _failures_of_model(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> I
         rows = rows[good]
         begin_ms = at_ms + rows["failure_interval"].astype(float).cumsum()
         at_ms = float(begin_ms.iloc[-1]) if len(rows) else at_ms
-        what = rows["failure_intensity"].map("outage of {:.0%}".format) if "failure_intensity" in rows else "outage"
+        texts = rows["failure_intensity"].map("outage of {:.0%}".format) if "failure_intensity" in rows else "outage"
         lasts_s = rows["failure_duration"].astype(float) / 1e3
         yield rows_batch(
             "failures",
             source,
-            pd.DataFrame({"line": rows.index, "t_s": begin_ms / 1e3, "lasts_s": lasts_s, "what": what}),
+            pd.DataFrame({"line": rows.index, "t_s": begin_ms / 1e3, "lasts_s": lasts_s, "what": texts}),
         )
 
 

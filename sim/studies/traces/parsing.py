@@ -335,16 +335,16 @@ def failures(
     reader: ColumnReader,
     *,
     time: str,
-    what: str | None = None,
+    kind: str | None = None,
     duration: str | None = None,
     unit_s: float | None = None,
 ) -> Parsed:
-    """Parse a failure per row.  `what`: column with its kind.  `duration`: column with its duration [s].  None: no such column."""
+    """Parse a failure per row.  `kind`: column with its kind.  `duration`: column with its duration [s].  None: no such column."""
     t_s, rules = parse_times(texts, time, reader, unit_s)
     lasts_s = parse_numbers(texts[duration]) if duration else pd.Series(np.nan, index=texts.index)
     if duration:
         rules += number_rules(duration, texts[duration], lasts_s)
-    kinds = texts[what] if what else "failure"
+    kinds = texts[kind] if kind else "failure"
     return _parsed("failures", pd.DataFrame({"t_s": t_s, "lasts_s": lasts_s, "what": kinds}), rules)
 
 
@@ -371,18 +371,18 @@ def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
     Submitted tasks are arrivals.  Evicted, failed and lost tasks are failures.
     """
     time, event, machine = parse_numbers(texts.iloc[:, 0]) / 10**6, texts.iloc[:, 5], texts.iloc[:, 4]
-    what = event.map(_TASK_FAILURES)
+    fate = event.map(_TASK_FAILURES)
     wrong = first_reasons(
         ("time is not a time", _not_finite(time)),
         ("time is negative", time < 0),
         ("event type is unknown", ~event.isin(list("012345678"))),
     )
     failed = pd.DataFrame(
-        {"t_s": time, "lasts_s": np.nan, "what": what + " on machine " + machine.where(machine != "", "unknown")}
+        {"t_s": time, "lasts_s": np.nan, "what": fate + " on machine " + machine.where(machine != "", "unknown")}
     )
-    passed = first_reasons(("neither the submission of a task nor its failure", (event != "0") & what.isna()))
+    passed = first_reasons(("neither the submission of a task nor its failure", (event != "0") & fate.isna()))
     return Parsed(
-        {"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failed[what.notna()]}, wrong, passed
+        {"arrivals": pd.DataFrame({"t_s": time})[event == "0"], "failures": failed[fate.notna()]}, wrong, passed
     )
 
 
@@ -410,7 +410,7 @@ def _kills(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
 
 def _injected(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     """Parse events of an experiment as failures, except rescales, which are planned."""
-    parsed = failures(texts, reader, time="epoch_s", what="event")
+    parsed = failures(texts, reader, time="epoch_s", kind="event")
     return replace(parsed, passed=first_reasons(("a rescale is no failure", texts["event"].str.strip() == "rescale")))
 
 

@@ -117,6 +117,7 @@ def import_function() -> Callable[[], None]:
 
 
 def _counts(staged: Any) -> pd.DataFrame:
+    """Return the number of staged rows by COUNT_KEYS, and the first line of each."""
     from pyspark.sql import functions as F  # noqa: N812 - the usual alias
 
     counted = staged.groupBy(*COUNT_KEYS).agg(

@@ -79,7 +79,7 @@ def order_of(table: str) -> list[str]:
 
 def folder_of(trace: str) -> str:
     """Return the name of a trace's folder in a table.  Exactly those characters are escaped that Spark escapes."""
-    return "trace=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", trace)
+    return "trace=" + _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", trace)
 
 
 _ESCAPED = re.compile(r"""["#%'*/:=?\\{\[\]^\x01-\x1f\x7f]""")

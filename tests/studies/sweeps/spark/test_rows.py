@@ -2,15 +2,11 @@
 
 import json
 import pickle
-import warnings
 from types import SimpleNamespace
 
 import pytest
 
-from sim.runtime.manifest import code_version
-from sim.studies import cells as studies_cells
 from sim.studies.sweeps import spark_rows as room
-from sim.studies.sweeps import spark_task
 from sim.studies.sweeps.spark_masters import MissingDependencyError
 from sim.studies.sweeps.spark_rows import ClusterError
 from tests.studies.sweeps.spark.conftest import Java, PythonException
@@ -201,26 +197,6 @@ def a_cell(name):
     return SimpleNamespace(id=name, scenario=SimpleNamespace(run=SimpleNamespace(duration_ns=5)))
 
 
-def test_executors_that_compile_are_told_once(jobs):
-    """Their processor is another one, and each takes half a minute: worth a line, but not one per task."""
-    Tasks(
-        jobs,
-        lambda tasks, cells: tasks.send(
-            {spark_task.COMPILED_ON: "node-7"}, *({"cell": cell.id, "cpu_s": 1.0} for cell in cells)
-        ),
-    )
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rows = []
-        for name in "ab":
-            jobs.run([a_cell(name)])
-            rows += jobs.take_rows()
-
-    assert rows == [{"cell": "a", "cpu_s": 1.0}, {"cell": "b", "cpu_s": 1.0}]
-    assert [str(warning.message).partition(":")[0] for warning in caught] == ["node-7 compiled the kernel itself"]
-
-
 def test_rows_come_with_their_task_and_not_with_their_job(jobs):
     """A straggler keeps nobody waiting: what other tasks have sent is there while the job goes on."""
     seen = []
@@ -325,21 +301,3 @@ def test_a_job_says_how_many_cells_have_begun(jobs):
         jobs.run([a_cell(name) for name in names])
 
     assert descriptions == ["3 cells, 3 begun", "2 cells, 5 begun"]
-
-
-@pytest.mark.parametrize(
-    ("sent", "compiled", "expected"),
-    [(("kernel-x.o", b"code"), True, ["compiled_on"]), (("kernel-x.o", b"code"), False, []), (None, True, [])],
-)
-def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, compiled, expected):
-    """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
-    received = []
-    monkeypatch.setattr(studies_cells, "warm", lambda engine, kernel: received.append(kernel) or compiled)
-    lines = []
-    arrived = SimpleNamespace(add=lines.extend)
-    run = spark_task.runner("archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent), arrived)
-
-    assert list(run(iter([]))) == []
-    keys = [key for line in lines for key in json.loads(line)]
-
-    assert ([sent], expected) == (received, keys)

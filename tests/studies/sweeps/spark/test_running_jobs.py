@@ -28,7 +28,7 @@ def ran(monkeypatch):
         return {"cell": own.id, "status": "ok", "cpu_s": 1.0}
 
     monkeypatch.setattr(cells, "timed", timed)
-    monkeypatch.setattr(cells, "warm", lambda engine, kernel: False)
+    monkeypatch.setattr(cells, "warm", lambda engine, kernel: found.append(("warm", kernel)) if kernel else None)
     monkeypatch.setattr(room, "TICK_S", 0.01)
     return found
 
@@ -64,6 +64,7 @@ def test_compiled_code_is_sent_where_there_is_some(ran, monkeypatch, engine, sen
     list(rows_on(spark, [made_cell(0)], engine=engine, watch=lambda *_: None))
 
     assert sent == spark.calls
+    assert [("warm", kernel) for _, kernel in sent] == ran[: len(sent)]
 
 
 def test_a_cluster_that_goes_ends_the_sweep_and_cancels_what_runs(ran):
