@@ -20,7 +20,7 @@ from sim.jobs.observations import (
     steady_window,
 )
 from sim.jobs.reading import read_any, to_document
-from sim.jobs.source.recorded_job import ConfiguredJob, ImportedScenario, RecordedJob, RecordingError
+from sim.jobs.source.recorded_job import ConfiguredJob, RecordedJob, RecordingError
 from sim.model.quantities import QUANTITIES, Level
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -174,7 +174,6 @@ def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 def truth(
     recording: RecordedJob | Path | str,
     *,
-    document: ImportedScenario | None = None,
     seeds: Iterable[int] = (1, 2, 3),
     overheads: Overheads | None = None,
 ) -> pd.DataFrame:
@@ -182,7 +181,6 @@ def truth(
 
     Args:
         recording: A recorded job, or its file.
-        document: The imported scenario of the recording, if it is known.
         seeds: Seeds of the simulations; there is one run per seed.
         overheads: Overheads that replace those of the scenario.
 
@@ -192,7 +190,7 @@ def truth(
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
-        seen, scenario = observed(recorded), scenario_of(recorded, overheads, document)
+        seen, scenario = observed(recorded), scenario_of(recorded, overheads)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, ScenarioError):
             raise
@@ -211,12 +209,9 @@ def truth(
     return table
 
 
-def scenario_of(
-    recording: RecordedJob, overheads: Overheads | None = None, document: ImportedScenario | None = None
-) -> Scenario:
-    """Return the scenario of a recording.  `overheads` replaces its overheads, `document` is the import if it is known."""
-    imported = to_document(recording) if document is None else document
-    scenario = loads(imported.text, name=recording.name).scenarios[0]
+def scenario_of(recording: RecordedJob, overheads: Overheads | None = None) -> Scenario:
+    """Return the scenario of a recording.  `overheads` replaces its overheads."""
+    scenario = loads(to_document(recording).text, name=recording.name).scenarios[0]
     return scenario if overheads is None else replace(scenario, overheads=overheads)
 
 
@@ -238,9 +233,8 @@ def judge(path: Path, progress: Callable[[int], None], *, seeds: int, overheads:
     progress(0)
     try:
         recording = read_any(path)
-        document = to_document(recording)
-        table = truth(recording, document=document, seeds=range(1, seeds + 1), overheads=overheads)
-        return Judgement(table, recording.name, path, document.not_modelled)
+        table = truth(recording, seeds=range(1, seeds + 1), overheads=overheads)
+        return Judgement(table, recording.name, path, to_document(recording).not_modelled)
     except RecordingError as error:
         return Judgement(None, error=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:

@@ -1,12 +1,9 @@
 """A file that cannot be judged says why; the others are judged all the same."""
 
-import pandas as pd
 import pytest
 
-from benchmarks.lab import read
 from sim.jobs.evidence import prediction
-from sim.jobs.evidence.prediction import judge, scenario_of
-from sim.jobs.reading import to_document
+from sim.jobs.evidence.prediction import judge
 from tests.places import RECORDINGS
 
 RECORDING = min(RECORDINGS.glob("*.json.gz"), key=lambda path: path.stat().st_size)
@@ -33,16 +30,3 @@ def test_an_error_of_ours_is_a_trouble_of_its_file(monkeypatch, error):
     monkeypatch.setattr(prediction, "truth", broken)
 
     assert str(RECORDING) in judge(RECORDING, lambda _: None, seeds=1).error
-
-
-def test_the_document_of_a_recording_is_made_once(monkeypatch):
-    """The truth table takes the document that says what is not modelled."""
-    documents = []
-    monkeypatch.setattr(prediction, "truth", lambda _, document, **__: documents.append(document) or pd.DataFrame())
-
-    judgement = judge(RECORDING, lambda _: None, seeds=1)
-
-    (document,) = documents
-    assert to_document(read(RECORDING)) == document
-    assert scenario_of(read(RECORDING)) == scenario_of(read(RECORDING), document=document)
-    assert document.not_modelled == judgement.not_modelled

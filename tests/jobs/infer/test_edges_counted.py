@@ -65,7 +65,7 @@ def test_what_a_reader_of_one_input_counts_came_over_its_edge():
     inlet = draft.document["job"]["compact-coordinator"]["input"]["writer"]
 
     assert inlet["fan-out"] == "0.01104"
-    assert [text for text in draft.unknown if "send it" in text] == []
+    assert [text for text in draft.unknown if "send over this edge" in text] == []
     assert comment_of(draft, "job.compact-coordinator.input.writer.fan-out").startswith(
         "1.1/s into 'compact-coordinator', which reads nothing else / 99.6/s into 'writer', whose 99.7/s out include"
     )
