@@ -158,8 +158,8 @@ def growth_per_ms(times_ms: Numbers, counted: Numbers, window: tuple[float, floa
     )
     if np.count_nonzero((times_ms >= begin) & (times_ms <= end)) < 2 or end <= begin:
         return None
-    there, here = np.interp([end, begin], times_ms, counted)
-    return float(there - here) / (end - begin)
+    at_end, at_begin = np.interp([end, begin], times_ms, counted)
+    return float(at_end - at_begin) / (end - begin)
 
 
 # ---- Observations of checkpoints.  `first` marks the job's first checkpoint: it is atypical, because queues are not full.
@@ -247,7 +247,7 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         status.lower(): sum(point.status == status for point in points)
         for status in ("COMPLETED", "FAILED", "IN_PROGRESS")
     }
-    seen = {
+    fields = {
         "name": (name or log.job)[:200],
         "flink_version": log.version,
         "started_ms": begun_ms,
@@ -269,7 +269,7 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
         "inference": inference,
         "checkpoints": {"counts": counts, "list": points},
     }
-    return parsed(Measured, seen, log.source, "the checkpoints of the log")
+    return parsed(Measured, fields, log.source, "the checkpoints of the log")
 
 
 def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
@@ -279,7 +279,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
     """
     job = RestJob(snapshot)
     begun_ms, ended_ms = _window(job)
-    seen = {
+    fields = {
         "name": (name or job.job.name or job.job.jid)[:200],
         "flink_version": job.flink_version,
         "started_ms": begun_ms,
@@ -293,7 +293,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
         "series": {vertex.name: series(job, vertex) for vertex in job.vertices},
         "inference": infer_job(job),
     }
-    return parsed(Measured, seen, snapshot.source, "the job")
+    return parsed(Measured, fields, snapshot.source, "the job")
 
 
 MAX_EXCEPTION_HISTORY = 16

@@ -98,8 +98,8 @@ def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[
     """Return a comparison per quantity and vertex, in the order of display, unless all values are 0."""
     return [
         row
-        for own in of_history().values()
-        for quantity in own
+        for alternatives in of_history().values()
+        for quantity in alternatives
         for row in _compare_quantity(quantity, observed, predicted)
     ]
 
@@ -353,20 +353,20 @@ def runs_within(
     probe_ns = min(full_ns, PROBE_CHECKPOINTS * period_ns or full_ns)
     clock = _CpuLimit(budget_s, watch, total_ns=RUNS * full_ns)
     probe = simulate(_with_length(scenario, probe_ns, 1), check=False, progress=clock)
-    found = [probe] if probe_ns == full_ns else []
-    left_s = (budget_s - clock.spent_s) / (RUNS - len(found))
+    results = [probe] if probe_ns == full_ns else []
+    left_s = (budget_s - clock.spent_s) / (RUNS - len(results))
     affordable_s = probe_ns / 1e9 * left_s / max(clock.spent_s, 1e-3)
     run_ns = min(full_ns, int(affordable_s) * 10**9)
     if run_ns < probe_ns:
         return [probe]
     try:
-        while len(found) < RUNS:
-            clock.before_ns = len(found) * run_ns
-            run = simulate(_with_length(scenario, run_ns, len(found) + 1), check=False, progress=clock)
-            found.append(run)
+        while len(results) < RUNS:
+            clock.before_ns = len(results) * run_ns
+            run = simulate(_with_length(scenario, run_ns, len(results) + 1), check=False, progress=clock)
+            results.append(run)
     except TooLargeError:
-        return found or [probe]
-    return found
+        return results or [probe]
+    return results
 
 
 def _with_length(scenario: Scenario, run_ns: int, seed: int) -> Scenario:
@@ -490,10 +490,10 @@ def backtest(
 def _backtest_failures(
     job: RecordedJob, failed: Sequence[RecordedCheckpoint], history: pd.DataFrame, in_runs: pd.DataFrame
 ) -> ObservedFailures:
-    seen, simulated = (table.groupby("quantity")["value"].sum() for table in (history, in_runs))
+    recorded, simulated = (table.groupby("quantity")["value"].sum() for table in (history, in_runs))
     reasons = Counter(one_line(point.failure_message, 80) for point in failed if point.failure_message)
     return ObservedFailures(
-        int(seen.get("completed", 0)),
+        int(recorded.get("completed", 0)),
         len(failed),
         reasons.most_common(1)[0][0] if reasons else "",
         int(simulated.get("completed", 0)),

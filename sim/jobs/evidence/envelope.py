@@ -42,8 +42,8 @@ def utilisation(job: Job) -> Fraction | None:
         if vertex.source is not None:
             if not vertex.source.rates:
                 return None
-            own = max(rate.per_second for rate in vertex.source.rates)
-            rates[vertex.name] = own * vertex.emitting
+            per_subtask = max(rate.per_second for rate in vertex.source.rates)
+            rates[vertex.name] = per_subtask * vertex.emitting
             continue
         coming = [
             (inlet, rates[inlet.upstream] * job.fan_out(inlet) * (vertex.parallelism if inlet.shipping.copies else 1))
@@ -117,10 +117,10 @@ NUMBERS = {
 
 def features(scenario: Scenario) -> dict[str, tuple[Value, ...]]:
     """Return the distinct values of each feature, in ascending order.  Features are in the order of messages."""
-    found = _job_features(scenario) | _state_and_network_features(scenario) | _checkpoint_features(scenario)
+    values_of = _job_features(scenario) | _state_and_network_features(scenario) | _checkpoint_features(scenario)
     return {
         name: tuple(sorted(set(values), key=lambda value: (isinstance(value, str), value)))
-        for name, values in found.items()
+        for name, values in values_of.items()
     }
 
 
@@ -283,7 +283,7 @@ def _checkpoint_features(scenario: Scenario) -> dict[str, Sequence[Value]]:
 
 def _chosen(flags: Mapping[str, bool]) -> list[str]:
     """Return the names of the flags that are set."""
-    return [name for name, there in flags.items() if there]
+    return [name for name, is_set in flags.items() if is_set]
 
 
 # ---- The validity envelope: the recorded values of each feature.

@@ -33,16 +33,16 @@ class Predicate(NamedTuple):
     wanted: Any = None
     is_event: bool = False
 
-    def holds(self, scenario: Scenario, given: str) -> ThreeValued:
-        """Evaluate the predicate.  `given` is the value in the entry, or "" if it has none."""
+    def holds(self, scenario: Scenario, expected: str) -> ThreeValued:
+        """Evaluate the predicate.  `expected` is the value in the entry, or "" if it has none."""
         if self.path == "written_keys":
-            value = dict(scenario.written_keys).get(given)
+            value = dict(scenario.written_keys).get(expected)
             return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
-        wanted = given or self.wanted
-        found = self.path and any(
+        wanted = expected or self.wanted
+        is_met = self.path and any(
             bool(value) if wanted is None else value == wanted for value in _values(scenario, self.path.split("."))
         )
-        return bool(found) or (None if self.is_event or not self.path else False)
+        return bool(is_met) or (None if self.is_event or not self.path else False)
 
 
 def _values(node: Any, path: list[str]) -> Iterator[Any]:
@@ -161,8 +161,8 @@ class IssueMatch(NamedTuple):
     @property
     def plain(self) -> dict[str, Any]:
         """The match as values for JSON."""
-        found = {"applies": self.applies, "holding": list(self.holding), "unsure": list(self.unsure)}
-        return self.issue.model_dump(mode="json", exclude={"when"}) | found
+        conditions = {"applies": self.applies, "holding": list(self.holding), "unsure": list(self.unsure)}
+        return self.issue.model_dump(mode="json", exclude={"when"}) | conditions
 
 
 @cache
@@ -173,7 +173,7 @@ def _catalogue() -> dict[str, Any]:
 @cache
 def predicates() -> dict[str, Predicate]:
     """Return the predicates by name."""
-    return {name: Predicate(**given) for name, given in _catalogue()["predicate"].items()}
+    return {name: Predicate(**fields) for name, fields in _catalogue()["predicate"].items()}
 
 
 @cache
@@ -181,7 +181,7 @@ def known_issues() -> tuple[KnownIssue, ...]:
     """Return all entries, the most severe first; of the same consequence those of connectors before those of Flink."""
     entries = [KnownIssue(**entry) for entry in _catalogue()["issue"]]
     return tuple(
-        sorted(entries, key=lambda own: (get_args(Consequence).index(own.consequence), own.component == "flink"))
+        sorted(entries, key=lambda issue: (get_args(Consequence).index(issue.consequence), issue.component == "flink"))
     )
 
 
@@ -206,15 +206,15 @@ def evaluate(when: Any, scenario: Scenario | None) -> tuple[ThreeValued, list[st
 
 def versions_of(scenario: Scenario) -> dict[str, str]:
     """Return the versions of Flink and of each connector in a job, by component.  An unknown version is ""."""
-    found = {"flink": scenario.cluster.version}
+    versions = {"flink": scenario.cluster.version}
     if scenario.restart.provider == "kubernetes" or scenario.is_operated:
-        found["flink-kubernetes-operator"] = ""
+        versions["flink-kubernetes-operator"] = ""
     for vertex in scenario.job.vertices:
         kind = SINKS.get(vertex.known_connector)
         component = kind.component if kind else SOURCES.get(vertex.known_connector, "")
         if component not in ("", "flink"):
-            found[component] = vertex.connector_version or found.get(component, "")
-    return found
+            versions[component] = vertex.connector_version or versions.get(component, "")
+    return versions
 
 
 def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = MappingProxyType({})) -> list[IssueMatch]:
@@ -222,30 +222,30 @@ def issues_of(scenarios: Iterable[Scenario], versions: Mapping[str, str] = Mappi
 
     `versions` replaces versions of the scenarios, by component.
     """
-    found: dict[str, IssueMatch] = {}
+    matches: dict[str, IssueMatch] = {}
     for scenario in scenarios:
         for component, version in {**versions_of(scenario), **versions}.items():
             for issue in known_issues():
-                own = _match(issue, version, scenario) if issue.component == component else None
-                if own is not None and (own.applies or issue.id not in found):
-                    found[issue.id] = own
-    worst_first = [found[issue.id] for issue in known_issues() if issue.id in found]
-    return sorted(worst_first, key=lambda own: not own.applies)
+                match = _match(issue, version, scenario) if issue.component == component else None
+                if match is not None and (match.applies or issue.id not in matches):
+                    matches[issue.id] = match
+    worst_first = [matches[issue.id] for issue in known_issues() if issue.id in matches]
+    return sorted(worst_first, key=lambda match: not match.applies)
 
 
 MAX_NAMED = 5
 """Maximum number of ids in a line."""
 
 
-def count_defects(count: int, what: str = "known defect") -> str:
+def count_defects(count: int, noun: str = "known defect") -> str:
     """Return a number with a noun: ``1 known defect``, ``2 known defects``."""
-    return f"{count} {what}{'s' * (count != 1)}"
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def first_ids(found: Sequence[IssueMatch]) -> str:
+def first_ids(matches: Sequence[IssueMatch]) -> str:
     """Return up to `MAX_NAMED` ids: first those about a Flink key that the job sets, then the most severe."""
-    ordered = sorted(found, key=lambda own: not own.is_about_written_key)
-    return ", ".join([*(own.issue.id for own in ordered[:MAX_NAMED]), *["..."] * (len(found) > MAX_NAMED)])
+    ordered = sorted(matches, key=lambda match: not match.is_about_written_key)
+    return ", ".join([*(match.issue.id for match in ordered[:MAX_NAMED]), *["..."] * (len(matches) > MAX_NAMED)])
 
 
 class UnsafeIssues(NamedTuple):
@@ -257,12 +257,14 @@ class UnsafeIssues(NamedTuple):
 
 def unsafe_issues(scenarios: Iterable[Scenario]) -> UnsafeIssues | None:
     """Return the unsafe known defects of the scenarios, or None if there are none."""
-    found = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
-    if not found:
+    matches = [
+        match for match in issues_of(scenarios) if match.issue.consequence in UNSAFE and not match.issue.simulated
+    ]
+    if not matches:
         return None
-    count, is_or_are = count_defects(len(found)), "are" if len(found) > 1 else "is"
-    what = f"{count} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
-    return UnsafeIssues(count, f"{what} ({first_ids(found)}): ckptsim known-issues FILE")
+    count, is_or_are = count_defects(len(matches)), "are" if len(matches) > 1 else "is"
+    sentence = f"{count} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
+    return UnsafeIssues(count, f"{sentence} ({first_ids(matches)}): ckptsim known-issues FILE")
 
 
 def _match(issue: KnownIssue, version: str, scenario: Scenario) -> IssueMatch | None:

@@ -190,7 +190,7 @@ def truth(
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
     try:
-        seen, scenario = observed(recorded), scenario_of(recorded, overheads)
+        observations, scenario = observed(recorded), scenario_of(recorded, overheads)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, ScenarioError):
             raise
@@ -203,7 +203,7 @@ def truth(
         else predicted(result)
         for result in results
     ]
-    table = join_observed_predicted(seen, pd.concat(runs))
+    table = join_observed_predicted(observations, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table

@@ -114,7 +114,7 @@ def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
     """
     checkpoint, state = changed.checkpoint, imported.checkpoint.state
     same_backend = replace(checkpoint, state=replace(checkpoint.state, incremental=state.incremental))
-    found: set[Kind] = {
+    kinds: set[Kind] = {
         *_differing(imported, changed, "scenario"),
         *_differing(imported.checkpoint, same_backend, "checkpoint"),
         *_of_backends(imported, changed),
@@ -122,7 +122,7 @@ def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
         *_differing(imported.overheads, changed.overheads, "overheads"),
         *_of_jobs(imported.job, changed.job),
     }
-    return tuple(kind for kind in KINDS if kind in found)
+    return tuple(kind for kind in KINDS if kind in kinds)
 
 
 def _differing(before: Any, after: Any, section: str) -> Iterator[Kind]:
@@ -135,9 +135,12 @@ def _differing(before: Any, after: Any, section: str) -> Iterator[Kind]:
 
 def _of_backends(before: Scenario, after: Scenario) -> Iterator[Kind]:
     """Yield `backend` if the state backend, the use of a changelog, or incremental snapshots differ."""
-    theirs = {vertex.name: vertex.state for vertex in after.job.vertices}
-    states = ((vertex.state, theirs.get(vertex.name)) for vertex in before.job.vertices)
-    others = any(mine and other and _backend(mine) != _backend(other) for mine, other in states)
+    states_after = {vertex.name: vertex.state for vertex in after.job.vertices}
+    states = ((vertex.state, states_after.get(vertex.name)) for vertex in before.job.vertices)
+    others = any(
+        state_before and state_after and _backend(state_before) != _backend(state_after)
+        for state_before, state_after in states
+    )
     if others or before.checkpoint.state.incremental != after.checkpoint.state.incremental:
         yield "backend"
 
@@ -148,10 +151,10 @@ def _backend(state: State) -> tuple[str, bool]:
 
 def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
     """Return `after` with the backend of `before`, so that the remaining differences are of kind `storage`."""
-    mine, other = before.state, after.state
-    if mine is None or other is None or _backend(mine) == _backend(other):
+    state_before, state_after = before.state, after.state
+    if state_before is None or state_after is None or _backend(state_before) == _backend(state_after):
         return after
-    return replace(after, state=replace(other, backend=mine.backend, changelog=mine.changelog))
+    return replace(after, state=replace(state_after, backend=state_before.backend, changelog=state_before.changelog))
 
 
 def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
@@ -161,9 +164,9 @@ def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
     ] or before.edges != after.edges:
         yield "other"
     else:
-        for mine, theirs in zip(before.vertices, after.vertices, strict=True):
-            pair = mine, _same_state_backend(mine, theirs)
-            if mine.parallelism != theirs.parallelism:
+        for vertex_before, vertex_after in zip(before.vertices, after.vertices, strict=True):
+            pair = vertex_before, _same_state_backend(vertex_before, vertex_after)
+            if vertex_before.parallelism != vertex_after.parallelism:
                 pair = _of_all_subtasks(pair[0]), _of_all_subtasks(pair[1])
             yield from _differing(*pair, "vertex")
 
@@ -237,14 +240,14 @@ def evidence() -> dict[tuple[Kind, ...], Learned]:
 
 def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
     return {
-        tuple(given["changes"]): Learned(
-            given["settings"],
-            given["families"],
-            (_known(given["beyond"][0]), _known(given["beyond"][1])),
-            None if given["covered"] is None else tuple(given["covered"]),
-            tuple(given["ratios"]),
+        tuple(row["changes"]): Learned(
+            row["settings"],
+            row["families"],
+            (_known(row["beyond"][0]), _known(row["beyond"][1])),
+            None if row["covered"] is None else tuple(row["covered"]),
+            tuple(row["ratios"]),
         )
-        for given in json.loads(text)["what-ifs"]
+        for row in json.loads(text)["what-ifs"]
     }
 
 
@@ -288,20 +291,20 @@ def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
     """
     if backtest.imported is None or backtest.other_settings is None:
         return []
-    found = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
-    return [_sentence(backtest, kinds) for kinds in found]
+    combinations = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
+    return [_sentence(backtest, kinds) for kinds in combinations]
 
 
 def by_kind(backtest: Backtest) -> list[str]:
     """Return a line per kind of change, for example ``- other barriers: p50 within a factor of 1.4, p90 within 2.6``."""
     if backtest.other_settings is None:
         return []
-    known: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
+    recorded: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
     lines = ["What-ifs of this job, of checkpoints with changes that our recordings have:"]
-    for kinds in known:
+    for kinds in recorded:
         few = "" if evidence()[kinds].is_enough else " (few jobs recorded)"
         lines.append(f"- {what_if(kinds)}: {_factors_text(backtest, kinds)}{few}")
-    others = [kind for kind in KINDS if (kind,) not in known]
+    others = [kind for kind in KINDS if (kind,) not in recorded]
     return [*lines, f"- {_listed(others)}: not known, no recording of ours has that"] if others else lines
 
 
@@ -355,8 +358,8 @@ def chance(kinds: Sequence[Kind], spare: float) -> float:
 def within(kinds: Sequence[Kind], share: float = LIKELY) -> float:
     """Return the multiple of the predicted p90 that is not exceeded in this share of such changes, infinity if unknown."""
     ratios = np.sort(_ratios(tuple(kinds)))
-    place = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
-    return float(ratios[place - 1]) if place <= len(ratios) else math.inf
+    rank = math.ceil(share / _known_chances(kinds) * len(ratios) - 1e-9)
+    return float(ratios[rank - 1]) if rank <= len(ratios) else math.inf
 
 
 def _known_chances(kinds: Sequence[Kind]) -> float:
@@ -369,10 +372,10 @@ def _known_chances(kinds: Sequence[Kind]) -> float:
 def _ratios(kinds: tuple[Kind, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return equally likely values of observed / predicted p90, over all combinations of recorded ratios."""
     changes: list[tuple[Kind, ...]] = [(kind,) for kind in kinds] or [AS_IT_IS]
-    found = np.ones(1)
+    products = np.ones(1)
     for change in changes:
-        found = np.multiply.outer(found, np.array(evidence()[change].ratios, dtype=np.float64)).ravel()
-    return found
+        products = np.multiply.outer(products, np.array(evidence()[change].ratios, dtype=np.float64)).ravel()
+    return products
 
 
 # ---- The history of an imported job in results, as sentences and as values for JSON.

@@ -205,10 +205,10 @@ _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 _CAPACITY = 100  # AsyncDataStream.DEFAULT_QUEUE_CAPACITY
 
 
-def infer_async_io(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def infer_async_io(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set `async-io` of vertices whose operator state consists of pending requests."""
     for vertex in job.vertices:
-        flow, section = flowed[vertex.name], draft.vertex(vertex.name)
+        flow, section = vertex_flows[vertex.name], draft.vertex(vertex.name)
         is_named = any(_ASYNC_NAME.search(name) for name in (*vertex.chain, vertex.description))
         is_other = any(_SINK_NAME.search(name) for name in vertex.chain) or any(
             edge.ship == "HASH" for edge in vertex.inputs
@@ -282,7 +282,7 @@ _MIN_CORE_SHARE = 0.7
 _SERVICE_PATH = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
-def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def infer_cores(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set `cluster: {cores, hosts, services}`, and divide service times by the slowdown that contention for cores caused.
 
     If the number of cores is unknown, nothing is set.  `draft.core_load` is set as well, because threads that serialize
@@ -302,7 +302,7 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         values = draft.vertex(vertex.name).values
         if values.get("service") == NEGLIGIBLE_SERVICE and "async-io" in values:
             continue  # its threads wait for requests
-        for subtask, subtask_flow in enumerate(flowed[vertex.name].subtasks):
+        for subtask, subtask_flow in enumerate(vertex_flows[vertex.name].subtasks):
             if (
                 subtask in managers_of[vertex.name]
                 and subtask_flow.elapsed_ms > 0
@@ -348,19 +348,19 @@ def task_managers_of(job: RestJob) -> dict[str, dict[int, str]]:
     """Return vertex -> subtask -> TaskManager: its id or, in older versions of Flink, its endpoint or host."""
     return {
         vertex.name: {
-            place.subtask: place.taskmanager_id or place.endpoint or place.host
-            for place in job.details[vertex.name].subtasks
+            subtask.subtask: subtask.taskmanager_id or subtask.endpoint or subtask.host
+            for subtask in job.details[vertex.name].subtasks
         }
         for vertex in job.vertices
     }
 
 
-def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool:
+def threads_block(used_cores: float, busy_threads: float, slowdown_factor: float) -> bool:
     """Return whether busy threads block, sleep or wait for other processes, because they use far fewer cores than work would.
 
-    `busy_threads` is the mean number of busy threads, and `slower` the slowdown by contention that they would cause.
+    `busy_threads` is the mean number of busy threads, and `slowdown_factor` the slowdown by contention that they would cause.
     """
-    return used_cores < _MIN_CORE_SHARE * busy_threads / slower
+    return used_cores < _MIN_CORE_SHARE * busy_threads / slowdown_factor
 
 
 def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
@@ -369,12 +369,12 @@ def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
     return math.fsum(counts) if len(counts) == len(managers) else None
 
 
-def _divide_services(draft: Draft, slower: float, why: str) -> None:
-    """Divide all service times of the draft by `slower`."""
+def _divide_services(draft: Draft, slowdown_factor: float, why: str) -> None:
+    """Divide all service times of the draft by `slowdown_factor`."""
     for vertex, section in draft.document["job"].items():
         for path, parent, key in list(_iterate_services(section)):
-            parent[key] = duration_3_digits(parse_duration(parent[key]) / slower)
-            draft.vertex(vertex).append_comment(path, f"divided by {slower:.3g}: {why}")
+            parent[key] = duration_3_digits(parse_duration(parent[key]) / slowdown_factor)
+            draft.vertex(vertex).append_comment(path, f"divided by {slowdown_factor:.3g}: {why}")
 
 
 def _iterate_services(section: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -361,7 +361,10 @@ def keyed_shares(
     strategy of each input.  A difference of a few per cent matters: under back-pressure, the channels to subtasks with a
     smaller share run empty, and contain no in-flight data.
     """
-    rates = [own.records_in / own.elapsed_ms * 1000 if own.elapsed_ms > 0 else math.nan for own in flow.subtasks]
+    rates = [
+        subtask.records_in / subtask.elapsed_ms * 1000 if subtask.elapsed_ms > 0 else math.nan
+        for subtask in flow.subtasks
+    ]
     unkeyed = {i: edges.get((vertex.name, i)) for i, shipping in enumerate(shippings) if not shipping.keyed}
     keyed_inputs = len(shippings) - len(unkeyed)
     to_each = math.fsum(_rate_of_each_reader(edge, shippings[i], vertex.parallelism) for i, edge in unkeyed.items())

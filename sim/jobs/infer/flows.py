@@ -259,7 +259,7 @@ def _parse_metric(value: object) -> float:
 def infer_flushes(
     section: Section, points: Sequence[RecordedCheckpoint], vertex: str, files_by_subtask: Mapping[int, Files]
 ) -> None:
-    """Set `state.lsm.freeze` and `state.lsm.flush`.  `found` has the files of each subtask, by index."""
+    """Set `state.lsm.freeze` and `state.lsm.flush`.  `files_by_subtask` has the files of each subtask, by index."""
     by_subtask = acknowledged(points, vertex)
     quiet_ms = [
         ms for index, files in files_by_subtask.items() for ms in _quiet_sync_phases_ms(by_subtask[index], files)

@@ -45,7 +45,7 @@ class HeapSerialization(NamedTuple):
         return size / self.bytes_per_second * 1000 * self.slower
 
 
-def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> HeapSerialization | None:
+def heap_serialization(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> HeapSerialization | None:
     """Return the serialization cost of the vertex with heap state, or None if there is no such vertex, or more than one.
 
     Vertices with RocksDB get `state.serialize` at the usual speed of a core, in case `advise` tries the heap, and
@@ -56,7 +56,7 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
         state = vertex.get("state", {})
         if "size" not in state:
             continue
-        entry = entry_bytes(state, flowed.get(name))
+        entry = entry_bytes(state, vertex_flows.get(name))
         if "backend" in state:
             draft.vertex(name).put(
                 "state.lsm.upload", "0 s", "included in the latency of files, measured in the same phases"
@@ -71,8 +71,8 @@ def heap_serialization(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
             )
         elif "changelog" not in state:
             writers = job.vertex(name).parallelism / cluster.get("hosts", 1)
-            slower = max(1.0, draft.core_load + writers / cluster["cores"]) if "cores" in cluster else 1.0
-            costs.append(HeapSerialization(name, heap_rate(entry), slower))
+            slowdown = max(1.0, draft.core_load + writers / cluster["cores"]) if "cores" in cluster else 1.0
+            costs.append(HeapSerialization(name, heap_rate(entry), slowdown))
     return costs[0] if len(costs) == 1 else None
 
 
@@ -103,14 +103,14 @@ _EXAMPLE_ENTRY_BYTES = (100, 10_000)
 """Entry sizes whose rates the question names: the smallest and the largest of the runs."""
 
 
-def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def infer_heap_restore(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set `checkpoint.restore-rate` if reading the heap state of a subtask takes noticeable time."""
     sizes = _heap_state_sizes(draft)
-    if job.restored is not None and (found := list(_observed_restores(job, job.restored, sizes))):
-        rates = [size / took_ms * 1000 for size, took_ms in found]
+    if job.restored is not None and (restores := list(_observed_restores(job, job.restored, sizes))):
+        rates = [size / took_ms * 1000 for size, took_ms in restores]
         origin = (
-            f"{median(size for size, _ in found):,.0f} bytes in {median(took for _, took in found):,.0f} ms INITIALIZING, less that of "
-            f"tasks without such state; median of {len(found)} subtasks restored from checkpoint {job.restored.id}"
+            f"{median(size for size, _ in restores):,.0f} bytes in {median(took for _, took in restores):,.0f} ms INITIALIZING, less that of "
+            f"tasks without such state; median of {len(restores)} subtasks restored from checkpoint {job.restored.id}"
         )
         draft.put("checkpoint.restore-rate", rate_3_digits(median(rates)), origin)
         return
@@ -118,7 +118,7 @@ def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
     if not shares:
         return
     largest = max(shares, key=lambda name: shares[name])
-    read = flowed[largest].bytes_per_record
+    read = vertex_flows[largest].bytes_per_record
     entry = round(read) if read >= 1 else _ASSUMED_ENTRY_BYTES
     rate = heap_read_rate(entry)
     small, large = _EXAMPLE_ENTRY_BYTES
@@ -220,10 +220,10 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
     draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "assumed: 2 to 5 in recordings of other jobs")
     if on_core := draft.document["cluster"].get("on-core"):
-        slower = float(1 + (WARM_UP_FACTOR - 1) * parse_share(on_core))
+        factor = float(1 + (WARM_UP_FACTOR - 1) * parse_share(on_core))
         draft.put(
             "restart.warm-up-factor",
-            slower,
+            factor,
             f"assumed: {WARM_UP_FACTOR} in the {on_core} of its busy time in which a task uses a core",
         )
 

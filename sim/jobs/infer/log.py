@@ -209,7 +209,7 @@ def _job(
 def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[LogCheckpoint]) -> int:
     """Set `checkpoint:`.  Returns the interval or an assumption [ms], or 0 if it is unknown or only known to be short."""
     delays = [_round_nearby(delay) for delay in _first_delays(log, points)]
-    found = f"{len(rhythm.gaps)} gaps between triggers"
+    gaps_text = f"{len(rhythm.gaps)} gaps between triggers"
     options, configured = with_current_names(log.options), configured_ms(log.options, INTERVAL)
     origin = ""  # empty: the interval is assumed
     if rhythm.interval:
@@ -219,9 +219,9 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         interval_ms, origin = configured, "in the configuration of the cluster; the program may set another"
     elif rhythm.gaps:
         at_once = "each is triggered as soon as the one before completes"
-        what = at_once if rhythm.is_saturated else "a pause follows each checkpoint"
+        rhythm_text = at_once if rhythm.is_saturated else "a pause follows each checkpoint"
         interval_ms = _round_nearby(min(rhythm.gaps))
-        why = f"the shortest of {found}: {what}, so the interval is not longer."
+        why = f"the shortest of {gaps_text}: {rhythm_text}, so the interval is not longer."
     elif delays:
         interval_ms, at_most = max(delays), _duration_text(_round_nearby(rhythm.at_most))
         most = f" and at most {at_most}" if rhythm.at_most >= interval_ms else ""
@@ -242,11 +242,13 @@ def _checkpoint(draft: Draft, log: JobLog, rhythm: TriggerRhythm, points: list[L
         draft.ask("checkpoint.interval", interval, f"Which {INTERVAL} is configured?", why)
     if rhythm.min_pause:
         pause = _duration_text(_round_nearby(rhythm.min_pause))
-        draft.put("checkpoint.min-pause", pause, f"median pause after a checkpoint, {found}")
+        draft.put("checkpoint.min-pause", pause, f"median pause after a checkpoint, {gaps_text}")
     if log.tolerable is not None:
         count = log.tolerable + 1
-        what = "the first failed checkpoint" if count == 1 else f"the failed checkpoint no. {count} in a row"
-        draft.put("checkpoint.tolerable-failed", log.tolerable, f"{what} failed the job, {len(log.exceeding)} times")
+        rhythm_text = "the first failed checkpoint" if count == 1 else f"the failed checkpoint no. {count} in a row"
+        draft.put(
+            "checkpoint.tolerable-failed", log.tolerable, f"{rhythm_text} failed the job, {len(log.exceeding)} times"
+        )
     expired = [point.duration_ms for point in points if point.is_expired and point.duration_ms > 0]
     if expired:
         timeout = _duration_text(max(_round_nearby(median(expired)), MIN_INTERVAL_MS))

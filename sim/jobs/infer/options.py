@@ -81,7 +81,10 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
             draft.ask("checkpoint.interval", every, question, f"{why}: /jobs/:id/checkpoints/config is missing.")
         ask_for_timeout(draft, configured, max((point.end_to_end_duration for point in points), default=0))
         overtakes = any(
-            own.unaligned_checkpoint for point in points for task in point.tasks.values() for own in task.subtasks
+            subtask.unaligned_checkpoint
+            for point in points
+            for task in point.tasks.values()
+            for subtask in task.subtasks
         )
         ask_for_barriers(
             draft, configured, "unaligned, as in the history." if overtakes else "aligned, Flink's default."
@@ -327,7 +330,7 @@ def _infer_placement(draft: Draft, job: RestJob) -> None:
 def _pairs_in_common(writers: Iterable[Hashable], readers: Iterable[Hashable]) -> int:
     """Return the number of channels whose two subtasks are in the same place."""
     at = Counter(writers)
-    return sum(at[place] for place in readers)
+    return sum(at[reader_place] for reader_place in readers)
 
 
 # ---- Time for which snapshots block the task thread, from the checkpoint history.

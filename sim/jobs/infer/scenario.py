@@ -59,15 +59,15 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     points = usual_checkpoints(job)[-MAX_RESIDUAL_CHECKPOINTS:]
     if len(points) < MIN_RESIDUAL_CHECKPOINTS:
         return
-    of = {}
+    by_vertex = {}
     for vertex in job.vertices:
         table = np.rint(_slowest_subtasks(_residuals(job, vertex, [point.id for point in points]))).astype(int)
         by_part = {part: table[:, :, k].T.tolist() for k, part in enumerate(_PARTS) if table[:, :, k].any()}
         if by_part:
-            of[vertex.name] = by_part | _backend_key(draft, vertex.name)
-    if of:
+            by_vertex[vertex.name] = by_part | _backend_key(draft, vertex.name)
+    if by_vertex:
         origin = f"time that {len(points)} checkpoints of the history took beyond the model, without waits that the protocol explains"
-        draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, origin)
+        draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": by_vertex}, origin)
 
 
 def _backend_key(draft: Draft, vertex: str) -> dict[str, Any]:
@@ -175,26 +175,26 @@ def infer_job(job: RestJob) -> ImportedScenario:
     """Infer the scenario of a job whose answers have been validated."""
     draft = Draft()
     draft.put("version", 1)
-    flowed = flows(job)
+    vertex_flows = flows(job)
     _head(draft, job)
-    edges = edge_flows(job, flowed)
+    edges = edge_flows(job, vertex_flows)
     for vertex in job.vertices:
         infer_work(draft, vertex, edges)
     draft.unbalanced_flows += [contradiction.phrase for contradiction in edges.unbalanced]
     infer_checkpoint(draft, job)
-    infer_state(draft, job, flowed)
-    infer_heap_restore(draft, job, flowed)
+    infer_state(draft, job, vertex_flows)
+    infer_heap_restore(draft, job, vertex_flows)
     infer_uploads(draft, job)
-    infer_windows(draft, job, flowed)
-    ask_for_updates(draft, job, flowed)
-    infer_idleness(draft, flowed)
-    infer_async_io(draft, job, flowed)
+    infer_windows(draft, job, vertex_flows)
+    ask_for_updates(draft, job, vertex_flows)
+    infer_idleness(draft, vertex_flows)
+    infer_async_io(draft, job, vertex_flows)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
     infer_state_start(draft)
-    infer_cores(draft, job, flowed)
-    infer_storage(draft, job, flowed)
-    infer_in_flight(draft, job, flowed)
+    infer_cores(draft, job, vertex_flows)
+    infer_storage(draft, job, vertex_flows)
+    infer_in_flight(draft, job, vertex_flows)
     infer_residuals(draft, job)
     _run(draft, job)
     infer_cold_start(draft, job)

@@ -66,7 +66,9 @@ def infer_service(section: Section, job: RestJob, vertex: RestVertex, flow: Flow
     if has_little_time:
         origin += "; too little busy time for an accurate value"
     service_ms = mean_ms = max(busy_ms - paused_ms, 0.0) / records
-    measured = [(own.busy_ms, getattr(own, f"records_{direction}"), own.elapsed_ms) for own in flow.subtasks]
+    measured = [
+        (subtask.busy_ms, getattr(subtask, f"records_{direction}"), subtask.elapsed_ms) for subtask in flow.subtasks
+    ]
     busy, counts, elapsed = np.array(measured, dtype=float).T
     share = np.divide(busy, elapsed, out=np.zeros_like(busy), where=elapsed > 0)
     load = _Load((busy - paused_ms / len(busy)).clip(min=0.0), counts, share)

@@ -58,12 +58,12 @@ class _Line:
         return self.begin + self.slope * second
 
 
-def _fit_line(places: Sequence[float], sizes: Sequence[float]) -> _Line:
-    """Fit a line to sizes at `places` (times, or a function of them).  It is constant if all places are equal."""
-    if len(set(places)) < 2:
+def _fit_line(xs: Sequence[float], sizes: Sequence[float]) -> _Line:
+    """Fit a line to sizes at `xs` (times, or a function of them).  It is constant if all are equal."""
+    if len(set(xs)) < 2:
         return _Line(0.0, fmean(sizes), 0.0)
-    slope, begin = linear_regression(places, sizes)
-    squares = math.fsum((size - begin - slope * place) ** 2 for place, size in zip(places, sizes, strict=True))
+    slope, begin = linear_regression(xs, sizes)
+    squares = math.fsum((size - begin - slope * x) ** 2 for x, size in zip(xs, sizes, strict=True))
     return _Line(slope, begin, squares)
 
 
@@ -240,11 +240,11 @@ def infer_rewritten(
     section.ask("state.value", format_size(value), _VALUE_QUESTION, assumed)
 
 
-def ask_for_updates(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def ask_for_updates(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Ask for the updates of each state on the heap.  They matter only when `advise` tries RocksDB or a changelog."""
     points = usual_checkpoints(job)
     for vertex in job.vertices:
-        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
+        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
         state = section.values.get("state", {})
         if "size" in state and "window" not in section.values and not state.keys() & {"backend", "changelog", "update"}:
             # The size in the scenario may be 0, because the state grows during the run.  So the largest known size is used.
@@ -305,12 +305,12 @@ _MIN_CORRELATION = 0.95
 """Minimum correlation of sizes with time for linear growth."""
 
 
-def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`.  `flowed` has the counters by vertex."""
+def infer_state(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
+    """Set `state:` and `snapshot:` of each vertex, and `checkpoint.incremental`.  `vertex_flows` has the counters."""
     points = usual_checkpoints(job)
     savepoints = [point for point in job.checkpoints if point.status == "COMPLETED" and point.is_savepoint]
     for vertex in job.vertices:
-        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
+        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
         is_keyed = any(edge.ship == "HASH" for edge in vertex.inputs)  # then its state is assumed to be keyed
         in_files = is_keyed and backend_of(job) != "hashmap"
         in_memory = is_in_memory(points, vertex.name) if is_keyed and _has_changelog(job) else False
@@ -331,7 +331,10 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         else:
             _put_size(section, "state.size", sizes, *sizes[-1], "the last")
             infer_growth(
-                section, job.options, [(point, sum(own)) for point, own in sizes], flow.per_second("records_in")
+                section,
+                job.options,
+                [(point, sum(subtask_sizes)) for point, subtask_sizes in sizes],
+                flow.per_second("records_in"),
             )
             if not _configured_backend(job):
                 section.add_question("state.size", BACKEND_QUESTION, "on the heap, Flink's default.")
@@ -347,21 +350,22 @@ _Sizes = Sequence[tuple[RecordedCheckpoint, list[int]]]
 
 def _sizes(points: Iterable[RecordedCheckpoint], vertex: str) -> _Sizes:
     sizes = ((point, list(map(own_bytes, acknowledged_by(point, vertex)))) for point in points)
-    return [(point, own) for point, own in sizes if own]
+    return [(point, subtask_sizes) for point, subtask_sizes in sizes if subtask_sizes]
 
 
 def _put_size(
-    section: Section, path: str, sizes: _Sizes, chosen: RecordedCheckpoint, own: list[int], which: str
+    section: Section, path: str, sizes: _Sizes, chosen: RecordedCheckpoint, subtask_sizes: list[int], which: str
 ) -> None:
     """Set a size from the `chosen` checkpoint: the sum over subtasks for keyed state, their median for operator state.
 
-    `own` has the size of each subtask, and `which` says in words which checkpoint was chosen.
+    `subtask_sizes` has the size of each subtask, and `which` says in words which checkpoint was chosen.
     """
-    (first, before), total = sizes[0], sum(own)
-    origin = f"state of checkpoint {chosen.id}, {which} known, in {len(own)} subtasks, {min(own):,} to {max(own):,} bytes each"
+    (first, before), total = sizes[0], sum(subtask_sizes)
+    each = f"{min(subtask_sizes):,} to {max(subtask_sizes):,} bytes each"
+    origin = f"state of checkpoint {chosen.id}, {which} known, in {len(subtask_sizes)} subtasks, {each}"
     if first is not chosen and sum(before) > 0 and abs(total / sum(before) - 1) > 0.1:
         origin += f"; {sum(before):,} bytes in checkpoint {first.id}"
-    section.put(path, format_size(total if path == "state.size" else round(median(own))), origin)
+    section.put(path, format_size(total if path == "state.size" else round(median(subtask_sizes))), origin)
 
 
 def _infer_backend(section: Section, job: RestJob, sizes: _Sizes, *, in_memory: bool | None) -> None:
@@ -520,7 +524,7 @@ def _infer_state_in_files(
     The size is taken from checkpoints right after a compaction (or a materialization of the changelog), because files then
     contain the fewest overwritten values.  If none was observed, only the updates are inferred.
     """
-    estimates = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
+    estimates = {index: files_of(history(pairs)) for index, pairs in sorted(acknowledged(points, vertex.name).items())}
     files_by_subtask = {index: files for index, files in estimates.items() if files is not None}
     all_files, per_second, between = (
         list(files_by_subtask.values()),

@@ -126,11 +126,11 @@ MAX_WAIT_SHARE = 0.25  # maximum wait for barriers / median asynchronous phase, 
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
-def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = MappingProxyType({})) -> None:
+def infer_storage(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows] = MappingProxyType({})) -> None:
     """Set the `storage:` section, and `state.serialize`, because serialization is part of the same asynchronous phases."""
     if job.checkpoint_config is not None and job.checkpoint_config.checkpoint_storage == "JobManagerCheckpointStorage":
         draft.not_modelled.append("checkpoints on the heap of the JobManager: simulated as files")
-    work = heap_serialization(draft, job, flowed)
+    work = heap_serialization(draft, job, vertex_flows)
     phases = _select_phases(draft, job)
     metadata_ms, gaps = _metadata_latency(job)
     if not phases:
@@ -399,13 +399,13 @@ def _small_snapshots(
     for name, snapshots in snapshots_of.items():
         small = [snapshot for snapshot in snapshots if written_bytes(snapshot) <= inline]
         if small:
-            places = [managers[name].get(snapshot.index, "") for snapshot in small]
+            manager_ids = [managers[name].get(snapshot.index, "") for snapshot in small]
             rest_ms = median(
-                _phase_after_ms(snapshot, last_barrier_of[place] if waits else 0.0)
-                for snapshot, place in zip(small, places, strict=True)
+                _phase_after_ms(snapshot, last_barrier_of[manager_id] if waits else 0.0)
+                for snapshot, manager_id in zip(small, manager_ids, strict=True)
             )
             # Writing k times as many bytes takes at most k times as long as the file of another vertex.
-            shared_bytes = max(in_flight_of[place] for place in places)
+            shared_bytes = max(in_flight_of[manager_id] for manager_id in manager_ids)
             bounds_ms = [took_ms * max(1.0, shared_bytes / size) for took_ms, size, other in files if other != name]
             file_ms = min(bounds_ms, default=math.inf) if shared_bytes else 0.0
             yield name, _SmallSnapshots([snapshot.checkpoint.async_ for snapshot in small], rest_ms - file_ms)
@@ -438,7 +438,7 @@ _AFTER_IN_FLIGHT_ORIGIN = (
 )
 
 
-def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def infer_in_flight(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set what only unaligned checkpoints show, if the history is aligned.
 
     The keys are `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and, for operator chains with state,
@@ -446,7 +446,7 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
     """
     if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
         return
-    late_ms = list(_wake_up_delays_ms(job, flowed))
+    late_ms = list(_wake_up_delays_ms(job, vertex_flows))
     wake_up_ms: float = ASSUMED_WAKE_UP_MS
     origin = f"assumed, because the history does not show it; {OBSERVED_WAKE_UP_RANGE} in recordings of other jobs"
     if len(late_ms) >= MIN_BARRIERS:
@@ -463,7 +463,7 @@ def infer_in_flight(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> 
             draft.vertex(vertex.name).put("snapshot.after-in-flight", True, _AFTER_IN_FLIGHT_ORIGIN)
 
 
-def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[float]:
+def _wake_up_delays_ms(job: RestJob, vertex_flows: Mapping[str, Flows]) -> Iterator[float]:
     """Yield the delays with which idle tasks processed barriers [ms].
 
     Tasks are left out if they are busy, because barriers then wait behind records, or if an upstream vertex works before it
@@ -471,7 +471,7 @@ def _wake_up_delays_ms(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[fl
     """
     flush_ms = NetworkMemory().buffer_timeout_ns / 2 / 10**6
     for vertex in job.vertices:
-        flow = flowed[vertex.name]
+        flow = vertex_flows[vertex.name]
         is_idle = flow.share("idle_ms") >= MIN_IDLE_SHARE
         if is_idle and not any(works_before_barrier(job, edge.upstream) for edge in vertex.inputs):
             for wait_ms in _waits_ms(job, vertex):

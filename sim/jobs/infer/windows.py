@@ -356,14 +356,14 @@ class _VertexWindow(NamedTuple):
     tooth: SawTooth | None
 
 
-def infer_windows(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+def infer_windows(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set the `window:` section of each vertex that has a window, and its values that depend on the window."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
         vertex_window = _find_window(job, vertex)
         if vertex_window is None:
             continue
-        section, flow = draft.vertex(vertex.name), flowed[vertex.name]
+        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
         if not vertex.inputs and vertex_window.window.is_local:
             _put_window(section, job, vertex_window, event_time=event_time)
             section.put("window.stage", "local")
