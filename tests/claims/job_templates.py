@@ -513,6 +513,14 @@ def intolerable(told, match):
     return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
 
 
+def one_cause(told, match):
+    """So many checkpoints failed, and the history gives this reason for each of them."""
+    points = [point for point in told.history.checkpoints if point.status == "FAILED" and not point.is_savepoint]
+    return int(match["n"]) == len(points) and all(
+        point.failure_message.startswith(match["cause"].rstrip(".…")) for point in points
+    )
+
+
 def failures_apart(told, match):
     """Stretches of failed checkpoints without a completed one between them: how many fail in all, and which is the longest."""
     stretches, number = [[]], 0
@@ -956,6 +964,11 @@ TEMPLATES = (
         r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
         r"http://HOST:8081`",
         lambda told, _: "expired" in told.since("failed"),
+    ),
+    template(
+        "failures with one cause",
+        r"All (?P<n>\d+) (?:of the listed )?checkpoints that failed have one cause: (?P<cause>.+)",
+        one_cause,
     ),
     template(
         "failures apart",

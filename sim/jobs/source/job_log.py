@@ -737,6 +737,9 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
             "Checkpoints ended for reasons that Flink does not compare with execution.checkpointing.tolerable-failed-checkpoints: "
             f"{named}."
         )
+    messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
+    if len(messages) > 1 and len({*messages}) == 1 and " by a task on " in messages[0]:
+        yield f"All {len(messages)} {which} that failed have one cause: {one_line(messages[0], 150)}."
     stretches = [
         [point.id for point in group]
         for failed, group in groupby(counted, lambda point: point.status == "FAILED")

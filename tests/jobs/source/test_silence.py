@@ -506,3 +506,24 @@ def test_an_expired_token_is_not_an_expired_checkpoint():
             "Checkpoint expired before completing.",
         )
     )
+
+
+def test_failures_with_one_cause_are_one_finding(tmp_path):
+    """One full disk, not five failures: host and exception are said once, and only if all have them."""
+
+    def declined(number, minute, why="No space left on device"):
+        place = f"Decline checkpoint {number} by task 5fe of job {JOB} at 10.2.3.4:6122-aa @ host (dataPort=1)."
+        return (
+            checkpoint(number, f"06:{minute}:00")[0],
+            (f"06:{minute}:01", place),
+            ("", f"Caused by: java.io.IOException: {why}"),
+        )
+
+    log = (("06:09:00", STATE), *checkpoint(1, "06:09:30"), *declined(2, 10), *checkpoint(3, "06:11:00"))
+    alike, mixed = (
+        told(tmp_path, *log, *declined(4, 12, *other), *checkpoint(5, "06:13:00")) for other in ((), ("Broken pipe",))
+    )
+
+    cause = "2 checkpoints that failed have one cause: declined by a task on 10.2.3.4:6122-aa: IOException: No space left on device."
+    assert cause in alike
+    assert "have one cause" not in mixed
