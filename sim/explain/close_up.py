@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from sim.plane.interface import channels_out
 from sim.runtime.sampling import Paths
 from sim.runtime.simulate import simulate
@@ -16,8 +18,6 @@ from sim.storage.lsm import TreeImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
 
     from sim.model.scenario import Scenario
     from sim.plane import Engine
@@ -117,15 +117,17 @@ def rerun_with_observers(
 def _watched(job: JobInstance) -> ObservedInstance:
     """Return the observations of a job instance, which are collected when a task takes a snapshot, and when state is stored."""
     instance = ObservedInstance(job.context)
-    told_before = job.contents.on_cut
+    on_cut_before = job.contents.on_cut
     vertices = job.scenario.job.vertices
     with_windows = {task for task, vertex in enumerate(job.layout.vertex) if vertices[vertex].window is not None}
 
     def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        told_before(checkpoint, task, part)
+        on_cut_before(checkpoint, task, part)
         outputs = channels_out(job.layout, task)
         if outputs:
-            instance.queued[checkpoint, task] = _two_columns(job.plane.channels()[outputs])
+            rows = job.plane.channels()[outputs]
+            queued = rows["written"] - rows["sent"], rows["sent"] - rows["taken"]
+            instance.queued[checkpoint, task] = np.stack(queued, axis=1)
         for reader in sorted({task, *(job.layout.reader[channel] for channel in outputs)} & with_windows):
             instance.waiting[checkpoint, task, reader] = job.plane.position(reader).late
 
@@ -137,10 +139,3 @@ def _watched(job: JobInstance) -> ObservedInstance:
 
     job.contents.on_cut, job.contents.on_stored = cut, stored
     return instance
-
-
-def _two_columns(rows: np.ndarray) -> np.ndarray:
-    """Return the bytes at the writer and at the reader as two columns, with a row per channel."""
-    import numpy as np
-
-    return np.stack([rows["written"] - rows["sent"], rows["sent"] - rows["taken"]], axis=1)

@@ -12,7 +12,7 @@ from sim.explain.causes import Causes
 from sim.explain.close_up import CloseUp
 from sim.explain.what_if import WhatIf, what_if
 from sim.model.text import PrintableError, capitalised, one_line
-from sim.results.consequences import first_uploads
+from sim.results.consequences import first_uploads, job_of
 from sim.results.critical_path import PathKind, PathPart
 from sim.results.formats import ms_text, share_text
 from sim.results.summary import warm_up
@@ -130,7 +130,7 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
         return fill(sentence(account), WIDTH)
     lines = (*account.lines, *account.after)
     rows = [_row(number, line, lines[-1].end_ns) for number, line in enumerate(lines, 1)]
-    total = f"     sum to {_end_name(account)}"
+    total = f"     sum to {_ENDS[account.status]}"
     total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.duration_ns):>{_TAKES}} ({_exact(account.duration_ns)})"
     rows.insert(len(account.lines), total)
     blocks = [
@@ -162,24 +162,16 @@ def sentence(account: Account) -> str:
             return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
         return f"{name} was still under way when the run ended."
     total = duration(account.duration_ns)
-    fate = _fate(account, total)
+    failure = f" ({account.failure})" if account.status == "FAILED" else ""
+    outcome = f"{_OUTCOMES[account.status]} {total}{failure}"
     longest = account.longest
     share = share_text(longest.duration_ns / account.duration_ns)
-    return f"{name} {fate}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
+    return f"{name} {outcome}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
 
 
-def _fate(account: Account, total: str) -> str:
-    """Return a clause on how long the checkpoint took, or how long until it failed."""
-    if account.status == "IN_PROGRESS":
-        return f"has been under way for {total}"
-    return f"was given up after {total} ({account.failure})" if account.is_open else f"took {total}"
-
-
-def _end_name(account: Account) -> str:
-    """Return the name of the event with which the path ends."""
-    if account.status == "IN_PROGRESS":
-        return "now"
-    return "the failure" if account.is_open else "the last acknowledgement"
+_OUTCOMES = {"IN_PROGRESS": "has been under way for", "FAILED": "was given up after", "COMPLETED": "took"}
+_ENDS = {"IN_PROGRESS": "now", "FAILED": "the failure", "COMPLETED": "the last acknowledgement"}
+"""Status -> name of the event with which the path ends."""
 
 
 def _passes(line: AccountLine) -> str:
@@ -287,15 +279,12 @@ class NoCheckpointError(PrintableError, LookupError):
 
 
 def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
-    """Return the strategies that take checkpoints.  Raises `NoCheckpointError` if none does."""
-    found = {
+    """Return the strategies that take checkpoints."""
+    return {
         name: scenario
         for name, scenario in scenarios.items()
         if scenario.checkpoint.interval_ns is not None or scenario.actions
     }
-    if not found:
-        raise NoCheckpointError("no strategy takes checkpoints")
-    return found
 
 
 def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:
@@ -305,16 +294,15 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
     Raises `NoCheckpointError` if there is no such checkpoint.
     """
     if checkpoint is not None:
-        found = [
-            (job, checkpoint) for job, instance in enumerate(run.instances) if checkpoint in instance.context.stats
-        ]
-        if not found:
-            known = [number for instance in run.instances for number in instance.context.stats]
-            there = f"they are {min(known)} to {max(known)}" if known else "there is none"
+        numbers = [(job, number) for job, instance in enumerate(run.instances) for number in instance.context.stats]
+        chosen = [(job, number) for job, number in numbers if number == checkpoint]
+        if not chosen:
+            ids = [number for _, number in numbers]
+            there = f"they are {min(ids)} to {max(ids)}" if ids else "there is none"
             raise NoCheckpointError(f"{strategy}: no checkpoint {checkpoint}: {there}")
     else:
-        found = _typical(run)
-    return [account(strategy, job, run.instances[job], number) for job, number in found]
+        chosen = _typical(run)
+    return [account(strategy, job, run.instances[job], number) for job, number in chosen]
 
 
 def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
@@ -363,6 +351,5 @@ def _typical(run: CloseUp) -> list[tuple[int, int]]:
 def _first_uploads(run: CloseUp) -> list[tuple[int, int]]:
     """Return (job instance, id) of the checkpoints that uploaded all state at the beginning."""
     rows = run.result.checkpoints
-    found = rows[first_uploads(rows)]
-    jobs = found["x_job"] if "x_job" in found else [0] * len(found)
-    return [(int(job), int(number)) for job, number in zip(jobs, found["id"], strict=True)]
+    uploads = rows[first_uploads(rows)]
+    return list(zip(job_of(uploads).tolist(), uploads["id"].tolist(), strict=True))

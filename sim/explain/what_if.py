@@ -81,32 +81,23 @@ def _async_operate(scenario: Scenario, _: Vertex | None) -> Scenario | None:
     )
 
 
-def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-    """Return the scenario without snapshot work of the vertex in all phases, including CPU work for its state."""
-    if vertex is None:
-        return None
-    own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
-    state = vertex.state
-    if state is not None:
-        lsm = replace(state.lsm, link_ns=0, flush_bytes_per_second=_UNLIMITED)
-        state = replace(state, sync_ns=0, serialize_bytes_per_second=None, lsm=lsm)
-    options = replace(scenario.checkpoint.state, savepoint_bytes_per_second=None)
-    changed = replace(scenario, checkpoint=replace(scenario.checkpoint, state=options))
-    return _with_vertex(changed, replace(vertex, snapshot=own, state=state))
+def _without_work(**constants: Any) -> _Change:
+    """Return a change that removes snapshot work of a vertex in all phases, including CPU work for its state.
 
-
-def _without_constant(part: str) -> _Change:
-    """Return a change that removes the snapshot work of a vertex, and a constant time of RocksDB.
-
-    `part`: option of the state backend that sets the constant time.
+    `constants`: times of RocksDB that it sets to 0 as well.
     """
 
-    instant: dict[str, Any] = {part: 0}
-
     def change(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
-        if vertex is not None and vertex.state is not None:
-            vertex = replace(vertex, state=replace(vertex.state, lsm=replace(vertex.state.lsm, **instant)))
-        return _without_work(scenario, vertex)
+        if vertex is None:
+            return None
+        state = vertex.state
+        if state is not None:
+            lsm = replace(state.lsm, link_ns=0, flush_bytes_per_second=_UNLIMITED, **constants)
+            state = replace(state, sync_ns=0, serialize_bytes_per_second=None, lsm=lsm)
+        options = replace(scenario.checkpoint.state, savepoint_bytes_per_second=None)
+        changed = replace(scenario, checkpoint=replace(scenario.checkpoint, state=options))
+        snapshot = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
+        return _with_vertex(changed, replace(vertex, snapshot=snapshot, state=state))
 
     return change
 
@@ -140,17 +131,11 @@ def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 def _healthy(scenario: Scenario) -> Scenario | None:
     """Return the scenario without slow nodes, prefixes, streams and disks."""
     storage = scenario.storage
-    dfs = None if storage.dfs is None else replace(storage.dfs, slow=None)
-    objects = None if storage.object_store is None else replace(storage.object_store, slow=None)
-    healthy = replace(
-        storage,
-        slow_probability=0.0,
-        slow_factor=1,
-        dfs=dfs,
-        object_store=objects,
-        disk=replace(storage.disk, slow=None),
-    )
-    return replace(scenario, storage=healthy)
+    media: dict[str, Any] = {
+        name: None if medium is None else replace(medium, slow=None)
+        for name, medium in (("dfs", storage.dfs), ("object_store", storage.object_store), ("disk", storage.disk))
+    }
+    return replace(scenario, storage=replace(storage, slow_probability=0.0, slow_factor=1, **media))
 
 
 def _instant(field: str) -> _Change:
@@ -171,10 +156,10 @@ _RULES: dict[PathKind, tuple[str, _Change]] = {
     PathKind.TIMEOUT: ("with unaligned barriers", _unaligned),
     PathKind.ALIGNMENT: ("with unaligned barriers", _unaligned),
     PathKind.FLUSH: ("with files written in the asynchronous part", _async_operate),
-    PathKind.PRE_BARRIER: ("without the work before the barrier", _without_work),
-    PathKind.SYNC: ("without the synchronous part", _without_constant("freeze_ns")),
-    PathKind.ASYNC_QUEUE: ("without the asynchronous work", _without_constant("upload_ns")),  # of older checkpoints
-    PathKind.ASYNC_WORK: ("without the asynchronous work", _without_constant("upload_ns")),
+    PathKind.PRE_BARRIER: ("without the work before the barrier", _without_work()),
+    PathKind.SYNC: ("without the synchronous part", _without_work(freeze_ns=0)),
+    PathKind.ASYNC_QUEUE: ("without the asynchronous work", _without_work(upload_ns=0)),  # of older checkpoints
+    PathKind.ASYNC_WORK: ("without the asynchronous work", _without_work(upload_ns=0)),
     PathKind.UPLOAD: ("with storage that takes no time", _instant_storage),
     PathKind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),
     PathKind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", _instant("acknowledge_ns")),

@@ -578,10 +578,10 @@ def play(seed, *, looks=45):
             time_ms=now_ms,
             totals={
                 "src": Totals(
-                    read_records=0, write_records=written, busy_ms=all_ms / 2, idle_ms=all_ms / 2, backpressured_ms=0
+                    records_in=0, records_out=written, busy_ms=all_ms / 2, idle_ms=all_ms / 2, backpressured_ms=0
                 ),
                 "map": Totals(
-                    read_records=written, write_records=0, busy_ms=busy_ms, idle_ms=all_ms - busy_ms, backpressured_ms=0
+                    records_in=written, records_out=0, busy_ms=busy_ms, idle_ms=all_ms - busy_ms, backpressured_ms=0
                 ),
             },
         )

@@ -21,7 +21,7 @@ from sim.explain.explanation import (
     verified,
     with_checkpoints,
 )
-from sim.jobs.history.explanation import answer, answer_text, plain
+from sim.jobs.history.explanation import HistoryAnswer, answer, answer_text, plain
 from sim.jobs.history.reading import history_of, history_of_answer
 from sim.jobs.reading import answers_beside, is_folder_of_logs, is_scenario
 from sim.jobs.source.recorded_job import RecordingError
@@ -75,13 +75,13 @@ class Explanation(Displayed):
         """Return the rows `key` of all records.  `in_ms`: columns in ns -> their names in ms."""
         import pandas as pd
 
-        found = pd.DataFrame(
+        table = pd.DataFrame(
             {"strategy": record["strategy"], "checkpoint": record["checkpoint"], **row}
             for record in self.records
             for row in record[key]
         )
-        times = [name for name in in_ms if name in found]
-        return found.assign(**{name: found[name] / 1e6 for name in times}).rename(columns=in_ms)
+        times = [name for name in in_ms if name in table]
+        return table.assign(**{name: table[name] / 1e6 for name in times}).rename(columns=in_ms)
 
     def _parts(self) -> list[str]:
         return [self.text]
@@ -114,11 +114,11 @@ def explain_runs(
     for name, scenario in chosen.items():
         close_up = watched(name, scenario, engine, listener)
         try:
-            found = accounts(name, close_up, checkpoint)
+            accounts_of_run = accounts(name, close_up, checkpoint)
         except NoCheckpointError as error:
             missing.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
             continue
-        for account in found:
+        for account in accounts_of_run:
             simulated = verified(account, engine) if verify else {}
             texts.append(text(account, simulated))
             records.append(record(account, simulated) | {"known_issues": known_issues_json([scenario])})
@@ -140,15 +140,14 @@ def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str,
         listener.warning(
             "the results were made by another version of ckptsim; the explanation simulates them with this one"
         )
-    try:
-        taking = with_checkpoints(runs.scenarios)
-    except NoCheckpointError as error:
-        raise NoCheckpointError(f"{runs.name}: {error}") from None
+    scenarios = with_checkpoints(runs.scenarios)
+    if not scenarios:
+        raise NoCheckpointError(f"{runs.name}: no strategy takes checkpoints")
     if strategy is None:
-        return taking
-    if strategy not in taking:
-        raise OptionError("strategy", f"no '{strategy}': there are {', '.join(taking)}")
-    return {strategy: taking[strategy]}
+        return scenarios
+    if strategy not in scenarios:
+        raise OptionError("strategy", f"no '{strategy}': there are {', '.join(scenarios)}")
+    return {strategy: scenarios[strategy]}
 
 
 def watched(
@@ -197,27 +196,29 @@ def explain_job(place: JobPlace, *, checkpoint: int | None = None, listener: Lis
         if (lone := place.lone_answer()) is None:
             raise
         with place.named():
-            explained = answer(history_of_answer(lone), checkpoint)
-        found = Explanation(answer_text(explained), plain(explained)["explained"], plain(explained))
-        listener.result(found)
-        return found
-    with place.named():
-        found = explain_source(source, checkpoint, listener=listener)
-    listener.result(found)
-    return found
+            explanation = _explanation(answer(history_of_answer(lone), checkpoint))
+    else:
+        with place.named():
+            explanation = explain_source(source, checkpoint, listener=listener)
+    listener.result(explanation)
+    return explanation
 
 
 def explain_source(
     source: RecordingSource, checkpoint: int | None = None, *, listener: Listener = SILENT
 ) -> Explanation:
     """Explain a source that was read already."""
-    found = answer(history_of(source), checkpoint)
+    explained = answer(history_of(source), checkpoint)
     scenarios: Sequence[Scenario] = ()
     with suppress(RecordingError):  # no scenario can be made of the source: known issues are not checked
         scenarios = scenarios_of_source(source)
     tell(issue_remarks("job", scenarios), listener)
-    history = {**plain(found), "known_issues": known_issues_json(scenarios)}
-    return Explanation(answer_text(found), history["explained"], history)
+    return _explanation(explained, known_issues=known_issues_json(scenarios))
+
+
+def _explanation(explained: HistoryAnswer, **facts: Any) -> Explanation:
+    history = plain(explained) | facts
+    return Explanation(answer_text(explained), history["explained"], history)
 
 
 def is_real(name: str) -> bool:

@@ -106,22 +106,16 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     """
     job, history = RestJob(snapshot), history_of(snapshot)
     about = job.job
-    if not all(
-        0 <= at_ms <= MAX_TIME_MS
-        for at_ms in (max(about.now, 0), max(about.start_time, 0), *(history.failures_ms or ()))
-    ):
+    if max(about.now, about.start_time, *history.failures_ms) > MAX_TIME_MS:
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
     errors = {point.id: error for point in ended if (error := _implausible(point))}
     plausible = [point for point in ended if point.id not in errors]
     ids = [row.get("id") for row in rows_of(snapshot.of_job("/checkpoints"), "history")]
     numbers = [number for number in ids if isinstance(number, int) and 0 < number <= _MAX_ID]
-    vertices = {vertex.id: vertex for vertex in job.vertices}
-    settings = {"cluster": {one_line(key): one_line(value) for key, value in job.options.items()}}
-    if job.checkpoint_config is not None:
-        settings["checkpoints"] = {
-            key: one_line(value) for key, value in job.checkpoint_config.model_dump().items() if value is not None
-        }
+    names = {vertex.id: vertex.name for vertex in job.vertices}
+    checkpoint_config = {} if job.checkpoint_config is None else job.checkpoint_config.model_dump(exclude_none=True)
+    settings = {"cluster": job.options, "checkpoints": checkpoint_config}
     return JobObservation(
         about.now if about.now >= 0 else now_ms,
         snapshot.job,
@@ -131,11 +125,11 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         one_line(job.flink_version, 20),
         {vertex.name: vertex.parallelism for vertex in job.vertices},
         tuple(vertex.name for vertex in job.vertices if not vertex.inputs),
-        {name: group for name, group in settings.items() if group},
+        {name: {one_line(k): one_line(v) for k, v in group.items()} for name, group in settings.items() if group},
         len(job.task_managers),
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
-        {vertices[row.id].name: row.metrics for row in about.vertices},
+        {names[row.id]: row.metrics for row in about.vertices},
         tuple(_checkpoint_of(history, point, snapshot.job) for point in plausible[-MAX_NEW_CHECKPOINTS:]),
         tuple(errors.values())[:3],
         (len(numbers), min(numbers, default=0)),
@@ -176,6 +170,10 @@ def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> See
         one_line(vertex): float(sum(max(subtask.state_size, 0) for subtask in task.subtasks))
         for vertex, task in point.tasks.items()
     }
+    parts_ms = {
+        f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value: ns / MS
+        for (kind, vertex), ns in (time_by_part(history, point) if point.status == "COMPLETED" else {}).items()
+    }
     return SeenCheckpoint(
         job,
         point.id,
@@ -187,16 +185,8 @@ def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> See
         float(point.state_size),
         one_line(point.failure_message, _MAX_FAILURE_CHARS),
         _largest(state),
-        _largest(_parts_ms(history, point)) if point.tasks and point.status == "COMPLETED" else {},
+        _largest(parts_ms),
     )
-
-
-def _parts_ms(history: History, point: RecordedCheckpoint) -> dict[str, float]:
-    """Return the time of each part of the critical path [ms], for example ``{"alignment of count": 120.0}``."""
-    return {
-        f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value: ns / MS
-        for (kind, vertex), ns in time_by_part(history, point).items()
-    }
 
 
 def _largest(values: Mapping[str, N]) -> dict[str, N]:
