@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
 from sim.jobs.infer.draft import Section, format_whole_ms
 from sim.jobs.infer.file_history import Files, acknowledged
@@ -110,7 +110,7 @@ def series(job: RestJob, vertex: RestVertex) -> Series:
         if path in sample
     ]
     changed = _without_repetitions(sampled)
-    clocks = [_mean_or_nan(_running_times_ms(metrics)) for _, metrics in changed]
+    clocks = [fmean(_running_times_ms(metrics) or [math.nan]) for _, metrics in changed]
     if any(math.isnan(clock) for clock in clocks) or any(after <= before for before, after in pairwise(clocks)):
         dated = changed[1:]  # the first sample may have been cached for an unknown time
     else:
@@ -168,10 +168,6 @@ def _running_times_ms(metrics: Mapping[str, list[float]]) -> list[float]:
     """Return the running time of each subtask (busy + idle + back-pressured time), or NaN if it was not measured."""
     times = [metrics.get(COUNTERS[key], [math.nan]) for key in ("busy_ms", "idle_ms", "backpressured_ms")]
     return [sum(values) for values in zip(*times, strict=False)]
-
-
-def _mean_or_nan(values: list[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
 
 
 def _flows_from_samples(vertex: RestVertex, sampled: Series) -> Flows | None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sim.jobs.infer.draft import Draft, format_whole_ms, rate_3_digits
 from sim.jobs.infer.file_history import own_bytes
 from sim.jobs.infer.flows import Flows
-from sim.jobs.infer.state import entry_bytes
+from sim.jobs.infer.state import ASSUMED_ENTRY_BYTES, entry_bytes
 from sim.jobs.source.recorded_job import RecordedCheckpoint
 from sim.jobs.source.rest_job import RestJob
 from sim.model.scenario import Overheads
@@ -93,8 +93,6 @@ READ_BYTES_PER_SECOND = 690_000_000
 _MAX_SLOWDOWN = 7
 """Largest observed factor on the time: 75 MB took 1.25 and 1.35 s while other processes used the cores, and 1.6 MB took
 62 and 88 ms because the code of a new process is not compiled yet (jobs of tests/data/backends); a report has 27 MB/s."""
-_ASSUMED_ENTRY_BYTES = 1000
-"""Entry size that is assumed if the size of records is not measured."""
 _MIN_READ_NS = 100_000_000
 """Minimum time that a subtask needs to read its state, to set a rate."""
 _MIN_INITIALIZING_MS = 200
@@ -119,7 +117,7 @@ def infer_heap_restore(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Fl
         return
     largest = max(shares, key=lambda name: shares[name])
     read = vertex_flows[largest].bytes_per_record
-    entry = round(read) if read >= 1 else _ASSUMED_ENTRY_BYTES
+    entry = round(read) if read >= 1 else ASSUMED_ENTRY_BYTES
     rate = heap_read_rate(entry)
     small, large = _EXAMPLE_ENTRY_BYTES
     if shares[largest] / rate * SECOND >= _MIN_READ_NS:

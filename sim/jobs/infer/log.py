@@ -15,6 +15,7 @@ from statistics import median
 
 from sim.jobs.infer.draft import Draft, duration_3_digits, format_whole_ms, rate_3_digits
 from sim.jobs.infer.options import (
+    CHECKPOINTS_PER_RUN,
     MIN_INTERVAL_MS,
     MIN_PAUSE,
     TIMEOUT,
@@ -25,6 +26,7 @@ from sim.jobs.infer.options import (
     infer_options,
     put_restart_strategy,
     put_version,
+    run_ns,
     with_current_names,
 )
 from sim.jobs.infer.state import TTL, ask_for_update, infer_growth, put_backend
@@ -33,7 +35,7 @@ from sim.jobs.source.job_log import JobLog, LogCheckpoint, log_remarks, silence_
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
-from sim.model.units import format_size
+from sim.model.units import format_duration, format_size
 
 MAX_IMMEDIATE_TRIGGER_MS = 100  # completion -> next trigger, if the next checkpoint was due
 # In flight between two tasks under back-pressure: 10 buffers at each end (NettyShuffleEnvironmentConfiguration).
@@ -43,8 +45,6 @@ MIN_UPLOAD_BYTES_PER_MS = 10_000  # checkpoints that write at least so much may 
 NEVER_MS = 10**11  # three years; longer durations are "never"
 MEASURED_SETTINGS = {"timeout": TIMEOUT, "min-pause": MIN_PAUSE, "tolerable-failed": TOLERABLE}
 """Keys of `checkpoint` -> options.  A value from the checkpoints of the log replaces the configured one."""
-MAX_RUN_MS = 3_600_000
-CHECKPOINTS_PER_RUN = 12
 RECORDS_PER_SECOND = 1000  # assumed
 
 
@@ -131,7 +131,7 @@ def infer_log(log: JobLog) -> ImportedScenario:
     _storage(draft, done, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
-    draft.put("run.duration", format_whole_ms(min(max(count * each_ms, 60_000), MAX_RUN_MS)))
+    draft.put("run.duration", format_duration(run_ns(each_ms, count)))
     return draft.finish("How would the job of this log checkpoint with other settings?")
 
 

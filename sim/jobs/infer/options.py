@@ -21,7 +21,7 @@ from sim.model.cluster import profile_of
 from sim.model.quantities import NEGLIGIBLE_MS
 from sim.model.schema.flink_keys import INTERVAL, UNLIMITED, current_names, has_key, modelled_keys
 from sim.model.text import one_line
-from sim.model.units import MS, UnitError, format_share, parse_flink_duration
+from sim.model.units import MS, SECOND, UnitError, format_share, parse_flink_duration
 
 # ---- Options of the job's checkpoints and of its cluster.
 #
@@ -36,6 +36,8 @@ BARRIER_OPTIONS = (
     "execution.checkpointing.aligned-checkpoint-timeout",
 )
 DEFAULT_TIMEOUT_MS = 600_000
+CHECKPOINTS_PER_RUN = 12
+MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000
 MIN_INTERVAL_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
 CHECKPOINT_FIELDS = {
@@ -130,6 +132,11 @@ def _barriers_section(config: CheckpointConfig) -> str | dict[str, str]:
         unaligned=bool(config.unaligned_checkpoints), has_deadline=timeout > 0, exactly_once=exactly_once
     )
     return {kind.name: format_whole_ms(timeout)} if kind.has_deadline else kind.name
+
+
+def run_ns(each_ms: float, count: int = CHECKPOINTS_PER_RUN) -> int:
+    """Return the length of a run with `count` checkpoints, in whole seconds."""
+    return round(min(max(count * each_ms, MIN_RUN_MS), MAX_RUN_MS) / 1000) * SECOND
 
 
 def put_version(draft: Draft, version: str, origin: str) -> None:

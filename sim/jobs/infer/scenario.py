@@ -15,7 +15,7 @@ from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
 from sim.jobs.infer.flows import flows
 from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_restore, infer_state_start
-from sim.jobs.infer.options import infer_checkpoint, infer_cluster, pre_barrier_ms
+from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
 from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
@@ -162,9 +162,6 @@ def _median_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 # Service times and rates have to be inferred from measurements, because no REST answer contains them.  Each section of
 # the scenario has a module; this one calls them in order.
 
-CHECKPOINTS_PER_RUN = 12
-MIN_RUN_MS, MAX_RUN_MS = 60_000, 3_600_000
-
 
 def infer_scenario(snapshot: RestSnapshot) -> ImportedScenario:
     """Infer the scenario of a snapshot.  Raises `RecordingError` if its answers contradict each other."""
@@ -222,5 +219,4 @@ def _run(draft: Draft, job: RestJob) -> None:
         if point.status == "COMPLETED" and point.end_to_end_duration >= 0
     ]
     each_ms = max(config.interval if config and 0 < config.interval < MAX_RUN_MS else 0, median(took) if took else 0)
-    run_ms = min(max(round(CHECKPOINTS_PER_RUN * each_ms, -3), MIN_RUN_MS), MAX_RUN_MS)
-    draft.put("run.duration", format_duration(max(int(run_ms) * 10**6, longest_run_ns(job))))
+    draft.put("run.duration", format_duration(max(run_ns(each_ms), longest_run_ns(job))))

@@ -206,7 +206,7 @@ def infer_copying(section: Section, points: Iterable[RecordedCheckpoint], vertex
 
 _EXAMPLE_SHARES = (1.0, 0.1)
 """Shares of updates whose effect the question describes, in addition to 0."""
-_MIN_RECORD_BYTES, _ASSUMED_ENTRY_BYTES = 5, 1000
+_MIN_RECORD_BYTES, ASSUMED_ENTRY_BYTES = 5, 1000
 """Size of the smallest possible record on the wire, and the entry size that is assumed if record sizes are unknown."""
 _MIN_UPDATE_SHARE = Fraction(1, 10)
 """The share of updates that is assumed at least, even if nearly every record adds a key."""
@@ -272,11 +272,11 @@ def ask_for_update(section: Section, flow: Flows | None, records: float, size: i
 
 
 def entry_bytes(state: Mapping[str, str], flow: Flows | None) -> float:
-    """Return the entry size of a state [bytes]: `value` if it is set, else the mean record size, else `_ASSUMED_ENTRY_BYTES`."""
+    """Return the entry size of a state [bytes]: `value` if it is set, else the mean record size, else `ASSUMED_ENTRY_BYTES`."""
     if "value" in state:
         return max(parse_size(state["value"]), 1)
     counted = flow is not None and flow.bytes_per_record >= _MIN_RECORD_BYTES  # False for NaN
-    read = flow.bytes_per_record if flow is not None and counted else _ASSUMED_ENTRY_BYTES
+    read = flow.bytes_per_record if flow is not None and counted else ASSUMED_ENTRY_BYTES
     return min(read, parse_size(state["size"]) or read)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import fmean, median
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -262,14 +262,6 @@ MAX_RESIDUAL_SHARE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BusySplit:
-    """Busy time of the task thread [ms] per input record and per output record."""
-
-    per_record: float
-    per_output: float
-
-
 def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: float) -> tuple[float, int] | None:
     """Return (records emitted per window end, number of window ends observed).
 
@@ -292,8 +284,8 @@ def count_outputs_per_window(sampled: Series, window_end_ms: float, period_ms: f
     return None if squares > len(steps) * (MAX_RESIDUAL_SHARE * per_end) ** 2 else (per_end, number)
 
 
-def split_busy_time(sampled: Series) -> BusySplit | None:
-    """Return the busy time per input record and per output record.
+def split_busy_time(sampled: Series) -> tuple[float, float] | None:
+    """Return the busy time of the task thread [ms] per input record and per output record.
 
     They are fitted by non-negative least squares (NNLS) to the samples of all subtasks, and scaled to the total busy time.
     Returns None if the two cannot be separated: there are too few samples, the counters are collinear, or the time per
@@ -301,11 +293,12 @@ def split_busy_time(sampled: Series) -> BusySplit | None:
     """
     from scipy.optimize import nnls
 
-    columns = [_counter_steps(sampled, name) for name in ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")]
-    if len(columns[2]) < MIN_STEPS or len({len(column) for column in columns}) > 1:
+    counters = ("numRecordsIn", "numRecordsOut", "accumulateBusyTimeMs")
+    values = (np.array([row for _, row in sampled.get(name, ())], dtype=float) for name in counters)
+    steps = [np.diff(table, axis=0).ravel() for table in values]  # between samples, of all subtasks
+    if len(steps[2]) < MIN_STEPS or len({len(column) for column in steps}) > 1:
         return None
-    records_in, records_out, busy = (np.array(column) for column in columns)
-    records = np.column_stack([records_in, records_out])
+    records, busy = np.column_stack(steps[:2]), steps[2]
     if np.isnan(records).any() or np.isnan(busy).any() or np.linalg.matrix_rank(records) < 2:
         return None
     unconstrained = np.linalg.lstsq(records, busy, rcond=None)[0]
@@ -315,13 +308,7 @@ def split_busy_time(sampled: Series) -> BusySplit | None:
     if unconstrained[1] <= _FIRING_STANDARD_ERRORS * standard_error or times[1] <= 0:
         return None
     scale = float(busy.sum() / (records @ times).sum())
-    return BusySplit(float(times[0]) * scale, float(times[1]) * scale)
-
-
-def _counter_steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) -> list[float]:
-    """Return the increases of a counter between consecutive samples, of all subtasks in one list."""
-    values = [column for _, column in sampled.get(name, ())]
-    return [new - old for before, after in pairwise(values) for old, new in zip(before, after, strict=False)]
+    return float(times[0]) * scale, float(times[1]) * scale
 
 
 # ---- Infer the `window:` section of each vertex that has a window in the plan, or a saw-tooth state size.
@@ -349,45 +336,38 @@ WATERMARK_SLACK_MS = 250.0  # assumed lag of the watermark behind the clock
 MIN_SERVICE_NS = 1000  # minimum service time per input record, if output records take all of the busy time
 
 
-class _VertexWindow(NamedTuple):
-    """The window of a vertex, and the saw tooth of its state size (None if there is none)."""
-
-    window: PlannedWindow
-    tooth: SawTooth | None
+_VertexWindow = tuple[PlannedWindow, SawTooth | None]
+"""The window of a vertex, and the saw tooth of its state size if it has one."""
 
 
 def infer_windows(draft: Draft, job: RestJob, vertex_flows: Mapping[str, Flows]) -> None:
     """Set the `window:` section of each vertex that has a window, and its values that depend on the window."""
     event_time = uses_event_time(vertex.description for vertex in job.vertices)
     for vertex in job.vertices:
-        vertex_window = _find_window(job, vertex)
-        if vertex_window is None:
+        if (vertex_window := _find_window(job, vertex)) is None:
             continue
-        section, flow = draft.vertex(vertex.name), vertex_flows[vertex.name]
-        if not vertex.inputs and vertex_window.window.is_local:
+        section, flow, (window, tooth) = draft.vertex(vertex.name), vertex_flows[vertex.name], vertex_window
+        if not vertex.inputs and window.is_local:
             _put_window(section, job, vertex_window, event_time=event_time)
             section.put("window.stage", "local")
             continue
         if not vertex.inputs or section.values.keys() & {"async-io", "commit"}:
             other = "its vertex also has asynchronous I/O or a committer"
             why = other if vertex.inputs else "it is chained to a source"
-            draft.not_modelled.append(f"the window of '{vertex.name}' ({vertex_window.window.phrase}): {why}")
+            draft.not_modelled.append(f"the window of '{vertex.name}' ({window.phrase}): {why}")
             continue
         _put_window(section, job, vertex_window, event_time=event_time)
-        if vertex_window.tooth is not None and flow.per_second("records_in") > 0:
-            _put_state_per_record(section, vertex_window.tooth, flow)
+        if tooth is not None and flow.per_second("records_in") > 0:
+            _put_state_per_record(section, tooth, flow)
             if job.readers(vertex.name):
-                _put_fan_out(section, series(job, vertex), vertex_window.tooth, flow)
+                _put_fan_out(section, series(job, vertex), tooth, flow)
         _put_service_times(section, series(job, vertex), flow)
 
 
 def longest_run_ns(job: RestJob) -> int:
     """Return the length of a run [ns] with enough window ends to meet checkpoints at all phases, or 0 without windows."""
-    periods = [
-        vertex_window.window.every_ns
-        for vertex in job.vertices
-        if (vertex_window := _find_window(job, vertex)) is not None
-    ]
+    windows = filter(None, (_find_window(job, vertex) for vertex in job.vertices))
+    periods = [window.every_ns for window, _ in windows]
     return min(WINDOW_ENDS_PER_RUN * max(periods, default=0), MAX_RUN_NS)
 
 
@@ -397,14 +377,12 @@ def _find_window(job: RestJob, vertex: RestVertex) -> _VertexWindow | None:
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"
     if planned is not None:
         sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
-        return _VertexWindow(planned, fit_saw_tooth(sizes, [planned.every_ns / MS]))
+        return planned, fit_saw_tooth(sizes, [planned.every_ns / MS])
     tooth = find_periodic_timers(job, vertex) if on_heap else None
     if tooth is None:
         return None
     every_ns = round(tooth.period_ms) * MS
-    return _VertexWindow(
-        PlannedWindow("tumbling", every_ns, every_ns, "", "datastream", is_local=False, phrase=""), tooth
-    )
+    return PlannedWindow("tumbling", every_ns, every_ns, "", "datastream", is_local=False, phrase=""), tooth
 
 
 def find_periodic_timers(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
@@ -447,11 +425,12 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
 
 def _put_window(section: Section, job: RestJob, vertex_window: _VertexWindow, *, event_time: bool) -> None:
     """Set kind, sizes, time, API and phase of a window."""
-    window, size = vertex_window.window, format_duration(vertex_window.window.size_ns)
+    window, tooth = vertex_window
+    size = format_duration(window.size_ns)
     if window.phrase:
         section.put(f"window.{window.kind}", size, f"{window.phrase} in the plan")
     else:
-        r2 = vertex_window.tooth.r2 if vertex_window.tooth else 0.0
+        r2 = tooth.r2 if tooth else 0.0
         assumed = (
             f"windows of {size}: a saw tooth with this period explains {r2:.0%} of the variance of its state size."
         )
@@ -474,14 +453,15 @@ def _put_window(section: Section, job: RestJob, vertex_window: _VertexWindow, *,
 
 def _put_phase(section: Section, job: RestJob, vertex_window: _VertexWindow) -> None:
     """Set the phase of the window, so that window ends have the same offset from checkpoint triggers in a run as in the job."""
-    grid_ms, tooth, phase_ms = _trigger_grid_ms(job), vertex_window.tooth, 0.0
+    (window, tooth), grid_ms, phase_ms = vertex_window, _trigger_grid_ms(job), 0.0
     if (
         grid_ms is not None
     ):  # without a saw tooth, windows are assumed to end at multiples of the period since the epoch
-        phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + _first_trigger_ms(job)
-    phase = format_whole_ms(
-        round(phase_ms % (vertex_window.window.every_ns / MS)) % round(vertex_window.window.every_ns / MS)
-    )
+        # In a run with the profile of Flink 2.x, the first trigger comes after a pause.
+        pause_ms = job.checkpoint_config.min_pause if job.checkpoint_config else 0
+        first_ms = Overheads().first_trigger_ns / MS + (pause_ms or 0)
+        phase_ms = (tooth.window_end_ms(WATERMARK_SLACK_MS) if tooth else 0.0) - grid_ms + first_ms
+    phase = format_whole_ms(round(phase_ms % (window.every_ns / MS)) % round(window.every_ns / MS))
     if tooth is not None and grid_ms is not None:
         origin = f"its state size drops then: a saw tooth explains {tooth.r2:.0%} of the variance"
         section.put("window.phase", phase, origin)
@@ -502,12 +482,6 @@ def _trigger_grid_ms(job: RestJob) -> float | None:
         return None
     offset = median((trigger - triggers[0] + every_ms / 2) % every_ms - every_ms / 2 for trigger in triggers)
     return triggers[0] + offset - every_ms
-
-
-def _first_trigger_ms(job: RestJob) -> float:
-    """Return the time of the first trigger in a simulated run [ms after its start], with the profile of Flink 2.x."""
-    pause_ms = job.checkpoint_config.min_pause if job.checkpoint_config else 0
-    return Overheads().first_trigger_ns / MS + (pause_ms or 0)
 
 
 def _put_state_per_record(section: Section, tooth: SawTooth, flow: Flows) -> None:
@@ -540,11 +514,11 @@ def _put_service_times(section: Section, sampled: Series, flow: Flows) -> None:
 
     If the counters do not separate them, ask for the latter.
     """
-    split = split_busy_time(sampled)
-    if split is not None:
+    if (split := split_busy_time(sampled)) is not None:
+        per_record_ms, per_output_ms = split
         origin = "least squares: busy time over records in and records out"
-        section.put("service", duration_3_digits(max(split.per_record * MS, MIN_SERVICE_NS)), origin)
-        section.put("window.fire", duration_3_digits(split.per_output * MS), origin)
+        section.put("service", duration_3_digits(max(per_record_ms * MS, MIN_SERVICE_NS)), origin)
+        section.put("window.fire", duration_3_digits(per_output_ms * MS), origin)
     elif flow.share("busy_ms") > MIN_BUSY_SHARE and flow.total("records_out") > 0:
         at_most = duration_3_digits(flow.total("busy_ms") / flow.total("records_out") * MS)
         question = "How long does its thread work per record that it emits when a window fires?"
