@@ -63,7 +63,7 @@ def broken_commits(
     """
     books = _Books(formatter, covered, counted_from)
     for commit in commits:
-        if checkpointing and (not commit.again or commit.checkpoint != begun_from):
+        if checkpointing and not 0 < begun_from == commit.checkpoint:
             yield from _too_early(commit, stats, formatter)
         for transaction in commit.lost:
             yield books.given_up(commit, transaction)

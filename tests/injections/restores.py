@@ -200,21 +200,21 @@ def the_next_job_begins_without_captured_input(original):
     return of_all_tasks(original, lambda start: moved(start, captured=np.zeros_like(start.position.captured)))
 
 
-@add(simulate, "rescaled", RESCALED, "The sources of a rescaled job skip seven records.")
+@add(simulate, "redistribute", RESCALED, "The sources of a rescaled job skip seven records.")
 def sources_of_a_rescaled_job_skip_records(original):
     return of_all_tasks(original, lambda start: skipping(start, 7))
 
 
-@add(simulate, "rescaled", RESCALED, "A rescale forgets the requests under way.")
+@add(simulate, "redistribute", RESCALED, "A rescale forgets the requests under way.")
 def a_rescale_forgets_requests(original):
     return of_all_tasks(original, lambda start: moved(start, late=0))
 
 
-@add(simulate, "rescaled", RESCALED, "A rescale forgets transactions.")
+@add(simulate, "redistribute", RESCALED, "A rescale forgets transactions.")
 def a_rescale_forgets_transactions(original):
     return of_all_tasks(original, lambda start: replace(start, committables=None))
 
 
-@add(simulate, "rescaled", RESCALED, "A rescale forgets what writers hold back.")
+@add(simulate, "redistribute", RESCALED, "A rescale forgets what writers hold back.")
 def a_rescale_forgets_what_writers_hold_back(original):
     return of_all_tasks(original, lambda start: replace(start, held_back=()))

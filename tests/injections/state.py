@@ -211,7 +211,7 @@ def the_log_is_not_read(original):
 
 @add(
     redistribution,
-    "_even",
+    "_split_evenly",
     SCALED_IN_BEHIND,
     "Records in flight that do not divide evenly are lost where a job is rescaled.",
 )
