@@ -100,13 +100,19 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
 
+    serialising = {
+        part.task for part in path.parts if part.kind is PathKind.ASYNC_WORK and stats.savepoint_format == "canonical"
+    }
+
     def lines(parts: tuple[PathPart, ...]) -> Iterator[AccountLine]:
         """Yield a line for consecutive parts of the same kind at the same place."""
         for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
             alike = tuple(group)
             # an unaligned barrier would wait for the thread, too
             is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(alike[0])
-            change = None if is_thread else what_if(kind, alike, causes.slow(alike), instance.context)
+            # entries of a canonical savepoint are serialised while files are written, and the slower of both counts
+            is_hidden = kind is PathKind.UPLOAD and alike[0].task in serialising
+            change = None if is_thread or is_hidden else what_if(kind, alike, causes.slow(alike), instance.context)
             begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (alike[0].begin_ns, alike[-1].end_ns))
             yield AccountLine(kind, begin_ns, end_ns, causes.place(alike[0]), causes.text(alike), change)
 

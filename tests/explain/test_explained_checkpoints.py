@@ -9,6 +9,7 @@ import pytest
 from sim.explain.close_up import rerun_with_observers
 from sim.explain.explanation import account, accounts, verified
 from sim.model.schema.study import loads
+from sim.results.critical_path import PathKind
 
 STEADY = """
   source: {{source: {{rate: 400/s, record: 1 kB}}, parallelism: 2}}
@@ -240,3 +241,22 @@ def test_a_bound_counts_the_wait_for_the_same_work_of_older_checkpoints():
 
     assert simulated_ns is not None
     assert slow.duration_ns - change.saved_ns <= simulated_ns
+
+
+def test_storage_is_no_remedy_while_entries_are_serialised():
+    """Files of a canonical savepoint are written meanwhile, and the slower of both counts."""
+    slow = Planted(
+        "async work",
+        "sink[",
+        "serialised for the canonical savepoint",
+        scenario(
+            STEADY,
+            "interval: off, savepoint-rate: 10 MB/s",
+            sink=", state: {size: 40 MB}",
+            extra="actions: [{savepoint: canonical, at: 2 s}]\nstorage: {bandwidth: 40 MB/s}",
+        ),
+    )
+    found = explained(slow)
+
+    assert {PathKind.UPLOAD, PathKind.ASYNC_WORK} <= {line.kind for line in found.lines}
+    assert [change.change for change in found.changes] == ["without the asynchronous work"]
