@@ -21,7 +21,7 @@ from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
 from sim.advice.trials import TrialRunner
-from sim.app.verbs.common import plain
+from sim.app.verbs.common import format_table
 from sim.jobs.evidence.prediction import predicted
 from sim.jobs.observations import observed
 from sim.jobs.reading import to_document
@@ -114,7 +114,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
             predicted(simulate(replace(scenario, run=replace(scenario.run, seed=seed)), check=False)) for seed in SEEDS
         ]
         rows = list(_compared(pd.concat(runs), observed(other), [vertex.name for vertex in scenario.job.vertices][-1]))
-    lines += ["", plain([f"beside {other.name}", "predicted", "recorded"], rows)]
+    lines += ["", format_table([f"beside {other.name}", "predicted", "recorded"], rows)]
     return lines, pair.advised in name_of(chosen.name)
 
 

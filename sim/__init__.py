@@ -13,10 +13,9 @@ from __future__ import annotations
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from sim.app.api.files import columns, schema, write_report
     from sim.app.api.jobs import Advice, ImportedJob, advise, explain_job, import_job, watch
     from sim.app.api.results import Results
-    from sim.app.api.runs import compare, diff, simulate, sweep
+    from sim.app.api.runs import compare, diff, simulate, sweep, write_report
     from sim.app.api.study import Study, load, loads
     from sim.app.verbs.common import Picture
     from sim.app.verbs.diff import Diff
@@ -43,7 +42,6 @@ __all__ = [
     "Validation",
     "Watched",
     "advise",
-    "columns",
     "compare",
     "diff",
     "explain_job",
@@ -52,7 +50,6 @@ __all__ = [
     "load",
     "loads",
     "read_traces",
-    "schema",
     "simulate",
     "sweep",
     "trace_windows",
@@ -83,9 +80,7 @@ _HOME = {
     "Sweep": "sim.app.verbs.sweep",
     "read_traces": "sim.app.verbs.traces",
     "trace_windows": "sim.app.verbs.traces",
-    "schema": "sim.app.api.files",
-    "write_report": "sim.app.api.files",
-    "columns": "sim.app.api.files",
+    "write_report": "sim.app.api.runs",
     "explain_key": "sim.model.schema.reference",
     "validate": "sim.app.verbs.validate",
     "Validation": "sim.app.verbs.validate",

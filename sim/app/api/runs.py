@@ -1,4 +1,4 @@
-"""Python functions that simulate: `simulate`, `compare`, `sweep` and `diff`."""
+"""Python functions about runs: `simulate`, `compare`, `sweep`, `diff` and `write_report`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sim.app.api.study import Study, lists_of, study_of
 from sim.app.verbs import diff as diff_verb
 from sim.app.verbs import sweep as sweep_verb
 from sim.app.verbs.diff import Diff
+from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import DiffOptions, SweepOptions, documented, lines_of, with_defaults
 from sim.app.verbs.run import StudySource
 from sim.app.verbs.sweep import Sweep, SweepRequest, read_request
@@ -24,6 +25,7 @@ from sim.studies.plan import SeededScenarios
 from sim.studies.sweeps.sweep_file import Definition
 
 if TYPE_CHECKING:
+    from sim.app.verbs.pictures import WrittenReport
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
@@ -180,3 +182,18 @@ def diff(
 def _source_of(side: Study | str | PathLike[str]) -> Path | StudySource:
     """Return the source of a study, with its changes and chosen combination; or the path."""
     return replace(side.origin, changes=side.pinned) if isinstance(side, Study) else Path(side)
+
+
+# ---- Report.
+
+
+def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:
+    """Write results as a self-contained HTML file.
+
+    `results`: a results folder; or a scenario or sweep file, which is run first and stored under ``runs``.
+
+    Raises FolderError (a ValueError) without results, and ScenarioError for mistakes in the file.
+    """
+    from sim.app.verbs import pictures
+
+    return pictures.write_report(Path(results), Path(file), jobs=jobs, listener=Notebook())

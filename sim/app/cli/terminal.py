@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from sim.app.verbs.common import plain
+from sim.app.verbs.common import format_table
 from sim.model.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
     """
     header, *rows = [[one_line(text, MAX_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
-        print(plain(header, rows, text_cells=text_cells))
+        print(format_table(header, rows, text_cells=text_cells))
         return
     from rich.console import Console
 

@@ -19,8 +19,8 @@ from sim.app.verbs.common import (
     OptionError,
     Stopped,
     Work,
-    parsed,
-    positive_s,
+    parse_option,
+    parse_positive_seconds,
     writable_folder,
 )
 from sim.app.verbs.findings import Remark, job_findings, keep_answer, of_problem, tell
@@ -129,7 +129,9 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
     OptionError: invalid option value.  ScenarioError: mistakes in the scenario, or a job that advise does not support.
     """
     limits, failure, mtbf_ms = _limits(given), _failure(given["failure"]), _ms("mtbf", given["mtbf"])
-    within_s, budget_s, ahead_s = (positive_s(name, given[name]) for name in ("within", "budget", "horizon"))
+    within_s, budget_s, ahead_s = (
+        parse_positive_seconds(name, given[name]) for name in ("within", "budget", "horizon")
+    )
     job = job_of(source, listener) if isinstance(source, Path) else source
     job = replace(job, changes=(*job.changes, *lines_of(given["changes"])))
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
@@ -221,7 +223,7 @@ def _keep(advised: Advised, job: AdvisedJob, given: AdviseOptions, findings: Seq
 
 def _limits(given: AdviseOptions) -> Limits:
     """Return the limits given as options.  OptionError: a value is not a quantity."""
-    loss = None if given["loss"] is None else float(parsed("loss", given["loss"], parse_share))
+    loss = None if given["loss"] is None else float(parse_option("loss", given["loss"], parse_share))
     return Limits(_ms("recovery", given["recovery"]), _ms("p99", given["p99"]), loss, _ms("visible", given["visible"]))
 
 
@@ -234,4 +236,4 @@ def _failure(name: str) -> Failure:
 
 def _ms(option: str, text: str | None) -> float | None:
     """Return a duration in ms, or None if the option is not given.  OptionError: not a positive duration."""
-    return None if text is None else 1e3 * positive_s(option, text)
+    return None if text is None else 1e3 * parse_positive_seconds(option, text)

@@ -1,4 +1,4 @@
-"""Shared by all verbs: the listener, parsing of options, the output folder, and display in notebooks."""
+"""What all verbs use: the listener, parsing of options, the output folder, and display in notebooks."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Long work whose progress is shown."""
+    """Description of long work for a display of its progress."""
 
     name: str
     total_ns: int  # simulated time of all of it
-    count: int | None  # number of items, or None if it is unknown; then `details` must tell the remaining time
+    count: (
+        int | None
+    )  # number of items, or None if it is unknown; then `details` must return the remaining time as text
     items: str = "cells"  # the noun that is counted
     details: Callable[[], str] | None = None  # returns further text to show
 
@@ -92,7 +94,7 @@ class OptionError(UnitError):
         self.option, self.reason = option, str(reason)
 
 
-def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
+def parse_option(option: str, text: str, parse: Callable[[object], T]) -> T:
     """Return `text` parsed by a function of `sim.model.units`.  OptionError: it cannot be parsed."""
     try:
         return parse(text)
@@ -100,9 +102,9 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
         raise OptionError(option, error) from None
 
 
-def positive_s(option: str, text: str) -> float:
+def parse_positive_seconds(option: str, text: str) -> float:
     """Return a duration in s.  OptionError: not a duration, or 0."""
-    seconds = parsed(option, text, parse_duration) / 1e9
+    seconds = parse_option(option, text, parse_duration) / 1e9
     if seconds <= 0:
         raise OptionError(option, f"expected more than 0 s, not '{text}'")
     return seconds
@@ -173,10 +175,10 @@ def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an HTML table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     head = "".join(f"<th>{_cell(text)}</th>" for text in header)
     body = "".join(f"<tr>{''.join(f'<td>{_cell(text)}</td>' for text in row)}</tr>" for row in rows[:MAX_ROWS])
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{paragraph(_left_out(rows))}"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{paragraph(_omitted_rows_text(rows))}"
 
 
-def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
     """Return a plain text table.  The first column is aligned left, the others right unless `text_cells`."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
@@ -190,7 +192,7 @@ def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: b
 def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a plain text table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     cells = [[one_line(text, _MAX_CELL) for text in row] for row in (header, *rows[:MAX_ROWS])]
-    return "\n".join(filter(None, [plain(cells[0], cells[1:], text_cells=True), _left_out(rows)]))
+    return "\n".join(filter(None, [format_table(cells[0], cells[1:], text_cells=True), _omitted_rows_text(rows)]))
 
 
 class Displayed:
@@ -237,5 +239,5 @@ def _cell(text: str) -> str:
     return escape(one_line(text, _MAX_CELL))
 
 
-def _left_out(rows: Sequence[object]) -> str:
+def _omitted_rows_text(rows: Sequence[object]) -> str:
     return f"... and {len(rows) - MAX_ROWS} more rows" if len(rows) > MAX_ROWS else ""

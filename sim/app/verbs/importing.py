@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parsed, positive_s
+from sim.app.verbs.common import SILENT, Listener, OptionError, Stopped, Work, parse_option, parse_positive_seconds
 from sim.app.verbs.findings import issue_remarks, known_issues_json, tell
 from sim.app.verbs.options import ImportOptions, JobPlaceOptions, path_of, with_all_options
 from sim.jobs.history.history import MissingCheckpointError
@@ -108,8 +108,8 @@ class JobPlace:
     def _fetched(self, sample: str, save: Path | None, listener: Listener, *, under_way: bool) -> RestSnapshot:
         from sim.jobs.source.fetching import fetch
 
-        sample_s = parsed("sample", sample, parse_duration) / 1e9
-        total_s = None if self.deadline is None else positive_s("deadline", self.deadline)
+        sample_s = parse_option("sample", sample, parse_duration) / 1e9
+        total_s = None if self.deadline is None else parse_positive_seconds("deadline", self.deadline)
         if save is not None:
             _create_empty_folder(save)  # fail before metrics are sampled
         address = self.sources[0]

@@ -10,7 +10,7 @@ from sim.app.report.job_page import job_page
 from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
-from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, stoppable
+from sim.app.verbs.common import SILENT, Listener, OptionError, parse_option, stoppable
 from sim.app.verbs.explain import chosen_of, is_real, watched
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
@@ -86,8 +86,8 @@ def write_timeline(
     """
     (name, scenario), *others = chosen_of(runs, given["strategy"], listener).items()
     begin, end = given["begin"], given["end"]
-    begin_ns = parsed("begin", begin, parse_duration)
-    end_ns = None if end is None else parsed("end", end, parse_duration)
+    begin_ns = parse_option("begin", begin, parse_duration)
+    end_ns = None if end is None else parse_option("end", end, parse_duration)
     try:
         samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns)
     except WindowError as error:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, positive_s, stoppable, writable_folder
+from sim.app.verbs.common import (
+    SILENT,
+    Listener,
+    OptionError,
+    parse_option,
+    parse_positive_seconds,
+    stoppable,
+    writable_folder,
+)
 from sim.app.verbs.options import FilePath, ReadTracesOptions, TraceWindowsOptions, path_of, with_all_options
 from sim.model.units import parse_duration
 from sim.results.csv_files import write_csv
@@ -101,8 +109,8 @@ def _choices(given: ReadTracesOptions) -> Choices:
     OptionError: not a unit or a duration.  ChoiceError: options that conflict.
     """
     unit, per = given["time_unit"], given["per"]
-    unit_s = None if unit is None else parsed("time_unit", f"1 {unit}", parse_duration) / 1e9
-    per_s = None if per is None else positive_s("per", per)
+    unit_s = None if unit is None else parse_option("time_unit", f"1 {unit}", parse_duration) / 1e9
+    per_s = None if per is None else parse_positive_seconds("per", per)
     return Choices(given["format"], given["time"], unit_s, given["value"], given["meaning"], per_s, given["zone"])
 
 
@@ -155,7 +163,7 @@ def trace_windows(
     must_be_spark(master, conf)
     if cut not in CUTS:
         raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")
-    length_s = positive_s("length", given["length"])
+    length_s = parse_positive_seconds("length", given["length"])
     if not Path(tables, "rates").is_dir() and "://" not in tables:
         raise FolderError(f"{tables}: has no tables of traces: run `ckptsim traces read` first")
     if file is not None:

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlsplit
 
-from sim.app.verbs.common import SILENT, Listener, OptionError, parsed, positive_s, stoppable, writable_folder
+from sim.app.verbs.common import (
+    SILENT,
+    Listener,
+    OptionError,
+    parse_option,
+    parse_positive_seconds,
+    stoppable,
+    writable_folder,
+)
 from sim.app.verbs.importing import import_source
 from sim.app.verbs.options import WatchOptions, command_line, path_of, with_all_options
 from sim.jobs.source.fetching import JOBS, TERMINAL, choose_job, fetch
@@ -134,13 +142,13 @@ class _Session:
     def __init__(self, url: str, options: WatchOptions, listener: Listener, clock: WatchClock) -> None:
         """Parse the options.  OptionError: a value is not a quantity, or out of range."""
         self.url, self.options, self.listener, self.clock = url, options, listener, clock
-        self.every_s = parsed("every", options["every"], parse_duration) / 1e9
+        self.every_s = parse_option("every", options["every"], parse_duration) / 1e9
         if self.every_s < 1:
             raise OptionError("every", "expected 1 s or more: Flink updates its REST responses every few seconds")
         duration, limit = options["duration"], options["limit"]
-        self.duration_s = inf if duration is None else parsed("duration", duration, parse_duration) / 1e9
-        self.sample_s = parsed("sample", options["sample"], parse_duration) / 1e9
-        self.limit_ms = None if limit is None else 1e3 * positive_s("limit", limit)
+        self.duration_s = inf if duration is None else parse_option("duration", duration, parse_duration) / 1e9
+        self.sample_s = parse_option("sample", options["sample"], parse_duration) / 1e9
+        self.limit_ms = None if limit is None else 1e3 * parse_positive_seconds("limit", limit)
         self.folder = path_of(options["folder"]) or Path("watched") / _folder_name(url)
         # The command without secrets: headers, and credentials in the address, are left out.
         self.command = command_line("watch", [str(Address(url))], WatchOptions, {**options, "folder": self.folder})

@@ -14,18 +14,6 @@ from sim.studies.sweeps.store import Store
 from tests.conftest import STUDY
 
 
-def test_axes_are_given_as_lists(study, tmp_path):
-    swept = sim.sweep(
-        study["aligned"], {"checkpoint.interval": ["500 ms", "1 s"]}, folder=tmp_path, replications=2, jobs=1
-    )
-
-    rows = swept.results.query("strategy != 'none'")
-    assert len(rows) == 4
-    assert {"500 ms", "1 s"} == set(rows["checkpoint.interval"])
-    assert tmp_path == swept.folder
-    assert "<table" in swept._repr_html_()
-
-
 @pytest.mark.parametrize(
     "axes", [{"checkpoint.interval": "10 s"}, {"checkpoint.interval": []}, ["checkpoint.interval"]]
 )

@@ -1,4 +1,4 @@
-"""What the command can do beside runs, from Python: traces, schemas; histories side by side."""
+"""What the command can do beside runs, from Python: traces; histories side by side."""
 
 from dataclasses import replace
 
@@ -17,16 +17,6 @@ def test_settings_of_spark_are_not_ignored(tmp_path, master, expected):
         sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", master=master, conf=settings)
     with pytest.raises(ValueError, match=f"--conf is for Spark: {expected}"):
         sim.trace_windows(tmp_path / "tables", master=master, conf=settings)
-
-
-def test_schemas_and_columns_are_there():
-    assert "run" in sim.schema()["properties"]
-    assert "answer" in sim.schema("sweep")["properties"]
-    with pytest.raises(ValueError, match="expected scenario or sweep, not 'day'"):
-        sim.schema("day")
-    columns = sim.columns()
-    assert list(columns) == ["table", "column", "unit", "meaning"]
-    assert {"checkpoints", "results"} <= set(columns["table"])
 
 
 def test_the_history_of_one_job_stays_with_its_results(study):

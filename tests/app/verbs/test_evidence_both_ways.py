@@ -57,3 +57,4 @@ def test_the_table_of_predictions(both_ways, tmp_path):
         line for line in done.stderr.splitlines() if line.startswith("skipped: ")
     ]
     assert len(validation.summary) > 5
+    assert repr(validation).startswith("2 recordings, 1 skipped: ")
