@@ -173,7 +173,7 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
             raise OSError(error, "of a library's, longer")
         real(path, write)
 
-    monkeypatch.setattr(store, "PATIENCE_S", 0)
+    monkeypatch.setattr(store, "MAX_WAIT_S", 0)
     monkeypatch.setattr(store, "replace_file", full)
     done = ckptsim(*arguments)
     monkeypatch.setattr(store, "replace_file", real)
