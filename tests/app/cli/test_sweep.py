@@ -87,7 +87,7 @@ def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--master", "local[1]")
 
     assert done.exit_code == 5
-    assert f"{spark_masters.MESSAGE}\n" == without_axes(done)
+    assert f"{spark_masters.NO_JAVA}\n" == without_axes(done)
 
 
 @pytest.mark.parametrize("axis", ["checkpoint.intervall=1 s,2 s", "checkpoint.interval=1,2", "nonsense"])
