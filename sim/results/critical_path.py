@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -177,23 +179,28 @@ class _Search:
         self.graph = graph
         self.files = files
         self._parts: list[PathPart] = []  # the last one first
-        self._times: dict[tuple[Happening, int], int] = {}  # (happening, task) -> time of the first such entry
-        self._arrivals: dict[int, list[tuple[int, int]]] = {}  # task -> (time, channel) of barriers that arrived
+        # task, -1 for the coordinator -> happening -> time of the first such entry
+        self._times: defaultdict[int, dict[Happening, int]] = defaultdict(dict)
+        self._arrivals: defaultdict[int, list[tuple[int, int]]] = defaultdict(
+            list
+        )  # task -> (time, channel) of barriers that arrived
         self._beginnings: dict[int, int] = {}  # task -> number of barriers that had arrived when its snapshot began
         # (task, time) of the last acknowledgement, and of the last commit
         self._acknowledged = self._committed = (-1, 0)
-        self._upstream: dict[int, set[int]] | None = None  # task -> upstream tasks; computed when it is needed first
+        self._upstream: defaultdict[int, set[int]] | None = (
+            None  # task -> upstream tasks; computed when it is needed first
+        )
         # (writer, time at which it sent its barrier): where the search continues; None if it has ended
         self._upstream_of_barrier: tuple[int, int] | None = None
         for entry in story:
             if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
                 continue  # later events of tasks, such as late acknowledgements, did not cause the failure
-            self._times.setdefault((entry.happening, entry.task), entry.time_ns)
+            self._times[entry.task].setdefault(entry.happening, entry.time_ns)
             match entry.happening:
                 case Happening.BARRIER_ARRIVED:
-                    self._arrivals.setdefault(entry.task, []).append((entry.time_ns, entry.number))
+                    self._arrivals[entry.task].append((entry.time_ns, entry.number))
                 case Happening.SNAPSHOT_BEGUN:
-                    self._beginnings[entry.task] = len(self._arrivals.get(entry.task, ()))
+                    self._beginnings[entry.task] = len(self._arrivals[entry.task])
                 case Happening.ACKNOWLEDGED if entry.time_ns <= stats.latest_ack_ns:
                     self._acknowledged = entry.task, entry.time_ns
                 case Happening.COMMITTED:
@@ -230,42 +237,36 @@ class _Search:
         Of several such tasks, it is the one that has been in its stage for longest.
         """
         end_ns = self._cut_off_ns
-        declined = [
-            task
-            for happening, task in self._times
-            if happening is Happening.DECLINED and self._times[happening, task] <= end_ns
-        ]
+        declined = [task for task, times in self._times.items() if times.get(Happening.DECLINED, math.inf) <= end_ns]
         unacknowledged = [
-            task for task in range(len(self.graph.groups)) if (Happening.ACKNOWLEDGED, task) not in self._times
+            task for task in range(len(self.graph.groups)) if Happening.ACKNOWLEDGED not in self._times[task]
         ]
         blocking = declined or [task for task in unacknowledged if not self._waits_for_another(task)] or unacknowledged
         if not blocking:  # metadata was being written
             acknowledged_ns = self._acknowledged[1]
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
             self.completed()
-        elif self._subtasks or self._times:
+        elif self._subtasks or any(self._times.values()):
             self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
         return self._in_order()
 
     def _waits_for_another(self, task: int) -> bool:
         """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
-        without_barrier = {
-            writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times
-        }
-        if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
-            return bool(without_barrier)
-        if (Happening.STATE_WRITTEN, task) not in self._times or (Happening.ASYNC_FINISHED, task) in self._times:
+        times, is_late = self._times[task], not all(map(self._forwarded, self._writers_of(task)))
+        if Happening.SNAPSHOT_BEGUN not in times:
+            return is_late
+        if Happening.STATE_WRITTEN not in times or Happening.ASYNC_FINISHED in times:
             return False
-        if (Happening.IN_FLIGHT_COMPLETE, task) not in self._times:
-            return bool(without_barrier)
-        return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
+        if Happening.IN_FLIGHT_COMPLETE not in times:
+            return is_late
+        return any(Happening.IN_FLIGHT_COMPLETE not in self._times[member] for member in self._group(task))
 
     def _stands_since(self, task: int) -> int:
         """Return the time [ns] at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
-            return self._times[stage, task]
+            return self._times[task][stage]
         sent = [
-            self._times[Happening.BARRIER_FORWARDED, writer]
+            self._times[writer][Happening.BARRIER_FORWARDED]
             for writer in self._writers_of(task)
             if self._forwarded(writer)
         ]
@@ -274,7 +275,7 @@ class _Search:
     def _unfinished(self, task: int, end_ns: int) -> None:
         """Add the part that the failure or the end of the run interrupted, and the parts before it."""
         stage = self._stage(task)
-        arrivals = self._arrivals.get(task, [])
+        arrivals = self._arrivals[task]
         match stage:
             case None if self._writers_of(task):
                 writer, channel = self._latest_sender(task)
@@ -287,12 +288,12 @@ class _Search:
                 self._before_sync_end(task, end_ns)
             case Happening.SYNC_FINISHED:
                 self._before_state_written(task, end_ns)
-            case Happening.STATE_WRITTEN if (Happening.IN_FLIGHT_COMPLETE, task) in self._times:
+            case Happening.STATE_WRITTEN if Happening.IN_FLIGHT_COMPLETE in self._times[task]:
                 self._before_channel_state(task, end_ns)
             case Happening.STATE_WRITTEN:
                 self._before_in_flight_complete(task, end_ns)
             case _:
-                finished_ns = self._times[Happening.ASYNC_FINISHED, task]
+                finished_ns = self._times[task][Happening.ASYNC_FINISHED]
                 self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
@@ -333,7 +334,7 @@ class _Search:
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
         """Continue with the event that started the snapshot: a barrier, the alignment timeout, a trigger, or the end of an input."""
-        arrivals = self._arrivals.get(task, [])[: self._beginnings.get(task)]
+        arrivals = self._arrivals[task][: self._beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
             self._through(task, arrivals[-1][1], end_ns)
         elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
@@ -381,7 +382,7 @@ class _Search:
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
         """Continue with the last barrier that arrived, or with the wait for the task's own barriers to leave its output queues."""
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
-        arrivals = [arrival for arrival in self._arrivals.get(task, []) if arrival[0] <= end_ns]
+        arrivals = [arrival for arrival in self._arrivals[task] if arrival[0] <= end_ns]
         if forwarded_ns == end_ns:
             self._before_forward(task, end_ns)
         elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
@@ -406,7 +407,7 @@ class _Search:
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
-        sent_ns = min(end_ns, self._times[Happening.BARRIER_FORWARDED, writer])
+        sent_ns = min(end_ns, self._times[writer][Happening.BARRIER_FORWARDED])
         overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
         overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
         allowed_ns = self._until_timeout(sent_ns, overtook_ns)
@@ -453,7 +454,7 @@ class _Search:
 
     def _at(self, happening: Happening, task: int, default_ns: int) -> int:
         """Return the time of the first such event of a task [ns], or `default_ns` if there is none."""
-        return self._times.get((happening, task), default_ns)
+        return self._times[task].get(happening, default_ns)
 
     @property
     def _dispatched_ns(self) -> int:
@@ -462,24 +463,24 @@ class _Search:
 
     def _stage(self, task: int) -> Happening | None:
         """Return the last stage that the task has reached, or None."""
-        return next((stage for stage in _STAGES if (stage, task) in self._times), None)
+        return next((stage for stage in _STAGES if stage in self._times[task]), None)
 
     def _forwarded(self, task: int) -> bool:
         """Return whether the task has sent its barrier."""
-        return (Happening.BARRIER_FORWARDED, task) in self._times
+        return Happening.BARRIER_FORWARDED in self._times[task]
 
     def _writers_of(self, task: int) -> set[int]:
         """Return the upstream tasks of a task."""
         if self._upstream is None:
-            self._upstream = {}
+            self._upstream = defaultdict(set)
             for writer, reader in zip(self.graph.writers, self.graph.readers, strict=True):
-                self._upstream.setdefault(reader, set()).add(writer)
-        return self._upstream.get(task, set())
+                self._upstream[reader].add(writer)
+        return self._upstream[task]
 
     def _latest_sender(self, task: int) -> tuple[int, int]:
         """Return the upstream task that sent its barrier last, and the channel."""
         channels = [channel for channel, reader in enumerate(self.graph.readers) if reader == task]
-        arrived = {channel for _, channel in self._arrivals.get(task, ())}
+        arrived = {channel for _, channel in self._arrivals[task]}
         sent = [
             (self._at(Happening.BARRIER_FORWARDED, self.graph.writers[c], -1), c not in arrived, -c) for c in channels
         ]

@@ -82,7 +82,7 @@ def _is_excluded_for_final_checkpoint(strategy: StrategyRow, strategies: Sequenc
     return strategy.completes_end and strategy in _comparable([strategy]) and strategy not in _comparable(strategies)
 
 
-def disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
+def _disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on strategies without checkpoints and savepoints, or "" if there are none.
 
     It says that transactional output never becomes visible, and that there is nothing to restore after a failure.
@@ -99,7 +99,7 @@ def disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
 def _invisible_output_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on strategies with which transactional sinks commit nothing in this run, or "" if there are none.
 
-    Strategies without checkpoints are left out: see `disabled_checkpoints_sentence`.
+    Strategies without checkpoints are left out: see `_disabled_checkpoints_sentence`.
     """
     hiding = [strategy for strategy in strategies if strategy.hidden and not strategy.without_interval]
     if not hiding:
@@ -214,7 +214,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
     parts = (
         finish_sentence(compared),
-        disabled_checkpoints_sentence(compared),
+        _disabled_checkpoints_sentence(compared),
         _invisible_output_sentence(compared),
         early_end_sentence(compared),
         _joined(_sentence(compared), _unlimited_text(compared)),

@@ -785,6 +785,7 @@ def _ids_text(ids: Sequence[int]) -> str:
 def _held_window(result: Result) -> str:
     """Return a clause on an event-time window that never fires because a silent subtask holds back its watermark, or ""."""
     job, emitted = result.scenario.job, result.tasks.groupby("vertex")["numRecordsOut"].sum()
+    emitting = {inlet.upstream for reader in job.vertices for inlet in reader.inputs if job.fan_out(inlet)}
     silent_source_of: dict[str, str] = {}  # vertex -> silent source that holds back its watermark, or ""
     for vertex in job.vertices:
         is_silent = vertex.source and vertex.source.silent and not vertex.source.watermark.idle_timeout_ns
@@ -794,7 +795,7 @@ def _held_window(result: Result) -> str:
             source
             and vertex.window
             and vertex.window.time == "event"
-            and vertex.name in dict(job.edges)
+            and vertex.name in emitting
             and not emitted[vertex.name]
         ):
             return (

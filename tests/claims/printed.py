@@ -185,6 +185,7 @@ def mean_end_ms(runs):
 
 
 def is_noise(one, other):
+    """A hundredth more than the program, for values that are rounded or pooled otherwise."""
     return abs(one - other) <= 1.01 * max(100.0, 0.1 * max(one, other))
 
 

@@ -341,7 +341,7 @@ def quantile_is(told, match):
     at = 0.99 if match["quantile"] == "p99" else 1.0
     found = {name.lower(): float(np.quantile(told.durations(told.runs(name)), at)) for name in told.medians()}
     own, worst = found[match["of"].lower()], max(found.values())
-    return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(0.98 * worst, own)
+    return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(1.02 * worst, own)
 
 
 def median_is(told, match):
@@ -351,7 +351,7 @@ def median_is(told, match):
     return (
         same_ms(match["early"], own)
         and same_ms(match["late"], worst)
-        and not is_noise(0.98 * worst, own)
+        and not is_noise(1.02 * worst, own)
         and stores(told, match)
     )
 
@@ -567,7 +567,7 @@ def sinks_wait(run, match):
 
 def oldest_is_first(told, match):
     """Something became visible."""
-    return all((runs[0].commits["visible_latency"] >= 0).any() for runs in told.about(match))
+    return all(any((run.commits["visible_latency"] >= 0).any() for run in runs) for runs in told.about(match))
 
 
 def commits_files(told, match):

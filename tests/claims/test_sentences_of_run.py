@@ -280,6 +280,11 @@ run: {duration: 30 s}
         more="w: {input: {a: hash}, service: 1 ms, window: {tumbling: 2 s, time: event}}, ",
         inputs="w: hash",
     ),
+    "a window without results behind a silent subtask": job(
+        src=", silent: 1}, parallelism: 2, snapshot: {sync: 0 ms",
+        more="w: {input: {a: hash}, service: 1 ms, fan-out: 0, window: {tumbling: 2 s, time: event}}, ",
+        inputs="w: hash",
+    ),
     "a changelog that begins with state": job(
         b=", state: {size: 400 MB, backend: rocksdb, update: 0 %, changelog: on}",
         checkpoint=", incremental: true",

@@ -9,14 +9,6 @@ from sim.results.verdict import verdict
 from tests.results.analysis.runs_by_hand import Made, line, saturated
 
 
-def test_nothing_holds_barriers_up():
-    """Quick and equal: no strategy is praised."""
-    text = verdict([line("aligned", saturated(60, 10)), line("unaligned", saturated(40, 0))])
-
-    assert text.startswith("Checkpoints take 40 ms to 60 ms: nothing holds the barriers up ('sink' busy 99 %")
-    assert "differ by less than repetitions of one real job do (40 ms to 60 ms); throughput is the same" in text
-
-
 def test_a_skewed_input_decides():
     """Alignment, not start delay: the vertex that waits is named, and the input that is behind."""
     run = (
@@ -54,36 +46,13 @@ def waiting_for(part, *, duration=1600, share=0.9, times=1, before=None):
     return verdict([line("it", run.load(busy=(0.1, 0.2, 0.3)))])
 
 
-def test_the_alignment_timeout_is_named_as_such():
-    """The task thread is free: the barrier may not overtake before."""
-    text = waiting_for("until the timeout", duration=1055)
-
-    assert text.startswith(
-        "Barriers of checkpoint 1 wait 950 ms in front of 'sink' until the alignment timeout lets them overtake"
-    )
-
-
-def test_storage_does_not_decide_about_an_operators_own_work():
-    text = waiting_for("async work")
-
-    assert text.startswith(
-        "Asynchronous work of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1, not counting its files: neither storage nor barriers decide"
-    )
-
-
 def test_each_other_wait_has_words_of_its_own():
-    assert waiting_for("async queue").startswith(
-        "Snapshots wait 1.4 s of the 1.6 s of checkpoint 1 for the asynchronous thread of 'sink', at work for older checkpoints"
-    )
+    """The scenarios of `tests/claims` have the others."""
     assert waiting_for("channel state").startswith(
         "Writing in-flight data of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1"
     )
     assert waiting_for("file before barrier").startswith(
         "Work before the barrier takes 1.4 s of the 1.6 s of checkpoint 1"
-    )
-    assert waiting_for("sync").startswith("The synchronous phase takes 1.4 s of the 1.6 s of checkpoint 1")
-    assert waiting_for("acknowledgement").startswith(
-        "Messages to and from the coordinator take 1.4 s of the 1.6 s of checkpoint 1"
     )
 
 
@@ -99,18 +68,6 @@ def test_a_quick_median_does_not_hide_a_slow_tail():
 
 
 CIRCLE = "'sink' reads no more from 'map' until the barrier of 'source' comes, and 'source' cannot send it"
-
-
-def test_a_checkpoint_hangs():
-    """Before it expires, too: who waits for whom is said, not who is busy."""
-    hung = Made().checkpoint(0, -1, status="IN_PROGRESS", standstill=CIRCLE).load(busy=(0, 0, 0), waiting=(1, 0, 0))
-    quick = line("aligned", saturated(70, 0))
-    because = f"because tasks wait for each other: {CIRCLE}; with aligned barriers they do not"
-
-    assert f"With unaligned a checkpoint hangs, {because}." == verdict([line("unaligned", hung)])
-    hung.checkpoint(0, 100, status="FAILED", failure="Checkpoint expired before completing.", standstill=CIRCLE)
-    text = verdict([line("unaligned", hung), quick])
-    assert f"With unaligned 1 of 1 checkpoints expire, {because}; aligned completes its one in 70 ms." == text
 
 
 def test_a_job_that_restarts_for_ever_because_its_checkpoints_hang():
@@ -144,34 +101,6 @@ def test_failed_checkpoints_that_restart_the_job(restored, expected):
     assert f"checkpoints expire; {expected}" in verdict([line("aligned", stuck)])
 
 
-def test_a_checkpoint_expires_for_what_it_was_at():
-    """Its own path says what was too slow, whether others completed or not; the load has no part in it."""
-    expired = "CHECKPOINT_EXPIRED"
-    slow = (
-        Made()
-        .checkpoint(0, 4000, status="FAILED", failure=expired)
-        .part("behind data", "map", 30)
-        .part("upload", "sink", 3970)
-    )
-    slow.load(busy=(0.1, 0.2, 0.3))
-    quick = line("quick", saturated(70, 0))
-    because = "because writing files takes 4 s of the 4 s of checkpoint 1 (slow): storage decides, not the barriers; quick completes"
-
-    assert f"With slow 1 of 1 checkpoints expire, {because} its one in 70 ms." == verdict([line("slow", slow), quick])
-    slow.checkpoint(5000, 90).part("sync", "sink", 80)
-    assert f"With slow 1 of 2 checkpoints expire, {because} its one in 70 ms." == verdict([line("slow", slow), quick])
-
-
-def test_a_checkpoint_fails_without_its_metadata():
-    """It does not expire meanwhile: timeouts wait."""
-    late = Made().checkpoint(0, 4000, status="FAILED", failure="FINALIZE_CHECKPOINT_FAILURE").part("sync", "sink", 30)
-    late.part("finalisation", "", 3970).load(busy=(0.1, 0.2, 0.3))
-
-    assert verdict([line("late", late)]).endswith(
-        "fail (FINALIZE_CHECKPOINT_FAILURE), because all tasks of checkpoint 1 (late) acknowledge it, and its metadata cannot be written."
-    )
-
-
 def test_a_job_that_restarts_for_ever():
     """What the run said of it, and who does better."""
     stuck = Made().checkpoint(0, 4000, status="FAILED", failure="").load(busy=(0.1, 0.5, 0.99))
@@ -181,23 +110,6 @@ def test_a_job_that_restarts_for_ever():
     ]
 
     assert verdict(lines) == "With aligned the job restarts forever: 9 times in a row; with unaligned it does not."
-
-
-def test_a_job_that_is_killed_fails_for_no_checkpoint():
-    """Those it took completed: what they wait for has no part in it."""
-    killed = line("none", saturated(5700, 3100), status="FAILED: killed")
-
-    assert (
-        verdict([killed, line("fixed", saturated(70, 0))])
-        == "With none the job fails (killed); fixed completes its one in 70 ms."
-    )
-
-
-def test_one_strategy_is_held_against_none():
-    """Nothing to compare with but the job without checkpoints."""
-    text = verdict([line("aligned", saturated(5700, 3100), baseline_per_second=110.0)])
-
-    assert text.endswith("; checkpoints cost 9.1 % of throughput.")
 
 
 def test_savepoints_are_named_in_a_cost_and_never_free():
@@ -239,13 +151,6 @@ def test_a_hot_subtask_is_named():
     run.series = [{**row, "busy": 0.36} for row in run.series]
 
     assert "in front of 'sink' ('sink[0]' busy 99 %, 'source' back-pressured 90 %)" in verdict([line("aligned", run)])
-
-
-def test_no_checkpoint_is_no_verdict():
-    """It says what to do."""
-    text = verdict([line("aligned", Made().load(busy=(0, 0, 0)))])
-
-    assert text == "No checkpoint was completed or failed after the warm-up: run longer."
 
 
 def test_a_chain_that_stops_says_where_it_goes_on():

@@ -7,7 +7,7 @@ import pytest
 
 from sim.results.consequences import Finish
 from sim.results.side_by_side import Singles
-from sim.results.verdict import disabled_checkpoints_sentence, early_end_sentence, finish_sentence, verdict
+from sim.results.verdict import early_end_sentence, finish_sentence, verdict
 from tests.results.analysis.runs_by_hand import Made, line, saturated
 
 EXPIRED = "CHECKPOINT_EXPIRED"
@@ -163,15 +163,6 @@ def test_each_reason_has_its_number_and_only_expiry_has_a_cause():
     )
 
 
-def test_the_cure_is_told_with_what_it_takes():
-    """All of its checkpoints, their duration and what each stores."""
-    stuck = line("aligned", failing(2, 0))
-    text = verdict([stuck, line("unaligned", saturated(70, 0, persisted=5000, times=4))])
-
-    assert text.endswith("; unaligned completes all 4 in 70 ms and stores 5 kB of in-flight data each.")
-    assert verdict([stuck, line("unaligned", saturated(70, 0))]).endswith("; unaligned completes its one in 70 ms.")
-
-
 def test_back_pressure_is_told_from_a_tenth_on():
     run = saturated(5700, 3100)
     for share, is_told in ((0.11, True), (0.09, False)):
@@ -222,19 +213,6 @@ def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on():
     assert early_end_sentence(repeated[:4]).startswith("With a, b, a and b checkpoints stop before the job does")
     assert "none is triggered after 3 s" in early_end_sentence([*repeated, replace(rows[0], last_trigger_s=3.0)])
     assert math.isnan(rows[0].last_trigger_s)
-
-
-def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible():
-    off = replace(line("off", saturated(70, 0)), without_interval=True)
-
-    assert (
-        disabled_checkpoints_sentence([off])
-        == "With off checkpoints are off (checkpoint.interval): a failure finds none to restore. "
-    )
-    assert "output of 'sink' never becomes visible, and a failure" in disabled_checkpoints_sentence(
-        [replace(off, hidden=("sink",))]
-    )
-    assert disabled_checkpoints_sentence([replace(off, without_interval=False)]) == ""
 
 
 def test_the_longest_first_upload_is_named():
