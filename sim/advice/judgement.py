@@ -30,7 +30,7 @@ from sim.advice.settings import SettingName, protocols
 from sim.advice.trials import FAILURE, FAILURE_PHASE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED, WORLD
 from sim.model.quantities import S3_STANDARD, USE, Prices
 from sim.model.units import parse_duration
-from sim.results.rates import FALLS_SHORT
+from sim.results.rates import MIN_SHORTFALL_SHARE
 from sim.results.sweep_effects import ended
 
 EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE = 0.02, 0.001
@@ -276,7 +276,7 @@ def recoveries_ms(
 
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
     """Return, for each undisturbed run, whether sources emit notably less than is offered."""
-    return steady["emitted_per_second"] < (1 - FALLS_SHORT) * steady["offered_per_second"]
+    return steady["emitted_per_second"] < (1 - MIN_SHORTFALL_SHARE) * steady["offered_per_second"]
 
 
 def falls_behind(steady: pd.DataFrame) -> pd.Series[bool]:

@@ -12,7 +12,7 @@ from sim.advice.trials import FAILURE, FAILURE_PHASE, TASK_MANAGER, UNDISTURBED
 from sim.model.schema.axes import apply
 from sim.model.schema.text import Reading, compose, read_text
 from sim.results.formats import bytes_text, ms_text
-from sim.results.verdict import QUICK_MS
+from sim.results.verdict import MAX_QUICK_MS
 from sim.studies.sweeps.design import override
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def dominant(situation: Situation) -> str:
         return ""
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
-    if total_ms < QUICK_MS and not situation.breaks:
+    if total_ms < MAX_QUICK_MS and not situation.breaks:
         return f"{ms_text(total_ms)}: nothing holds checkpoints up"
     sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:

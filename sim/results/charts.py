@@ -25,7 +25,7 @@ SVG_INK, GRID = "#010203", "#c0c1c2"
 """Placeholders for the colours of text and grid lines."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")
 """Okabe-Ito colours, distinguishable with any colour vision.  The page has a lighter set for dark mode."""
-_WIDTH = 5.2
+_WIDTH_INCHES = 5.2
 """Width of figures in inches.  On a phone, text is scaled to three quarters and is still readable."""
 
 
@@ -33,7 +33,7 @@ def figure(height: float) -> Figure:
     """Return an empty figure with the width of reports."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(_WIDTH, height), layout="constrained")
+    return Figure(figsize=(_WIDTH_INCHES, height), layout="constrained")
 
 
 def label(text: object, longest: int = 40) -> str:
@@ -93,7 +93,7 @@ _NUMBERS = ("x", "y", "x2", "y2", "shade")
 _COLUMNS = ("panel", *_TEXTS, *_NUMBERS)
 INK = -1
 """Colour number that means the text colour, instead of an index in COLOURS."""
-_DIGITS = 6
+_SIGNIFICANT_DIGITS = 6
 """Significant digits of numbers in the data for the browser."""
 _MAX_NAME_CHARS, _MAX_TOOLTIP_CHARS = 80, 400
 
@@ -242,10 +242,10 @@ def _axis(axis: ChartAxis) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | int | None:
-    """Return a number with `_DIGITS` significant digits, as an int if possible; None if it is missing or not finite."""
+    """Return a number with `_SIGNIFICANT_DIGITS` significant digits, as an int if possible; None if it is missing or not finite."""
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.{_DIGITS}g}")
+    short = float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
     return int(short) if short == int(short) else short
 
 
@@ -255,11 +255,11 @@ SMALL_TEXT_POINTS = 9
 """Font size of all texts in figures."""
 MARKERS = "os^Dv<>P"
 DASHES = ("-", "--", "-.", ":")
-_LONG_LABEL = 28
+_MAX_LABEL_CHARS = 28
 """Maximum characters of labels for a legend with two columns; with longer ones it has one."""
-_LONG_NAME = 26
+_MAX_NAME_BESIDE_CHARS = 26
 """Maximum characters of row names to the left of rows; if one is longer, names are above their rows."""
-_PIXELS = 96.0
+_PIXELS_PER_INCH = 96.0
 """Pixels per inch."""
 
 
@@ -267,13 +267,13 @@ def still(drawn: Chart) -> Figure:
     """Return the chart as a matplotlib figure in the placeholder colours that `svg` replaces."""
     heights = [_height(panel) for panel in drawn.panels]
     named = _legend(drawn)
-    columns = 1 if max(map(len, named), default=0) > _LONG_LABEL else 2
+    columns = 1 if max(map(len, named), default=0) > _MAX_LABEL_CHARS else 2
     picture = figure(sum(heights) + 0.4 + 0.18 * math.ceil(len(named) / columns))
     grid = picture.subplots(len(heights), squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for number, (axes, panel) in enumerate(zip(grid, drawn.panels, strict=True)):
         _draw_panel(axes, drawn, number, panel)
     handles = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if len(named) > 1 or any(shape in _SIGNS for shape in drawn.marks["shape"]):
+    if len(named) > 1 or any(shape in _SHAPES_WITH_LEGEND for shape in drawn.marks["shape"]):
         listed = {label(name, 60): handles[label(name, 60)] for name in named if label(name, 60) in handles}
         picture.legend(
             list(listed.values()),
@@ -289,18 +289,18 @@ def still(drawn: Chart) -> Figure:
 
 def is_above(axis: ChartAxis) -> bool:
     """Return True if row names are written above their rows."""
-    return max(map(len, axis.names), default=0) > _LONG_NAME
+    return max(map(len, axis.names), default=0) > _MAX_NAME_BESIDE_CHARS
 
 
-_SIGNS = {"rule", "tick", "band"}
+_SHAPES_WITH_LEGEND = {"rule", "tick", "band"}
 """Shapes that need a legend even if there is only one series."""
-_UNNAMED = {"node", "edge"}
+_SHAPES_WITHOUT_LEGEND = {"node", "edge"}
 """Shapes that need no legend."""
 
 
 def _legend(drawn: Chart) -> list[str]:
     """Return the names of the series that need a legend."""
-    is_named = ~drawn.marks["shape"].isin(_UNNAMED) & (drawn.marks["series"] != "")
+    is_named = ~drawn.marks["shape"].isin(_SHAPES_WITHOUT_LEGEND) & (drawn.marks["series"] != "")
     return list(dict.fromkeys(drawn.marks.loc[is_named, "series"]))
 
 
@@ -308,7 +308,7 @@ def _height(panel: Panel) -> float:
     """Return the height of a panel in inches, including its title and axis labels."""
     around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.heading else 0.3)
     if panel.height:
-        return around + panel.height / _PIXELS
+        return around + panel.height / _PIXELS_PER_INCH
     rows = len(panel.y.names)
     return around + ((0.36 if is_above(panel.y) else 0.2) * max(rows, 2) if rows else 1.35)
 
@@ -324,7 +324,7 @@ def _draw_panel(axes: Axes, drawn: Chart, number: int, panel: Panel) -> None:
     for (name, shape), rows in marks.groupby(["series", "shape"], sort=False):
         order = drawn.series.index(str(name))
         colour = SVG_INK if drawn.colours[str(name)] == INK else COLOURS[drawn.colours[str(name)] % len(COLOURS)]
-        text = label(name, 60) if str(name) and name not in names and shape not in _UNNAMED else None
+        text = label(name, 60) if str(name) and name not in names and shape not in _SHAPES_WITHOUT_LEGEND else None
         names.add(str(name))
         _DRAW[str(shape)](axes, rows, Pen(colour, text, order))
     _style(axes, panel)
@@ -377,7 +377,7 @@ def _ticks(axes: Axes, panel: Panel) -> None:
         for row, name in enumerate(panel.y.names):
             _write(axes, 0, row - 0.27, label(name, 62), transform=axes.get_yaxis_transform(), va="bottom")
     else:
-        axes.set_yticks(range(len(panel.y.names)), [label(name, _LONG_NAME) for name in panel.y.names])
+        axes.set_yticks(range(len(panel.y.names)), [label(name, _MAX_NAME_BESIDE_CHARS) for name in panel.y.names])
 
 
 # ---- Drawing functions, one per shape.

@@ -89,7 +89,7 @@ _LATE_FACTOR = 1.05
 """Triggers are late if the median time between them is above this multiple of the interval."""
 _LATE_ONCE_FACTOR = 1.25
 """A single trigger that waits for an older checkpoint is late above this multiple of the interval."""
-_SHORTEST_MS = 1000.0
+_MIN_REPORTED_MS = 1000.0
 """Intervals, savepoints, lags and downtimes below this duration are not reported.
 
 With such intervals, as in benchmarks and tests, messages and restarts determine the time between triggers.
@@ -144,7 +144,7 @@ def late_triggers(
             for number, rows in enumerate(run["checkpoints"] for run in runs)
         ]
     ).sort_values("trigger_timestamp", ignore_index=True)
-    if interval_ms < _SHORTEST_MS or len(rows) < 2:
+    if interval_ms < _MIN_REPORTED_MS or len(rows) < 2:
         return None
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
     gaps_ms, factor = jobs["trigger_timestamp"].diff(), _LATE_FACTOR
@@ -208,7 +208,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
     began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
     longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints: then `max` returns _SHORTEST_MS
-    if took_ms < max(_SHORTEST_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
+    if took_ms < max(_MIN_REPORTED_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
     ended_ms = began_ms + took_ms
     savepoint = LongSavepoint(
@@ -234,7 +234,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
         following=following,
         followed_ms=float(until_ms - ended_ms),
         decide_median=2 * following > usual["end_to_end_duration"].count(),
-        lag_ms=float(lag_ms) if lag_ms > max(_SHORTEST_MS, np.nan_to_num(before_ms)) else 0.0,
+        lag_ms=float(lag_ms) if lag_ms > max(_MIN_REPORTED_MS, np.nan_to_num(before_ms)) else 0.0,
     )
 
 
@@ -285,13 +285,13 @@ _LIVE = "live until the end of the run"
 _VISIBLE_SHARES = (0.5, 0.99, 1.0)
 
 
-def _cost(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
+def _cost_column(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
     """Return a field of `Consequences` with a value of `_RestartCosts`."""
     population = Population.FAILURES if of == "failures" else Population.PLANNED
     return result_column(meaning, population, attrgetter(f"{of}.{value}"), of=of, printed_with=of, **options)
 
 
-def _visible(index: int, meaning: str, name: str, short: str, **options: Any) -> Any:
+def _visibility_column(index: int, meaning: str, name: str, short: str, **options: Any) -> Any:
     """Return a field of `Consequences` with a quantile of the times until output is visible [ms].
 
     `index`: index in `_VISIBLE_SHARES`.  `name`, `short`: the quantile in the title and in the heading.
@@ -336,17 +336,17 @@ class Consequences:
         heading="committed",
         printed_with="commits",
     )
-    visible_p50_ms: float = _visible(
+    visible_p50_ms: float = _visibility_column(
         0, "first write of a transaction -> its output visible, median by records", "median", "p50"
     )
-    visible_p99_ms: float = _visible(
+    visible_p99_ms: float = _visibility_column(
         1,
         "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest",
         "99th percentile",
         "p99",
         is_optional=True,
     )
-    visible_max_ms: float = _visible(2, "likewise, the longest", "longest", "max")
+    visible_max_ms: float = _visibility_column(2, "likewise, the longest", "longest", "max")
     lost_records: float = result_column(
         "per run: of transactions that timed out, or whose files are missing",
         Population.COMMITS,
@@ -358,7 +358,7 @@ class Consequences:
     failures: float = result_column(
         "per run", Population.FAILURES, attrgetter("failures.per_run"), heading="failures", printed_with="failures"
     )
-    downtime_ms: float = _cost(
+    downtime_ms: float = _cost_column(
         "downtime",
         "failure -> all tasks run again, median",
         "failures",
@@ -367,10 +367,10 @@ class Consequences:
         heading="downtime",
         cell=lambda line: line.cost_text("downtime_ms", "for good"),
     )
-    replayed_records: float = _cost(
+    replayed_records: float = _cost_column(
         "replayed_records", "emitted again by sources, median", "failures", heading="replayed"
     )
-    caught_up_ms: float = _cost(
+    caught_up_ms: float = _cost_column(
         "caught_up",
         "failure -> as much waits as usual, median",
         "failures",
@@ -380,11 +380,13 @@ class Consequences:
         cell=lambda line: line.cost_text("caught_up_ms", "never"),
     )
     planned_restarts: float = result_column("per run", Population.PLANNED, attrgetter("planned_restarts.per_run"))
-    planned_downtime_ms: float = _cost(
+    planned_downtime_ms: float = _cost_column(
         "downtime", "start of the restart -> all tasks run again, median", "planned_restarts", ends=_RUN
     )
-    planned_replayed_records: float = _cost("replayed_records", "emitted again by sources, median", "planned_restarts")
-    planned_caught_up_ms: float = _cost(
+    planned_replayed_records: float = _cost_column(
+        "replayed_records", "emitted again by sources, median", "planned_restarts"
+    )
+    planned_caught_up_ms: float = _cost_column(
         "caught_up",
         "start of the restart -> nothing waits in the logs of sources, median",
         "planned_restarts",
@@ -409,7 +411,7 @@ class Consequences:
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
-        cell=lambda line: line.status if _died(line.row) else ms_text(1e3 * line.row.lag_s),
+        cell=lambda line: line.status if _has_died(line.row) else ms_text(1e3 * line.row.lag_s),
     )
     delay_mean_s: float = result_column(
         "due -> served by a vertex without readers, mean of samples once a second",
@@ -467,9 +469,9 @@ def consequences(
     backlog keeps growing (`falls_behind`); its restarts then count as never caught up.
     """
     runs = [
-        _never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
+        _without_catch_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
     ]
-    commits = pooled([run["commits"] for run in runs])
+    commits = pool_rows([run["commits"] for run in runs])
     # the difference is the time of the trigger
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
     fresh = commits[~commits["again"].astype(bool)]
@@ -479,7 +481,9 @@ def consequences(
         for restart in _restarts(run["recoveries"], end_ms, run["series"])
     ]
     open_ms = [
-        age_ms for run, end_ms in zip(runs, durations_ms, strict=True) for age_ms in _open_ms(run, end_ms, committers)
+        age_ms
+        for run, end_ms in zip(runs, durations_ms, strict=True)
+        for age_ms in _invisible_ages_ms(run, end_ms, committers)
     ]
     visible_ms, records = (
         fresh.loc[fresh["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
@@ -502,12 +506,12 @@ def consequences(
     return Consequences(**values, unfinished=" ".join(bounds))
 
 
-def _never_caught_up(run: Tables) -> Tables:
+def _without_catch_up(run: Tables) -> Tables:
     """Return the tables of a run without the times at which restarts caught up."""
     return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
 
 
-def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def pool_rows(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of all tables.
 
     Empty tables are skipped, because their columns have other types and pandas would warn about it.
@@ -528,7 +532,7 @@ _RESTART_PHASES = (
 )
 
 
-def _failures(recoveries: pd.DataFrame) -> pd.DataFrame:
+def _failures_of(recoveries: pd.DataFrame) -> pd.DataFrame:
     """Return the failures of a job in the order in which the JobManager detects them.
 
     Tasks that fail at the same instant are one failure of the job, because one restart serves all of them.
@@ -550,7 +554,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     recovered in-flight data.
     """
     downtimes: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
-    failures = [(name, _failures(run["recoveries"])) for name, tables in runs.items() for run in tables]
+    failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
             last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
@@ -561,7 +565,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
                 downtimes.append((spent.sum(), name, cause, last, spent))
-    if not downtimes or (longest := max(downtimes, key=lambda downtime: downtime[0]))[0] < _SHORTEST_MS:
+    if not downtimes or (longest := max(downtimes, key=lambda downtime: downtime[0]))[0] < _MIN_REPORTED_MS:
         return ""
     downtime_ms, name, cause, last, spent = longest
     kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
@@ -604,7 +608,7 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
     Such a restart is recorded as caught up when sources are back where they were at its last failure, not at its first
     one.  The time is therefore a lower bound, unless the lag rose after the first failure and is back at its level before.
     """
-    rows = _failures(recoveries)
+    rows = _failures_of(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
     caught_up_ms = rows["caught_up"].where(rows["caught_up"] >= 0).bfill().fillna(end_ms)
     for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
@@ -649,7 +653,7 @@ def _median(lasted: Sequence[_Lasted]) -> Duration:
     return median_of_few(times[ended > 0], times[ended == 0])
 
 
-def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
+def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
     """Yield the ages [ms] of output that is not visible at the end of the run.
 
     There is one age per commit with lost records, which is the whole run, and one since the last trigger whose output is
@@ -680,7 +684,7 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
     """Return the total time [ms] from failures until the job has caught up.  Overlapping times count once."""
     disturbed: list[float] = []
     for run, duration_ms in zip(runs, durations_ms, strict=True):
-        rows = _failures(run["recoveries"])
+        rows = _failures_of(run["recoveries"])
         # a restart that another one interrupts has caught up when the other one has
         rows = rows.assign(end=rows["caught_up"].where(rows["caught_up"] >= 0).bfill()).sort_values("failed")
         following = np.append(rows["failed"].to_numpy()[1:], duration_ms)
@@ -741,7 +745,7 @@ class _Line(NamedTuple):
 
     def cost_text(self, name: str, of_dead: str) -> str:
         """Return a cell on the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
-        if _died(self.row) and not self.row.failures:
+        if _has_died(self.row) and not self.row.failures:
             return of_dead
         return _cost_text(self.row, name, is_behind=self.is_behind)
 
@@ -783,7 +787,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
         (name, row)
         for name, tables in runs.items()
         for run in tables
-        for row in _failures(run["recoveries"]).to_dict("records")
+        for row in _failures_of(run["recoveries"]).to_dict("records")
     ]
     per_strategy = Counter(name for name, _ in rows)
     if (
@@ -823,18 +827,18 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
 
     `costs`: by label of the strategy.  `overloaded`: strategies that cannot keep up even before a restart.
     """
-    alive = [(label, row) for label, row in costs.items() if row.restarts and not _died(row)]
+    alive = [(label, row) for label, row in costs.items() if row.restarts and not _has_died(row)]
     kind, prefix = ("failure", "") if any(row.failures for _, row in alive) else ("planned restart", "planned_")
     compared = [_Compared(label, row, prefix) for label, row in alive if prefix or row.failures]
     if len(compared) < 2:
         return ""
     ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.value("replayed_records")))
-    best, worst = ranked[0], _most_alike(ranked)
+    best, worst = ranked[0], _worst_most_similar(ranked)
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
         ranked = sorted(compared, key=lambda line: line.value("replayed_records"))
-        best, worst = ranked[0], _most_alike(ranked)
+        best, worst = ranked[0], _worst_most_similar(ranked)
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
-            may_differ = any(line.bounds for line in compared) or _differ(
+            may_differ = any(line.bounds for line in compared) or _downtimes_differ(
                 [line.value("downtime_ms") for line in compared]
             )
             return "" if may_differ else f"A {kind} stops the job and replays as much under all of them."
@@ -867,7 +871,9 @@ class _Compared(NamedTuple):
         """Return a clause with the replayed records of the compared kind, and the lag and disturbed time of all restarts."""
         row, others = self.row, 0 if self.prefix else self.row.planned_restarts
         counted = (
-            f" by {_count_noun(row.failures, 'failure')} and {_count_noun(others, 'planned restart')}" if others else ""
+            f" by {_count_with_noun(row.failures, 'failure')} and {_count_with_noun(others, 'planned restart')}"
+            if others
+            else ""
         )
         return (
             f"{self.label} replays {count_text(self.value('replayed_records'))} records, lags by up to {ms_text(1e3 * row.lag_s)} and is disturbed "
@@ -875,7 +881,7 @@ class _Compared(NamedTuple):
         )
 
 
-def _most_alike(ranked: Sequence[_Compared]) -> _Compared:
+def _worst_most_similar(ranked: Sequence[_Compared]) -> _Compared:
     """Return the worst strategy.  Of several equal ones, return that whose label is most similar to the best one's.
 
     The label of another one would suggest that options without an effect make the difference.  `ranked`: best first.
@@ -889,25 +895,25 @@ def _most_alike(ranked: Sequence[_Compared]) -> _Compared:
     return max(equals, key=lambda line: len(parts & set(line.label.split(", "))), default=ranked[-1])
 
 
-def _count_noun(number: float, noun: str) -> str:
+def _count_with_noun(number: float, noun: str) -> str:
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def _died(row: Consequences) -> bool:
+def _has_died(row: Consequences) -> bool:
     """Return whether a job of the strategy failed permanently, so that its lag is NaN."""
     return math.isnan(row.lag_s)
 
 
-def _differ(downtimes_ms: Sequence[float]) -> bool:
+def _downtimes_differ(downtimes_ms: Sequence[float]) -> bool:
     """Return True if downtimes differ by more than noise: a tenth, or 100 ms."""
     return max(downtimes_ms) - min(downtimes_ms) >= max(100.0, 0.1 * max(downtimes_ms))
 
 
 # ---- The end of bounded jobs: the time after the last record, and whether checkpoints stop before the job does.
 
-_SILENT = 3
+_MAX_SILENT_INTERVALS = 3
 """Checkpoints count as stopped after this many intervals without a trigger."""
-_ROUNDED = 0.5
+_ROUNDING_RECORDS = 0.5
 """Tolerance for rounding errors of rates [records]."""
 
 
@@ -930,7 +936,7 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
     `runs`: tables of the replications.  `ends_s`: end of each run.  `committed`: number of committed records.
     """
     after_last = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
-    holding = _holding_the_end(runs[0])
+    holding = _final_checkpoint(runs[0])
     final = None if holding.empty else holding.iloc[-1]
     return Finish(
         at_s=sum(ends_s) / len(runs),
@@ -943,7 +949,7 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
     )
 
 
-def _holding_the_end(run: Tables) -> pd.DataFrame:
+def _final_checkpoint(run: Tables) -> pd.DataFrame:
     """Return the completed final checkpoint, which includes the end of data of all tasks, as a table with at most one row.
 
     If the first such checkpoint fails, tasks wait for the next periodic one (FLIP-147).
@@ -981,13 +987,13 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
 def _served_after_samples(run: Tables) -> bool:
     """Return True if tasks of the last job processed records after the last sample.  Samples are taken once a second."""
     tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
-    return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
+    return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDING_RECORDS)
 
 
 def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
     """Return the time of the last trigger in all runs [s], or NaN if checkpoints continue until the end of some run.
 
-    Checkpoints continue if at most `_SILENT` intervals passed since the last trigger or restart, if a checkpoint is in
+    Checkpoints continue if at most `_MAX_SILENT_INTERVALS` intervals passed since the last trigger or restart, if a checkpoint is in
     progress, or if the job is down at the end of the run.  `ends_s`: end of each run.
     """
     latest_s = -math.inf
@@ -996,7 +1002,11 @@ def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: 
         last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
         down = len(restarts) and float(restarts["running"].iloc[-1]) < 0
         begun_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
-        if down or (rows["status"] == "IN_PROGRESS").any() or end_s - max(last_s, begun_s) <= _SILENT * interval_s:
+        if (
+            down
+            or (rows["status"] == "IN_PROGRESS").any()
+            or end_s - max(last_s, begun_s) <= _MAX_SILENT_INTERVALS * interval_s
+        ):
             return math.nan
         latest_s = max(latest_s, last_s)
     return latest_s

@@ -212,7 +212,7 @@ class _Search:
         finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
         self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
         self._before_acknowledgement(task, finished_ns)
-        return self._in_order()
+        return self._finish_search()
 
     def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
         """Return the parts after the last acknowledgement: finalisation, and the notification and commit of the last committer.
@@ -247,12 +247,12 @@ class _Search:
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
             self.completed()
         elif self._subtasks or any(self._times.values()):
-            self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
-        return self._in_order()
+            self._add_interrupted_part(min(blocking, key=lambda task: (self._stage_begin_ns(task), task)), end_ns)
+        return self._finish_search()
 
     def _waits_for_another(self, task: int) -> bool:
         """Return True if the next stage of this task waits for another task: its barrier, or its in-flight data."""
-        times, is_late = self._times[task], not all(map(self._forwarded, self._writers_of(task)))
+        times, is_late = self._times[task], not all(map(self._has_forwarded, self._writers_of(task)))
         if Happening.SNAPSHOT_BEGUN not in times:
             return is_late
         if Happening.STATE_WRITTEN not in times or Happening.ASYNC_FINISHED in times:
@@ -261,25 +261,25 @@ class _Search:
             return is_late
         return any(Happening.IN_FLIGHT_COMPLETE not in self._times[member] for member in self._group(task))
 
-    def _stands_since(self, task: int) -> int:
+    def _stage_begin_ns(self, task: int) -> int:
         """Return the time [ns] at which the task entered its current stage."""
         if (stage := self._stage(task)) is not None:
             return self._times[task][stage]
         sent = [
             self._times[writer][Happening.BARRIER_FORWARDED]
             for writer in self._writers_of(task)
-            if self._forwarded(writer)
+            if self._has_forwarded(writer)
         ]
         return max(sent, default=self._dispatched_ns)
 
-    def _unfinished(self, task: int, end_ns: int) -> None:
+    def _add_interrupted_part(self, task: int, end_ns: int) -> None:
         """Add the part that the failure or the end of the run interrupted, and the parts before it."""
         stage = self._stage(task)
         arrivals = self._arrivals[task]
         match stage:
             case None if self._writers_of(task):
                 writer, channel = self._latest_sender(task)
-                self._travelled(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
+                self._add_channel_parts(task, channel, writer, end_ns, arrivals[0][0] if arrivals else end_ns)
             case None:
                 self._before_trigger(task, end_ns)
             case Happening.SNAPSHOT_BEGUN:
@@ -336,7 +336,7 @@ class _Search:
         """Continue with the event that started the snapshot: a barrier, the alignment timeout, a trigger, or the end of an input."""
         arrivals = self._arrivals[task][: self._beginnings.get(task)]
         if arrivals and arrivals[-1][0] == end_ns:
-            self._through(task, arrivals[-1][1], end_ns)
+            self._before_arrival(task, arrivals[-1][1], end_ns)
         elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
             self._before_trigger(task, end_ns)
         elif arrivals and self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns:
@@ -344,7 +344,7 @@ class _Search:
         elif arrivals:
             time_ns, channel = arrivals[-1]
             self._add(PathKind.END_OF_INPUT, time_ns, end_ns, task)
-            self._through(task, channel, time_ns)
+            self._before_arrival(task, channel, time_ns)
         else:
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
@@ -363,11 +363,11 @@ class _Search:
         missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
         if missing:
             latest = max(missing, key=lambda channel: (sent[channel], -channel))
-            self._travelled(task, latest, self.graph.writers[latest], end_ns, end_ns)
+            self._add_channel_parts(task, latest, self.graph.writers[latest], end_ns, end_ns)
         else:  # the missing barriers had not been sent
             time_ns, channel = arrivals[0]
             self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
-            self._through(task, channel, time_ns)
+            self._before_arrival(task, channel, time_ns)
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
         """Continue with the task of the group whose in-flight data was complete last: then the shared file is closed."""
@@ -389,21 +389,21 @@ class _Search:
             self._add(PathKind.TIMEOUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
-            self._through(task, arrivals[-1][1], end_ns)
+            self._before_arrival(task, arrivals[-1][1], end_ns)
         else:
             self._add(PathKind.OUTPUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
 
-    def _through(self, task: int, channel: int, end_ns: int) -> None:
+    def _before_arrival(self, task: int, channel: int, end_ns: int) -> None:
         """Continue through a channel to its writer.  If the writer has finished, the end of its data counts as its barrier."""
-        self._travelled(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
+        self._add_channel_parts(task, channel, self.graph.writers[channel], end_ns, self._arrivals[task][0][0])
 
-    def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
+    def _add_channel_parts(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
         """Add the parts between the output of the writer and the thread of the reader.
 
         `first_ns`: time at which the reader received its first barrier.  `end_ns`: time at which it received this one.
         """
-        if not self._forwarded(writer):
+        if not self._has_forwarded(writer):
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
@@ -441,7 +441,7 @@ class _Search:
         if end_ns > begin_ns:
             self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
-    def _in_order(self) -> tuple[PathPart, ...]:
+    def _finish_search(self) -> tuple[PathPart, ...]:
         """Continue the search to the trigger, and return the parts from first to last.
 
         This is a loop instead of a recursion, because a job may be a chain of thousands of tasks.
@@ -465,7 +465,7 @@ class _Search:
         """Return the last stage that the task has reached, or None."""
         return next((stage for stage in _STAGES if stage in self._times[task]), None)
 
-    def _forwarded(self, task: int) -> bool:
+    def _has_forwarded(self, task: int) -> bool:
         """Return whether the task has sent its barrier."""
         return Happening.BARRIER_FORWARDED in self._times[task]
 

@@ -98,7 +98,7 @@ class GrowingColumn:
 
 # ---- Rows stored as columns: the samples of a day take a tenth of the memory of tuples.
 
-_CHUNK = 4096
+_CHUNK_ROWS = 4096
 """Rows that are packed together; packing single rows is slow."""
 
 _Cells: TypeAlias = GrowingColumn | list[Any]
@@ -121,7 +121,7 @@ class PackedRows:
     def add(self, row: tuple[Any, ...]) -> None:
         """Append a row with a cell per column."""
         self._fresh.append(row)
-        if len(self._fresh) == _CHUNK:
+        if len(self._fresh) == _CHUNK_ROWS:
             self._pack()
 
     def extend(self, columns: Sequence[np.ndarray | Sequence[Any]]) -> None:
@@ -240,7 +240,7 @@ class Entry(NamedTuple):
 
 _HAPPENINGS = tuple(Happening)
 _NUMBER_OF = {happening: number for number, happening in enumerate(_HAPPENINGS)}
-_BLOCK = 4096
+_BLOCK_ENTRIES = 4096
 """Number of entries that are compressed together."""
 
 
@@ -274,7 +274,9 @@ class _Columns(NamedTuple):
     def unpacked(cls, block: bytes) -> _Columns:
         """Return the entries of a full block."""
         cells = array("q", decompress(block))
-        times, kinds, *others = (cells[first : first + _BLOCK] for first in range(0, len(cells), _BLOCK))
+        times, kinds, *others = (
+            cells[first : first + _BLOCK_ENTRIES] for first in range(0, len(cells), _BLOCK_ENTRIES)
+        )
         return cls(times, [_HAPPENINGS[kind] for kind in kinds], *others)
 
 
@@ -291,7 +293,7 @@ class Journal(Sequence[Entry]):
         self._blocks: list[bytes] = []
         self._latest: list[_Row] = []
         self._details: dict[int, str] = {}  # by position; few entries have one
-        self._looked_at = (-1, 0, _Columns.of(()))  # the last block that was unpacked: number, length, entries
+        self._cached_block = (-1, 0, _Columns.of(()))  # the last block that was unpacked: number, length, entries
         for entry in entries:
             self.note(*entry)
 
@@ -308,7 +310,7 @@ class Journal(Sequence[Entry]):
         if detail:
             self._details[len(self)] = detail
         self._latest.append((time_ns, happening, checkpoint, task, number))
-        if len(self._latest) == _BLOCK:
+        if len(self._latest) == _BLOCK_ENTRIES:
             self._blocks.append(_Columns.of(self._latest).packed())
             self._latest = []
 
@@ -343,10 +345,10 @@ class Journal(Sequence[Entry]):
     def at(self, positions: Iterable[int]) -> list[Entry]:
         """Return the entries at these positions.  Ascending positions unpack each block only once."""
         details, entries = self._details, list[Entry]()
-        for number, together in groupby(positions, _BLOCK.__rfloordiv__):
+        for number, together in groupby(positions, _BLOCK_ENTRIES.__rfloordiv__):
             times, happenings, checkpoints, tasks, numbers = self._block(number)
             for position in together:
-                row = position % _BLOCK
+                row = position % _BLOCK_ENTRIES
                 entries.append(
                     Entry(
                         times[row],
@@ -363,7 +365,7 @@ class Journal(Sequence[Entry]):
         return chain(map(_Columns.unpacked, self._blocks), (self._block(len(self._blocks)),))
 
     def __len__(self) -> int:
-        return len(self._blocks) * _BLOCK + len(self._latest)
+        return len(self._blocks) * _BLOCK_ENTRIES + len(self._latest)
 
     def __iter__(self) -> Iterator[Entry]:
         details = self._details
@@ -380,7 +382,7 @@ class Journal(Sequence[Entry]):
         at = range(len(self))[position]
         if isinstance(at, range):
             return [self[i] for i in at]
-        block, row = divmod(at, _BLOCK)
+        block, row = divmod(at, _BLOCK_ENTRIES)
         if block == len(self._blocks):
             return Entry(*self._latest[row], self._details.get(at, ""))
         return Entry(*(column[row] for column in self._block(block)), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
@@ -388,11 +390,11 @@ class Journal(Sequence[Entry]):
     def _block(self, number: int) -> _Columns:
         """Return the entries of a block, without details.  The last one that was unpacked is cached."""
         is_latest = number == len(self._blocks)
-        length = len(self._latest) if is_latest else _BLOCK
-        if self._looked_at[:2] != (number, length):
+        length = len(self._latest) if is_latest else _BLOCK_ENTRIES
+        if self._cached_block[:2] != (number, length):
             entries = _Columns.of(self._latest) if is_latest else _Columns.unpacked(self._blocks[number])
-            self._looked_at = number, length, entries
-        return self._looked_at[2]
+            self._cached_block = number, length, entries
+        return self._cached_block[2]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Journal):

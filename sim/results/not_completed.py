@@ -239,11 +239,11 @@ def not_completed(
         completed += rows.loc[
             (rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows), "end_to_end_duration"
         ].tolist()
-        for fate, lasted_ms, path_rows in _rows(rows, run["path"], end_ms):
+        for fate, lasted_ms, path_rows in _rows_not_completed(rows, run["path"], end_ms):
             by_fate.setdefault(fate, []).append((lasted_ms, path_rows))
     usual_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
-        _of(fate, counted)
+        _summary_of(fate, counted)
         for fate, checkpoints in by_fate.items()
         if (
             counted := checkpoints
@@ -253,7 +253,9 @@ def not_completed(
     )
 
 
-def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tuple[str, float, pd.DataFrame]]:
+def _rows_not_completed(
+    rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float
+) -> Iterator[tuple[str, float, pd.DataFrame]]:
     """Yield (fate, duration until its end [ms], rows of its critical path) for each checkpoint that did not complete."""
     for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
         kind = "savepoint " if row["savepointFormat"] else ""
@@ -266,7 +268,7 @@ def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tu
         yield kind + fate, lasted_ms, path_rows
 
 
-def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
+def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
     """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
     parts: list[dict[str, float]] = []

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from sim.results.charts import Chart
     from sim.results.formats import TextTable
 
-_SHORT_CELL = 18  # characters: cells up to the length of "17 s ± 9.3 s" are not broken
+_MAX_UNBROKEN_CHARS = 18  # characters: cells up to the length of "17 s ± 9.3 s" are not broken
 _BEFORE_UNIT = r"(?<=\d) (?=%|(?:[numkMGT]?[sB]|min|h)\b)"
-_PROSE = 36
+_MIN_PROSE_CHARS = 36
 """A column with a cell of at least this number of characters counts as sentences."""
-_MAX_ENTRY = 60
+_MAX_ENTRY_CHARS = 60
 """Maximum characters of an entry in the table of contents."""
-_CONTENTS_FROM = 4
+_MIN_HEADINGS_FOR_CONTENTS = 4
 """Minimum number of headings for a table of contents."""
 
 
@@ -75,7 +75,7 @@ def html(page: Page) -> str:
             "draw": Markup((files("sim.results") / "browser.js").read_text(encoding="utf-8")),
         }
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
-    contents = titled if len(titled) >= _CONTENTS_FROM else []
+    contents = titled if len(titled) >= _MIN_HEADINGS_FOR_CONTENTS else []
     return _template().render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
 
 
@@ -91,8 +91,8 @@ def _template() -> Template:
 
 def _entry(title: str) -> str:
     """Return a heading for the table of contents, shortened between words."""
-    entry = shorten(one_line(title, 4 * _MAX_ENTRY), _MAX_ENTRY, placeholder=" …")
-    return one_line(title, _MAX_ENTRY) if entry == "…" else entry  # the first word is too long
+    entry = shorten(one_line(title, 4 * _MAX_ENTRY_CHARS), _MAX_ENTRY_CHARS, placeholder=" …")
+    return one_line(title, _MAX_ENTRY_CHARS) if entry == "…" else entry  # the first word is too long
 
 
 def _in_script(values: object) -> str:
@@ -115,12 +115,12 @@ def _prose_columns(table: TextTable) -> list[int]:
 
     They are aligned left.  On narrow screens they are below the name of the row.
     """
-    return [i for i in range(1, len(table.header)) if any(len(row[i]) >= _PROSE for row in table.rows)]
+    return [i for i in range(1, len(table.header)) if any(len(row[i]) >= _MIN_PROSE_CHARS for row in table.rows)]
 
 
 def _tight(text: str) -> str:
     """Replace spaces by no-break spaces: all in a short cell, those between number and unit in a long one."""
-    between = " " if len(text) <= _SHORT_CELL else _BEFORE_UNIT
+    between = " " if len(text) <= _MAX_UNBROKEN_CHARS else _BEFORE_UNIT
     return re.sub(between, "\u00a0", text)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 Tables = Mapping[str, pd.DataFrame]
 """Name -> result table of a run."""
-FALLS_SHORT = 0.015
+MIN_SHORTFALL_SHARE = 0.015
 """Sources fall short if they emit less than is due by more than this share.  Smaller differences are noise."""
 _MIN_BACKLOG_SECONDS = 8
 """Minimum number of samples, one per second, from which the growth of the backlog is determined."""
@@ -39,7 +39,7 @@ class KeepingUp(NamedTuple):
     @property
     def falls_short(self) -> bool:
         """Return True if the sources emit notably less than is due."""
-        return self.emitted_per_second < (1 - FALLS_SHORT) * self.due_per_second
+        return self.emitted_per_second < (1 - MIN_SHORTFALL_SHARE) * self.due_per_second
 
 
 def served_per_second(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:

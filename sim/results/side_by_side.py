@@ -17,7 +17,7 @@ from sim.results.consequences import Finish, LateTriggers, LongSavepoint, first_
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
-from sim.results.rates import FALLS_SHORT, KeepingUp, Tables
+from sim.results.rates import MIN_SHORTFALL_SHARE, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample
 from sim.results.tables import TOO_MANY_FAILED
 
@@ -271,7 +271,7 @@ class StrategyRow:
         Rates are over the whole run if it is steady, and otherwise over the time before the first fault.
         """
         row = self.summary
-        if self.steady and row.emitted_per_second < (1 - FALLS_SHORT) * row.offered_per_second:
+        if self.steady and row.emitted_per_second < (1 - MIN_SHORTFALL_SHARE) * row.offered_per_second:
             return row.emitted_per_second, row.offered_per_second
         return None if self.overload is None else (self.overload.emitted_per_second, self.overload.due_per_second)
 

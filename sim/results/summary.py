@@ -21,7 +21,7 @@ from sim.results.columns import (
     result_column,
     unit_of,
 )
-from sim.results.consequences import Consequences, first_uploads, is_periodic, job_of, pooled
+from sim.results.consequences import Consequences, first_uploads, is_periodic, job_of, pool_rows
 from sim.results.estimates import Duration, quantiles
 from sim.results.formats import MISSING, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
@@ -46,11 +46,11 @@ from sim.results.stored import COST_COLUMN, StorageUse
 # Rules that minimize the error of the mean (MSER) drop more. They would also drop a slow node that appears in the first
 # half of a run, and with it the tail that users ask about. With this rule, a later extreme never extends the warm-up.
 
-BY = 0.1
+SETTLED_SHARE = 0.1
 """Relative difference by which an extreme must differ from all later values."""
 
 
-_SMOOTHED, _FALLS = 5, 1.5
+_SMOOTHED_SAMPLES, _DRAINED_FACTOR = 5, 1.5
 """Number of samples in a moving average, and the factor by which a queue must fall to count as drained."""
 
 
@@ -79,7 +79,7 @@ def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
     run = results[0].scenario.run
     if not run.finds_warm_up:
         return WarmUpEnd(run.warmup_ns)
-    return max(_found(result.tables) for result in results)
+    return max(_warm_up_end(result.tables) for result in results)
 
 
 def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
@@ -92,20 +92,22 @@ def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
     if not least_ns:
         return WarmUpEnd(0)
     warm = WarmUpEnd(least_ns + scenario.restart.warm_up_ns)
-    settled = [WarmUpEnd(ns, cause) for result in results for cause, ns in _of_queues(result.tables, drained_after)]
-    served = [WarmUpEnd(_served_as_later_ns(result.tables), "throughput") for result in results]
+    settled = [
+        WarmUpEnd(ns, cause) for result in results for cause, ns in _settling_of_queues(result.tables, drained_after)
+    ]
+    served = [WarmUpEnd(_throughput_settled_ns(result.tables), "throughput") for result in results]
     return max((warm, *settled, *served), key=lambda end: end.ns)
 
 
-def _served_as_later_ns(tables: Tables) -> int:
-    """Return the time [ns] after which throughput stays within `BY` of the median of the last third, or 0.
+def _throughput_settled_ns(tables: Tables) -> int:
+    """Return the time [ns] after which throughput stays within `SETTLED_SHARE` of the median of the last third, or 0.
 
     Drops in the second half of the run do not count.
     """
     curve = tables["series"].groupby("time")["numRecordsInPerSecond"].sum()
-    if len(curve) < 3 * _SMOOTHED:
+    if len(curve) < 3 * _SMOOTHED_SAMPLES:
         return 0
-    below = np.flatnonzero(curve.to_numpy(dtype=float) < (1 - BY) * curve.iloc[-len(curve) // 3 :].median())
+    below = np.flatnonzero(curve.to_numpy(dtype=float) < (1 - SETTLED_SHARE) * curve.iloc[-len(curve) // 3 :].median())
     early = below[below < len(curve) // 2]
     return round(float(curve.index[early[-1]]) * 1e9) if len(early) else 0
 
@@ -116,15 +118,15 @@ def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
     A backlog is drained when it is at the level of the last third of the run.  Moving averages are compared, because
     checkpoints and bursts make queues rise and fall.
     """
-    if len(values) < 3 * _SMOOTHED:
+    if len(values) < 3 * _SMOOTHED_SAMPLES:
         return 0
-    means = np.convolve(values, np.ones(_SMOOTHED) / _SMOOTHED, "valid")
+    means = np.convolve(values, np.ones(_SMOOTHED_SAMPLES) / _SMOOTHED_SAMPLES, "valid")
     last = means[-len(means) // 3 :]
     early, late = np.array_split(last, 2)
-    if early.mean() > _FALLS * late.mean():
+    if early.mean() > _DRAINED_FACTOR * late.mean():
         return len(values)
-    above = np.flatnonzero(means > _FALLS * last.max())
-    return int(above[-1]) + _SMOOTHED if len(above) else 0
+    above = np.flatnonzero(means > _DRAINED_FACTOR * last.max())
+    return int(above[-1]) + _SMOOTHED_SAMPLES if len(above) else 0
 
 
 def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
@@ -133,17 +135,23 @@ def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
         return 0
     largest = np.maximum.accumulate(values[::-1])[::-1][1:]  # maximum of all later values
     smallest = np.minimum.accumulate(values[::-1])[::-1][1:]
-    inside = np.flatnonzero((values[:-1] <= largest * (1 + BY)) & (values[:-1] >= smallest * (1 - BY)))
+    inside = np.flatnonzero(
+        (values[:-1] <= largest * (1 + SETTLED_SHARE)) & (values[:-1] >= smallest * (1 - SETTLED_SHARE))
+    )
     return int(inside[0]) if len(inside) and 2 * inside[0] <= len(values) else 0
 
 
-def _found(tables: Tables) -> WarmUpEnd:
+def _warm_up_end(tables: Tables) -> WarmUpEnd:
     """Return the end of the warm-up of one run, when all its quantities have settled."""
-    ends = [WarmUpEnd(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
+    ends = [
+        WarmUpEnd(ns, cause)
+        for cause, ns in (*_settling_of_checkpoints(tables), *_settling_of_queues(tables))
+        if ns > 0
+    ]
     return max(ends, default=WarmUpEnd(0))
 
 
-def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
+def _settling_of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
     """Yield (quantity, time at which it settles [ns]) for the size and the duration of checkpoints.
 
     The time is just before the trigger of the first checkpoint that counts.
@@ -161,7 +169,7 @@ def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
             yield cause, (math.ceil(rows["trigger_timestamp"].iloc[count]) - 1) * 1_000_000
 
 
-def _of_queues(
+def _settling_of_queues(
     tables: Tables, after: Callable[[np.ndarray[Any, np.dtype[Any]]], int] = settled_after
 ) -> Iterator[tuple[str, int]]:
     """Yield (quantity, time at which it settles [ns]) for data in queues and the lag of sources.
@@ -257,7 +265,7 @@ def _backpressured_text(line: Any) -> str:
 MEDIAN, TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
 
 
-def _duration(share: float, name: str, heading: str, meaning: str, **options: Any) -> Any:
+def _duration_column(share: float, name: str, heading: str, meaning: str, **options: Any) -> Any:
     """Return a field with a quantile of the durations of completed checkpoints."""
     if share < 1:
         options |= {"quantile": share, "counted_by": "completed"}
@@ -272,7 +280,7 @@ def _duration(share: float, name: str, heading: str, meaning: str, **options: An
     )
 
 
-def _of_median(meaning: str, compute: Callable[[Any], float], **options: Any) -> Any:
+def _median_column(meaning: str, compute: Callable[[Any], float], **options: Any) -> Any:
     """Return a field with a measure of completed checkpoints.  It is a lower bound if their median duration is one."""
     return result_column(meaning, Population.COMPLETED, compute, follows=MEDIAN, **options)
 
@@ -319,22 +327,22 @@ class Summary:
         Population.CHECKPOINTS,
         lambda run: _most_frequent(run.checkpoints.loc[run.checkpoints["x_standstill"] != "", "x_standstill"]),
     )
-    end_to_end_p50_ms: float = _duration(0.5, "median", "p50", "last acknowledgement - trigger, median")
-    end_to_end_p90_ms: float = _duration(
+    end_to_end_p50_ms: float = _duration_column(0.5, "median", "p50", "last acknowledgement - trigger, median")
+    end_to_end_p90_ms: float = _duration_column(
         0.9,
         "90th percentile",
         "p90",
         "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest",
         is_optional=True,
     )
-    end_to_end_p99_ms: float = _duration(
+    end_to_end_p99_ms: float = _duration_column(
         0.99,
         "99th percentile",
         "p99",
         "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest",
         is_optional=True,
     )
-    end_to_end_max_ms: float = _duration(1.0, "longest", "max", "likewise, the longest")
+    end_to_end_max_ms: float = _duration_column(1.0, "longest", "max", "likewise, the longest")
     first_uploads: int = result_column(
         "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them",
         Population.FIRST_UPLOADS,
@@ -356,42 +364,44 @@ class Summary:
         of="first_uploads",
         title="written by the first upload",
     )
-    start_delay_ms: float = _of_median(
+    start_delay_ms: float = _median_column(
         "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest",
-        lambda run: _at(run.delays, _largest(run.delays)),
+        lambda run: _value_of(run.delays, _name_of_largest(run.delays)),
         title=title_of("start_delay", "median"),
         heading="start delay",
     )
-    start_delay_vertex: str = result_column("that vertex", Population.COMPLETED, lambda run: _largest(run.delays))
-    alignment_ms: float = _of_median(
+    start_delay_vertex: str = result_column(
+        "that vertex", Population.COMPLETED, lambda run: _name_of_largest(run.delays)
+    )
+    alignment_ms: float = _median_column(
         "alignment, of the slowest subtask, median over checkpoints",
         lambda run: float(run.slowest["alignment_duration"]),
         title=title_of("alignment_duration", "median"),
         heading="alignment",
     )
-    sync_ms: float = _of_median(
+    sync_ms: float = _median_column(
         "synchronous part, of the slowest subtask, median over checkpoints",
         lambda run: float(run.slowest["sync_duration"]),
         title=title_of("sync_duration", "median"),
         heading="sync",
     )
-    async_ms: float = _of_median(
+    async_ms: float = _median_column(
         "asynchronous part, of the slowest subtask, median over checkpoints",
         lambda run: float(run.slowest["async_duration"]),
         title=title_of("async_duration", "median"),
         heading="async",
     )
-    persisted_bytes: float = _of_median(
+    persisted_bytes: float = _median_column(
         "in-flight data stored, median per checkpoint",
         lambda run: float(run.done["persisted_data"].median()),
         title="in-flight data per checkpoint",
         heading="in flight",
     )
-    persisted_mean_bytes: float = _of_median(
+    persisted_mean_bytes: float = _median_column(
         "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none",
         lambda run: float(run.done["persisted_data"].mean()),
     )
-    checkpointed_bytes: float = _of_median(
+    checkpointed_bytes: float = _median_column(
         "all that is written, median per checkpoint",
         lambda run: float(run.done["checkpointed_size"].median()),
         title=title_of("checkpointed_size"),
@@ -399,7 +409,7 @@ class Summary:
         after="end_to_end_max_ms",
         is_optional=True,
     )
-    checkpointed_mean_bytes: float = _of_median(
+    checkpointed_mean_bytes: float = _median_column(
         "likewise, mean: compactions and full files make few checkpoints large",
         lambda run: float(run.done["checkpointed_size"].mean()),
     )
@@ -440,7 +450,7 @@ class Summary:
     busy_share: float = result_column(
         "of the bottleneck, mean over its subtasks",
         Population.AFTER_WARMUP,
-        lambda run: _at(run.load["busy"], run.bottleneck[0]),
+        lambda run: _value_of(run.load["busy"], run.bottleneck[0]),
     )
     busiest_subtask: int = result_column(
         "its index: one hot subtask holds up all others", Population.RUN, lambda run: run.bottleneck[1], worse="neither"
@@ -456,7 +466,7 @@ class Summary:
     backpressured_share: float = result_column(
         "of the bottleneck, mean over its subtasks",
         Population.AFTER_WARMUP,
-        lambda run: _at(run.load["backPressured"], run.bottleneck[0]),
+        lambda run: _value_of(run.load["backPressured"], run.bottleneck[0]),
     )
     most_backpressured: str = result_column(
         "the vertex that waits most for those after it", Population.AFTER_WARMUP, lambda run: run.waiting
@@ -464,7 +474,7 @@ class Summary:
     most_backpressured_share: float = result_column(
         "of that vertex, mean over its subtasks",
         Population.AFTER_WARMUP,
-        lambda run: _at(run.load["backPressured"], run.waiting),
+        lambda run: _value_of(run.load["backPressured"], run.waiting),
         title="most back-pressured vertex",
         heading="back-pressured",
         cell=_backpressured_text,
@@ -523,7 +533,7 @@ def summarize(
         load=load,
         emitted=emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s),
         bottleneck=bottleneck(_pooled(runs, "tasks")),
-        waiting=_largest(load["backPressured"]),
+        waiting=_name_of_largest(load["backPressured"]),
     )
     return Summary(
         path=path(paths[paths["id"].isin(done["id"])]),
@@ -568,7 +578,7 @@ def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
     frames = [_with_unique_ids(run[table]) for run in runs]
     if len(runs) > 1 and "id" in frames[0]:
         frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
-    return pooled(frames)
+    return pool_rows(frames)
 
 
 def _with_unique_ids(frame: pd.DataFrame) -> pd.DataFrame:
@@ -626,12 +636,12 @@ def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
     return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
 
 
-def _largest(values: pd.Series[float]) -> str:
+def _name_of_largest(values: pd.Series[float]) -> str:
     """Return the name of the largest value, or "" if there is none."""
     return str(values.idxmax()) if len(values) else ""
 
 
-def _at(values: pd.Series[float], name: str) -> float:
+def _value_of(values: pd.Series[float], name: str) -> float:
     # the name is missing if the job ended before the first sample
     """Return the value with this name, or NaN."""
     return float(values[name]) if name in values.index else np.nan

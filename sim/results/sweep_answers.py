@@ -21,7 +21,7 @@ from sim.results.sweep_effects import Observed, numbered, observed, planned, sco
 # ---- Sample sizes of percentiles: the observations in all runs of a setting, and the minimum that a percentile requires.
 
 
-def smallest(column: str) -> int:
+def smallest_sample_of(column: str) -> int:
     """Return the minimum sample size of a column that is a percentile, or 1 for other columns."""
     return STATISTICS[column].smallest_sample if column in STATISTICS else 1
 
@@ -32,13 +32,13 @@ def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
     The series is empty if `column` is not a percentile, or if the numbers are unknown.
     """
     counted = STATISTICS[column].counted_by if column in STATISTICS else ""
-    if smallest(column) == 1 or counted not in results:
+    if smallest_sample_of(column) == 1 or counted not in results:
         return pd.Series(dtype=float)
     rows = planned(results[[counted, "strategy"]])
     return rows.loc[scored(results, column)["value"].notna(), counted].dropna().astype(float)
 
 
-def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
+def pooled_samples(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
     """Return {setting: number of observations in all its runs}, or {} if `column` is not a percentile or they are unknown."""
     found = counts(results, column)
     keys, number_of = numbered(results.loc[found.index, list(settings)], settings)
@@ -55,7 +55,7 @@ def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[
 # Means are restricted: a duration that had not ended when its run did counts as the longest duration of any setting with
 # the same window and seed (Royston and Parmar 2013). A setting that fails in any run has no mean.
 
-ERROR = 0.05
+ERROR_PROBABILITY = 0.05
 """Error probability of a single confidence interval, and the joint one of all differences to the reference."""
 
 
@@ -128,7 +128,7 @@ def differences(
     differences = table.scores.sub(table.scores[against], axis=0)
     unfinished = table.unfinished.apply(lambda column: column | table.unfinished[against]) & differences.notna()
     lost = table.lost.any() | bool(table.lost[against].any())
-    confidence = 1 - ERROR / max(1, table.scores.shape[1] - 1)
+    confidence = 1 - ERROR_PROBABILITY / max(1, table.scores.shape[1] - 1)
     widths = differences.apply(lambda values: half_width(values.dropna().to_numpy(), confidence))
     return pd.DataFrame(
         {
@@ -261,7 +261,9 @@ def choose(
     hopeless, ran = ranking.hopeless, ranking.runs > 0
     failed = (ranking.lost | ~ran).all(axis=1)
     counted = ranking.scores[~hopeless & ~failed]
-    counts_of = {column: pooled(results, settings, column) for column in (least, *(limit.column for limit in limits))}
+    counts_of = {
+        column: pooled_samples(results, settings, column) for column in (least, *(limit.column for limit in limits))
+    }
     by_column = {least: ranking} | {limit.column: table for limit, table in of_limits.items()}
     unmeasured = tuple(
         column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any()
@@ -279,15 +281,17 @@ def choose(
                 int(behind[:, position].sum()),
                 tuple(limit.column for limit, table in of_limits.items() if not _keeps_limit(table, position, limit)),
                 tuple(limit.column for limit, table in of_limits.items() if _may_change(table, position, limit)),
-                tuple(window for limit, table in of_limits.items() for window in _exceeded(table, position, limit)),
+                tuple(
+                    window for limit, table in of_limits.items() for window in _exceeded_windows(table, position, limit)
+                ),
                 int(lost[:, position].sum()),
                 int((~ran.iloc[:, position]).sum()),
                 counts_of[least].get(setting),
-                tuple(_unknown(counts_of, setting, limits)),
+                tuple(_unknown_percentiles(counts_of, setting, limits)),
             )
         )
-    needed = smallest(least)
-    standings = _ranked(standings, needed)
+    needed = smallest_sample_of(least)
+    standings = _with_ranks(standings, needed)
     ordered = sorted(
         standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value)
     )
@@ -301,7 +305,7 @@ def choose(
         unmeasured,
         needed=needed,
     )
-    return _chosen(selection, ranking, counted, tuple(reference))
+    return _with_choice(selection, ranking, counted, tuple(reference))
 
 
 def surely_worse(values: Floats, unfinished: Flags) -> Flags:
@@ -313,14 +317,14 @@ def surely_worse(values: Floats, unfinished: Flags) -> Flags:
     `values`: windows x settings, NaN if there is no value.  `unfinished`: same shape, True if the value is a lower bound.
     """
     count = values.shape[1]
-    confidence = 1 - ERROR / max(1, count * (count - 1) // 2)
+    confidence = 1 - ERROR_PROBABILITY / max(1, count * (count - 1) // 2)
     worse = np.zeros((count, count), dtype=bool)
     for i in range(count):
         differences = values[:, [i]] - values
         differences[np.abs(differences) <= TIE_TOLERANCE * np.maximum(np.abs(values), np.abs(values[:, [i]]))] = 0.0
         only_i = unfinished[:, [i]] & ~unfinished
         for j in np.flatnonzero(only_i.any(axis=0)):
-            differences[:, j] = _capped(differences[:, j], only_i[:, j])
+            differences[:, j] = _cap_bounds(differences[:, j], only_i[:, j])
         only_other = (~unfinished[:, [i]] & unfinished & ~np.isnan(differences)).any(axis=0)
         worse[i] = _surely_above_zero(differences, confidence) & ~only_other
     return worse
@@ -343,7 +347,7 @@ def _surely_above_zero(differences: Floats, confidence: float) -> Flags:
     return np.asarray((sizes > 1) & (mean > least * error))
 
 
-def _capped(differences: Floats, unfinished: Flags) -> Floats:
+def _cap_bounds(differences: Floats, unfinished: Flags) -> Floats:
     """Return the differences with a cap on those from windows with a lower bound (`unfinished`).
 
     A very large difference raises the spread more than the mean, so that a worse run would make a setting look less
@@ -356,7 +360,7 @@ def _capped(differences: Floats, unfinished: Flags) -> Floats:
     return np.where(unfinished, np.minimum(differences, (others**2).sum() / others.sum()), differences)
 
 
-def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
+def _with_ranks(standings: Sequence[Standing], needed: int) -> list[Standing]:
     """Set `ranked` to False for sound settings with too small a sample, if another sound setting has the sample.
 
     Samples of the limits count first, then the sample of the ranking percentile, whose minimum is `needed`.
@@ -373,12 +377,12 @@ def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
     return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
 
 
-def _unknown(
+def _unknown_percentiles(
     counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]
 ) -> Iterator[UnknownPercentile]:
     """Yield the limits on percentiles for which a setting has too few observations."""
     for column in dict.fromkeys(limit.column for limit in limits):
-        sample, needed = counts_of[column].get(setting), smallest(column)
+        sample, needed = counts_of[column].get(setting), smallest_sample_of(column)
         if sample is not None and sample < needed:
             yield UnknownPercentile(column, sample, needed)
 
@@ -390,7 +394,7 @@ def _keeps_limit(table: Observed, position: int, limit: Limit) -> bool:
     return limit.kept(float(table.scores.iloc[:, position].mean()))
 
 
-def _exceeded(table: Observed, position: int, limit: Limit) -> list[Exceeded]:
+def _exceeded_windows(table: Observed, position: int, limit: Limit) -> list[Exceeded]:
     """Return the windows whose values break the limit, the worst first.  `position`: column of the setting."""
     windows = [
         Exceeded(limit.column, str(window), float(value))
@@ -408,7 +412,7 @@ def _may_change(table: Observed, position: int, limit: Limit) -> bool:
     return bool(limit.kept(values.mean() - half) != limit.kept(values.mean() + half))
 
 
-def _chosen(selection: Selection, ranking: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
+def _with_choice(selection: Selection, ranking: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
     """Return the selection with the best settings, the recommended one and its ties.  `counted`: scores of the compared windows."""
     places = {setting: place for place, setting in enumerate(settings_of(counted.columns))}
     names = [standing.setting for standing in selection.eligible]
@@ -422,13 +426,13 @@ def _chosen(selection: Selection, ranking: Observed, counted: pd.DataFrame, refe
     ) or (names[0],)
     least = min(selection.standing(name).behind for name in best)
     sound = [name for name in best if selection.standing(name).behind == least]
-    advised, reason = _advised(sound, reference, alone=len(best) == 1)
+    advised, reason = _recommendation(sound, reference, alone=len(best) == 1)
     of_advised = values[:, names.index(advised)]
-    ties = tuple(name for i, name in enumerate(names) if name != advised and _equal(values[:, i], of_advised))
+    ties = tuple(name for i, name in enumerate(names) if name != advised and _are_equal(values[:, i], of_advised))
     return replace(selection, best=best, advised=advised, reason=reason, ties=ties)
 
 
-def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tuple[Setting, str]:
+def _recommendation(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tuple[Setting, str]:
     """Return (recommended setting, reason).
 
     `sound`: candidates in order of rank.  `reference`: current setting, empty if unknown.  `alone`: all other settings are
@@ -447,7 +451,7 @@ def _advised(sound: Sequence[Setting], reference: Setting, *, alone: bool) -> tu
     ) > 1 else "least"
 
 
-def _equal(values: Floats, others: Floats) -> bool:
+def _are_equal(values: Floats, others: Floats) -> bool:
     """Return whether two settings have the same values in all windows."""
     return bool(np.allclose(values, others, rtol=TIE_TOLERANCE, atol=0.0, equal_nan=True))
 

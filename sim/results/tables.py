@@ -159,10 +159,10 @@ class CommitStats(NamedTuple):
 
 def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """Return the table `commits`.  `names`: (vertex, subtask index) of each task."""
-    return frame("commits", (_row(row, names) for row in stats))
+    return frame("commits", (_commit_row(row, names) for row in stats))
 
 
-def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
+def _commit_row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
     visible_ns = max((row.time_ns - transaction.opened_ns for transaction in row.committed), default=-1)
     commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
     return {

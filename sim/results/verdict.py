@@ -26,7 +26,7 @@ from sim.results.tables import EXPIRED, NOT_TRIGGERED
 
 # ---- Sentences about the end of bounded jobs, checkpoints that stop before their job does, and jobs that do not keep up.
 
-COMMITTED_SHARE = 0.99
+MIN_COMMITTED_SHARE = 0.99
 """A strategy is said to commit less if it commits under this share of the largest committed record count."""
 MAX_NAMED = 4
 """Maximum strategies that a sentence lists by name; for more, it gives only their number."""
@@ -45,11 +45,13 @@ def finish_sentence(strategies: Sequence[StrategyRow]) -> str:
     at_first = [strategy for strategy, end in ends if not _is_later(end, first)]
     text = f"The job finishes at {_time_of(first)}"
     if len(at_first) < len(strategies):
-        text += f" with {_names(at_first)}"
+        text += f" with {_strategy_names(at_first)}"
     if _is_later(last, first):
         text += f", and at {_time_of(last)} with {last_strategy.called}"
     if len(ends) < len(strategies):
-        text += f"; with {_names([strategy for strategy in strategies if strategy.finish is None])} it does not"
+        text += (
+            f"; with {_strategy_names([strategy for strategy in strategies if strategy.finish is None])} it does not"
+        )
     return f"{text}. {''.join(f'{sentence}. ' for sentence in _end_sentences(strategies, ends))}"
 
 
@@ -69,11 +71,11 @@ def _end_sentences(strategies: Sequence[StrategyRow], ends: Sequence[tuple[Strat
         completes = f"completes in {ms_text(end.final_ms)}"
         yield f"Checkpoint {end.final}{end.of} ({strategy.called}) is the final one and {completes}"
     if excluded := [strategy for strategy in strategies if _is_excluded_for_final_checkpoint(strategy, strategies)]:
-        yield f"Not compared: {_names(excluded)}, where the final checkpoint is one of few"
+        yield f"Not compared: {_strategy_names(excluded)}, where the final checkpoint is one of few"
     if without := [strategy for strategy, end in ends if end.final is None]:
-        yield f"With {_names(without)} no final checkpoint completes"
+        yield f"With {_strategy_names(without)} no final checkpoint completes"
     most, (less, least) = max(end.committed for _, end in ends), min(ends, key=lambda pair: pair[1].committed)
-    if least.committed < COMMITTED_SHARE * most:
+    if least.committed < MIN_COMMITTED_SHARE * most:
         yield f"{capitalised(less.called)} commits {count_text(least.committed)} records of {count_text(most)}"
 
 
@@ -90,10 +92,8 @@ def _disabled_checkpoints_sentence(strategies: Sequence[StrategyRow]) -> str:
     disabled = [strategy for strategy in strategies if strategy.without_interval]
     if not disabled:
         return ""
-    output = f"output of {_vertices(disabled[0].hidden)} never becomes visible, and " if disabled[0].hidden else ""
-    return (
-        f"With {_names(disabled)} checkpoints are off (checkpoint.interval): {output}a failure finds none to restore. "
-    )
+    output = f"output of {_vertex_names(disabled[0].hidden)} never becomes visible, and " if disabled[0].hidden else ""
+    return f"With {_strategy_names(disabled)} checkpoints are off (checkpoint.interval): {output}a failure finds none to restore. "
 
 
 def _invisible_output_sentence(strategies: Sequence[StrategyRow]) -> str:
@@ -104,7 +104,9 @@ def _invisible_output_sentence(strategies: Sequence[StrategyRow]) -> str:
     hiding = [strategy for strategy in strategies if strategy.hidden and not strategy.without_interval]
     if not hiding:
         return ""
-    return f"With {_names(hiding)} no output of {_vertices(hiding[0].hidden)} becomes visible in this run. "
+    return (
+        f"With {_strategy_names(hiding)} no output of {_vertex_names(hiding[0].hidden)} becomes visible in this run. "
+    )
 
 
 def early_end_sentence(strategies: Sequence[StrategyRow]) -> str:
@@ -114,9 +116,9 @@ def early_end_sentence(strategies: Sequence[StrategyRow]) -> str:
         return ""
     first_s = min(strategy.last_trigger_s for strategy in stopped)
     if not first_s:
-        return f"With {_names(stopped)} no checkpoint is triggered. "
+        return f"With {_strategy_names(stopped)} no checkpoint is triggered. "
     since = f"none is triggered after {ms_text(1e3 * first_s)}, and a failure restores that last one"
-    return f"With {_names(stopped)} checkpoints stop before the job does: {since}. "
+    return f"With {_strategy_names(stopped)} checkpoints stop before the job does: {since}. "
 
 
 def _is_later(late: Finish, early: Finish) -> bool:
@@ -128,7 +130,7 @@ def _time_of(end: Finish) -> str:
     return ms_text(1e3 * end.at_s)
 
 
-def _names(strategies: Sequence[StrategyRow]) -> str:
+def _strategy_names(strategies: Sequence[StrategyRow]) -> str:
     """Return the strategies as a list of names, or only their number if there are many."""
     return few_names([strategy.called for strategy in strategies])
 
@@ -138,11 +140,11 @@ def few_names(names: Sequence[str]) -> str:
     return listed(names) if len(names) <= MAX_NAMED else f"{len(names)} strategies"
 
 
-def _vertices(names: Sequence[str]) -> str:
+def _vertex_names(names: Sequence[str]) -> str:
     return listed([f"'{name}'" for name in names])
 
 
-_ALWAYS_BUSY = 0.9
+_MIN_ALWAYS_BUSY_SHARE = 0.9
 """Below this busy share, the busiest vertex alone does not explain why a job cannot keep up."""
 
 
@@ -160,7 +162,7 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
         due += f" before the first failure or stop ({ms_text(1e3 * rates.until_s)})"
     name, share = worst.busiest if rates.busiest is None else rates.busiest
     load = f"'{name}' is busy {share_text(share)}"
-    if rates.never_idle is not None and share < _ALWAYS_BUSY:
+    if rates.never_idle is not None and share < _MIN_ALWAYS_BUSY_SHARE:
         name, busy, back_pressured = rates.never_idle
         load = f"'{name}' is never idle: busy {share_text(busy)} and back-pressured {share_text(back_pressured)}"
     others = [strategy.label for strategy, _ in overloaded if strategy is not worst]
@@ -178,16 +180,16 @@ def overload_sentence(strategies: Sequence[StrategyRow]) -> str:
 # Two durations count as equal if repetitions of a real run may differ by as much (`is_noise`). Throughputs within 1.5 %
 # count as equal.
 
-QUICK_MS = 150.0
+MAX_QUICK_MS = 150.0
 """Checkpoints with a smaller median duration are quick: nothing delays their barriers."""
-_TAIL_FACTOR = 5
+_MIN_TAIL_FACTOR = 5
 """If the longest checkpoint takes this many times the median, the longest one is explained instead of the median one.
 
-Quick checkpoints have another limit: twice `QUICK_MS`.
+Quick checkpoints have another limit: twice `MAX_QUICK_MS`.
 """
 _MIN_WITH_FINAL = 4
 """With fewer completed checkpoints than this, the final checkpoint would distort the median."""
-NOISE_THROUGHPUT = 0.015
+MIN_THROUGHPUT_CHANGE = 0.015
 """Relative difference below which two throughputs count as equal."""
 
 
@@ -200,12 +202,12 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if harmed := [strategy for strategy in strategies if strategy.harmed_sink]:
         sinks = " and ".join(dict.fromkeys(strategy.harmed_sink for strategy in harmed))
         if usable := [strategy for strategy in strategies if not strategy.harmed_sink]:
-            return f"Not compared: {_names(harmed)}, with which {sinks}. {verdict(usable)}"
+            return f"Not compared: {_strategy_names(harmed)}, with which {sinks}. {verdict(usable)}"
         simulated = verdict([replace(strategy, harmed_sink="") for strategy in strategies])
         return f"A real job does not run like this: with barriers that overtake data {sinks}. As simulated: {simulated}"
     if held := [strategy for strategy in strategies if strategy.held_window]:
         rest = [strategy for strategy in strategies if not strategy.held_window]
-        return f"With {_names(held)} {held[0].held_window}.{f' {verdict(rest)}' if rest else ''}"
+        return f"With {_strategy_names(held)} {held[0].held_window}.{f' {verdict(rest)}' if rest else ''}"
     groups: dict[str, list[StrategyRow]] = {}
     for strategy in strategies:
         groups.setdefault(strategy.group, []).append(strategy)
@@ -217,10 +219,10 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         _disabled_checkpoints_sentence(compared),
         _invisible_output_sentence(compared),
         early_end_sentence(compared),
-        _joined(_sentence(compared), _unlimited_text(compared)),
+        _join_clauses(_difference_sentence(compared), _unlimited_text(compared)),
         ".",
-        _first_uploads(strategies),
-        _schedule(strategies),
+        _first_upload_sentence(strategies),
+        _schedule_sentences(strategies),
     )
     text = "".join(parts)
     if len(groups) == 1:
@@ -234,20 +236,20 @@ def _unlimited_text(strategies: Sequence[StrategyRow]) -> str:
     return unlimited_text(max((strategy.unlimited_bytes for strategy in writing), default=0))
 
 
-def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
+def _first_upload_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence on the longest first upload, which no other number includes, or "" if there is none."""
-    longest = _longest(strategies, lambda strategy: strategy.singles.first_upload)
+    longest = _longest_single(strategies, lambda strategy: strategy.singles.first_upload)
     if longest is None:
         return ""
     strategy, first = longest
     name = capitalised(_checkpoint_name(strategy, first, several=len(strategies) > 1))
     written = f"{bytes_text(first.written_bytes)} in {ms_text(first.duration_ms)}"
     only = [strategy for strategy in strategies if _is_first_upload(strategy, strategies)]
-    alike = f" So does the only one of {_names(only)}, which is not compared." if only else ""
+    alike = f" So does the only one of {_strategy_names(only)}, which is not compared." if only else ""
     return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones.{alike}"
 
 
-def _longest(
+def _longest_single(
     strategies: Sequence[StrategyRow], single_of: Callable[[StrategyRow], Single | None]
 ) -> tuple[StrategyRow, Single] | None:
     """Return the strategy with the longest of these checkpoints, and the checkpoint, or None if there is none."""
@@ -263,7 +265,7 @@ def _is_first_upload(strategy: StrategyRow, strategies: Sequence[StrategyRow]) -
     return strategy.summary.completed == 1 and not strategy.first and any(other.first for other in strategies)
 
 
-def _schedule(strategies: Sequence[StrategyRow]) -> str:
+def _schedule_sentences(strategies: Sequence[StrategyRow]) -> str:
     """Return sentences on triggers that are later than the interval, and on the longest savepoint, or ""."""
     several = len(strategies) > 1
     name_of = attrgetter("label" if len({strategy.group for strategy in strategies}) > 1 else "called")
@@ -274,17 +276,17 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     return (
         late_triggers_sentence(late_triggers[:MAX_NAMED], several=several)
         + long_savepoint_sentence(long_savepoints, several=several)
-        + _longest_savepoint(strategies)
+        + _longest_savepoint_sentences(strategies)
     )
 
 
-def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
+def _longest_savepoint_sentences(strategies: Sequence[StrategyRow]) -> str:
     """Return sentences on the failure and the longest wait of the longest savepoint that fails or is reported as long.
 
     The wait is given if barriers or the asynchronous part take at least half of the duration.  Returns "" if there is
     nothing to report.
     """
-    longest = _longest(
+    longest = _longest_single(
         strategies,
         lambda strategy: (
             single if (single := strategy.singles.savepoint) and (single.cut_off or strategy.savepoint) else None
@@ -300,7 +302,7 @@ def _longest_savepoint(strategies: Sequence[StrategyRow]) -> str:
     # False if times are NaN, because no path was recorded
     if 2 * max(barriers_ms, snapshot_ms) >= single.duration_ms:
         aligned = ": savepoints are always aligned" if barriers_ms > snapshot_ms else ""
-        text += f" {_cause_of(strategy, single, several)}{aligned}."
+        text += f" {_cause_sentence(strategy, single, several)}{aligned}."
     return text
 
 
@@ -311,7 +313,7 @@ def _importance_of_choice(strategies: Sequence[StrategyRow]) -> tuple[int, int, 
     return sum(strategy.failed for strategy in strategies), sum(map(_failures, strategies)), ratio
 
 
-def _sentence(strategies: Sequence[StrategyRow]) -> str:
+def _difference_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return the sentence on the decisive difference, without a full stop.
 
     The first that applies: no checkpoint ended, one strategy fails, none is comparable, medians differ, slowest checkpoints
@@ -323,23 +325,27 @@ def _sentence(strategies: Sequence[StrategyRow]) -> str:
         if strategy.summary.completed + strategy.summary.failed or strategy.failed or strategy.summary.standstill
     ]
     if not running:
-        return _none_ended(strategies)
+        return _unended_sentence(strategies)
     # the few checkpoints of a strategy whose checkpoints stop early are not comparable
     running = [strategy for strategy in running if math.isnan(strategy.last_trigger_s)] or running
     several, comparable = len(strategies) > 1, _comparable(running)
     worst = max(running, key=lambda own: (own.failed, bool(own.summary.standstill), _failed_share(own)))
     if worst.failed or _failures(worst) or worst.summary.standstill:
-        return _failing(worst, running, comparable)
+        return _failure_sentence(worst, running, comparable)
     if not comparable:
         return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
-    slow, fast = max(comparable, key=_median_ms), _best(comparable, _median_ms)
+    slow, fast = max(comparable, key=_median_ms), _best_strategy(comparable, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
-        return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))
+        return _join_clauses(
+            _wait_text(slow, several), _median_change_text(fast, slow), _throughput_change_text(fast, slow)
+        )
     tail = _tail(comparable)
-    late, early = max(comparable, key=tail.ms), _best(comparable, tail.ms)
+    late, early = max(comparable, key=tail.ms), _best_strategy(comparable, tail.ms)
     if not is_noise(tail.ms(late), tail.ms(early)):
-        return _joined(_tails(late, early, tail, _medians_text(comparable)), _throughput(early, late))
-    return _equal(slow, comparable, several)
+        return _join_clauses(
+            _tail_sentence(late, early, tail, _medians_text(comparable)), _throughput_change_text(early, late)
+        )
+    return _equality_sentence(slow, comparable, several)
 
 
 def _comparable(strategies: Sequence[StrategyRow]) -> list[StrategyRow]:
@@ -382,19 +388,19 @@ def axis_sentences(strategies: Sequence[StrategyRow]) -> Iterator[str]:
             yield f"{axis} alone: {_median_text(fast)} in the median ({fast.label}) instead of {_median_text(slow)} ({slow.label})."
 
 
-def _none_ended(strategies: Sequence[StrategyRow]) -> str:
+def _unended_sentence(strategies: Sequence[StrategyRow]) -> str:
     """Return a sentence for runs in which no checkpoint completed or failed: what the longest-running one waits for."""
     text = "No checkpoint was completed or failed after the warm-up"
     if all(strategy.is_off for strategy in strategies):
         return "No checkpoint is due: set checkpoint.interval"
-    longest = _longest(
+    longest = _longest_single(
         strategies, lambda strategy: single if (single := strategy.singles.under_way) and single.cut_off else None
     )
     if longest is None:
         return f"{text}: run longer"
     (strategy, single), several = longest, len(strategies) > 1
     lasts = f"has been under way for {ms_text(single.duration_ms)} when the run ends, so run longer"
-    cause = _cause_of(strategy, single, several)
+    cause = _cause_sentence(strategy, single, several)
     return f"{text}: {_checkpoint_name(strategy, single, several)} {lasts}. {cause}"
 
 
@@ -412,7 +418,7 @@ def _tail(strategies: Sequence[StrategyRow]) -> _Tail:
     return _Tail("longest", attrgetter("summary.end_to_end_max_ms"))
 
 
-def _failing(worst: StrategyRow, strategies: Sequence[StrategyRow], comparable: Sequence[StrategyRow]) -> str:
+def _failure_sentence(worst: StrategyRow, strategies: Sequence[StrategyRow], comparable: Sequence[StrategyRow]) -> str:
     """Return the sentence on the strategy that fails most: its failures, their cause, and the best of the `comparable` ones.
 
     `worst`: the strategy with a failed job, deadlocked tasks, or the largest share of failed checkpoints.
@@ -425,21 +431,21 @@ def _failing(worst: StrategyRow, strategies: Sequence[StrategyRow], comparable: 
         if worst.status.startswith("RESTARTING"):
             cause = ""
             if failed is not None and failed.cut_off and EXPIRED in reason:
-                cause = _lower(_cause_of(worst, failed, several=len(strategies) > 1))
+                cause = _uncapitalise(_cause_sentence(worst, failed, several=len(strategies) > 1))
             begin = f"With {worst.called} the job restarts forever: {reason}"
-            return _joined(begin, standstill, others and f"{others}does not", cause)
+            return _join_clauses(begin, standstill, others and f"{others}does not", cause)
         # no checkpoint failed, but a job of a chain found no snapshot to start from
         if "cannot begin" in reason:
-            return _joined(f"With {worst.called} {reason}", others and f"{others}goes on")
+            return _join_clauses(f"With {worst.called} {reason}", others and f"{others}goes on")
         begin = f"With {worst.called} the job fails ({reason})" + (f" after {failures[0]}" if failures else "")
     if standstill:
         begin += f", because tasks wait for each other: {standstill}; with aligned barriers they do not"
     elif failed is not None and (
         failed.cut_off == FINALISATION or (failed.cut_off and _is_unanswered(worst.singles.failures[0][0]))
     ):
-        begin += f", because {_lower(_cause_of(worst, failed, several=True))}"
+        begin += f", because {_uncapitalise(_cause_sentence(worst, failed, several=True))}"
     others_failing = [own for own in strategies if own is not worst and own not in comparable and _failures(own)]
-    return _joined(
+    return _join_clauses(
         begin,
         *([] if worst.failed else _survival_texts(worst)),
         *failures[1:],
@@ -474,12 +480,12 @@ def _completion_text(comparable: Sequence[StrategyRow]) -> str:
     """Return a clause on the best of these strategies, whose checkpoints all complete, or "" if there is none."""
     if not comparable:
         return ""
-    fast = _best(comparable, _median_ms)
+    fast = _best_strategy(comparable, _median_ms)
     completed, longest_ms = fast.summary.completed, fast.summary.end_to_end_max_ms
     took = _median_text(fast)
-    if longest_ms >= _TAIL_FACTOR * _median_ms(fast) and completed > 1:
+    if longest_ms >= _MIN_TAIL_FACTOR * _median_ms(fast) and completed > 1:
         took += f" in the median, the longest in {ms_text(longest_ms)}"
-    return f"{fast.called} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_stored(fast, 'stores')}"
+    return f"{fast.called} completes {'its one' if completed == 1 else f'all {completed}'} in {took}{_in_flight_text(fast, 'stores')}"
 
 
 def _failure_texts(strategy: StrategyRow) -> list[str]:
@@ -502,29 +508,29 @@ def _is_expiry(message: str) -> bool:
     return "expire" in message.lower()
 
 
-def _equal(slow: StrategyRow, strategies: Sequence[StrategyRow], several: bool) -> str:
+def _equality_sentence(slow: StrategyRow, strategies: Sequence[StrategyRow], several: bool) -> str:
     """Return the sentence for strategies that do not differ by more than noise, or for a single one."""
     fast, longest_ms = min(strategies, key=_median_ms), slow.summary.end_to_end_max_ms
-    is_quick, medians = _median_ms(slow) < QUICK_MS, _medians_text(strategies)
+    is_quick, medians = _median_ms(slow) < MAX_QUICK_MS, _medians_text(strategies)
     begin = f"Checkpoints of {slow.called} take" if several and len(strategies) == 1 else "Checkpoints take"
-    if longest_ms >= (2 * QUICK_MS if is_quick else _TAIL_FACTOR * _median_ms(slow)):
+    if longest_ms >= (2 * MAX_QUICK_MS if is_quick else _MIN_TAIL_FACTOR * _median_ms(slow)):
         times = f"{_median_text(slow)} in the median, the longest {ms_text(longest_ms)}"
-        text = f"{begin} {times}: {_lower(_cause(slow, several, slowest=True))}"
+        text = f"{begin} {times}: {_uncapitalise(_wait_text(slow, several, slowest=True))}"
     elif is_quick:
-        text = f"{begin} {medians}: nothing holds the barriers up ({_load(slow)})"
+        text = f"{begin} {medians}: nothing holds the barriers up ({_load_text(slow)})"
     else:
-        text = _cause(slow, several)
+        text = _wait_text(slow, several)
     if len(strategies) == 1:
-        return _joined(text, _cost(slow))
+        return _join_clauses(text, _cost_text(slow))
     alike = (
         f"checkpoints take {medians} with all strategies"
         if medians == _median_text(slow)
         else f"the strategies differ by less than repetitions of one real job do ({medians})"
     )
-    return _joined(text, alike, _throughputs(slow, fast, strategies))
+    return _join_clauses(text, alike, _throughput_range_text(slow, fast, strategies))
 
 
-def _cost(strategy: StrategyRow) -> str:
+def _cost_text(strategy: StrategyRow) -> str:
     """Return a clause on the throughput that checkpoints cost, compared with a run without checkpoints, or "" if unknown.
 
     Throughput is a mean over the run, and records that a savepoint delays are processed after it.  The mean therefore
@@ -534,29 +540,29 @@ def _cost(strategy: StrategyRow) -> str:
     cause = "checkpoints and savepoints" if strategy.has_savepoints else "checkpoints"
     if math.isnan(change):
         return ""
-    if abs(change) < NOISE_THROUGHPUT:
+    if abs(change) < MIN_THROUGHPUT_CHANGE:
         return "" if strategy.has_savepoints else f"{cause} cost no throughput"
     if change < 0:
         return f"{cause} cost {change_text(change).lstrip('-')} of throughput"
     return f"throughput is {change_text(change)} with {cause}"
 
 
-def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail, medians: str) -> str:
+def _tail_sentence(late: StrategyRow, early: StrategyRow, tail: _Tail, medians: str) -> str:
     """Return the sentence for strategies with equal medians but different slowest checkpoints, with the cause of the slowest one."""
     slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
-    cause = _lower(_cause(late, several=True, slowest=True))
+    cause = _uncapitalise(_wait_text(late, several=True, slowest=True))
     return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.called} is {slowest}"
 
 
-def _cause(strategy: StrategyRow, several: bool, *, slowest: bool = False) -> str:
+def _wait_text(strategy: StrategyRow, several: bool, *, slowest: bool = False) -> str:
     """Return the largest wait of the median checkpoint (or the `slowest`) of a strategy, and where it occurs."""
     single = strategy.singles.slowest if slowest else strategy.singles.median
     if single is None:
-        return f"Nothing was recorded of these checkpoints ({_load(strategy)})"
-    return _cause_of(strategy, single, several)
+        return f"Nothing was recorded of these checkpoints ({_load_text(strategy)})"
+    return _cause_sentence(strategy, single, several)
 
 
-def _cause_of(strategy: StrategyRow, single: Single, several: bool) -> str:
+def _cause_sentence(strategy: StrategyRow, single: Single, several: bool) -> str:
     """Return a sentence, without a full stop, on the largest wait of this checkpoint, and where it occurs.
 
     `several`: there are other strategies, so the checkpoint is named together with its strategy.
@@ -569,7 +575,7 @@ def _cause_of(strategy: StrategyRow, single: Single, several: bool) -> str:
         lost = f"{cause.removesuffix(' lost')} is lost at {ms_text(lost_ms)}"
         return f"{lost}, which the JobManager learns at {ms_text(known_ms)}: its tasks do not acknowledge {checkpoint}"
     if math.isnan(path.queue_ms):
-        return f"Nothing was recorded of the path of {checkpoint} ({_load(strategy)})"
+        return f"Nothing was recorded of the path of {checkpoint} ({_load_text(strategy)})"
     # the largest kind in the largest column of the table of strategies, so that text and table agree
     times_ms = {kind: getattr(path, f"{kind}_ms") for kind in COLUMN_OF}
     columns_ms = Counter[str]()
@@ -583,10 +589,10 @@ def _cause_of(strategy: StrategyRow, single: Single, several: bool) -> str:
             return _queue_text(strategy, single, checkpoint)
         case "timeout":
             place = f"in front of '{path.timeout_vertex}' until the alignment timeout lets them overtake"
-            return f"Barriers of {checkpoint} wait {ms_text(path.timeout_ms)} {place} ({_load(strategy, path.timeout_vertex)})"
+            return f"Barriers of {checkpoint} wait {ms_text(path.timeout_ms)} {place} ({_load_text(strategy, path.timeout_vertex)})"
         case "alignment":
             waits = f"'{path.alignment_vertex}' waits {ms_text(path.alignment_vertex_ms)} from its first to its last barrier"
-            load = _load(strategy, path.alignment_vertex)
+            load = _load_text(strategy, path.alignment_vertex)
             return f"In {checkpoint} {waits}, which comes from {single.late_input} ({load})"
         case "pre_barrier":
             return f"Work before the barrier takes {took}"
@@ -609,7 +615,7 @@ def _cause_of(strategy: StrategyRow, single: Single, several: bool) -> str:
 def _queue_text(strategy: StrategyRow, single: Single, checkpoint: str) -> str:
     """Return the sentence on barriers that wait behind data or for a task thread, or on a trigger that waits for a source."""
     name, singles = single.path.queue_vertex, strategy.singles
-    vertex, waited, load = f"'{name}'", ms_text(single.path.queue_vertex_ms), _load(strategy, name)
+    vertex, waited, load = f"'{name}'", ms_text(single.path.queue_vertex_ms), _load_text(strategy, name)
     if single.path.queue_at_source:
         if single is singles.failed and singles.failures[0][0] == NOT_TRIGGERED:
             return f"{vertex} does not answer the trigger of {checkpoint} within {waited}, pekko.ask.timeout: its TaskManager is cut off"
@@ -644,40 +650,40 @@ def _checkpoint_name(strategy: StrategyRow, single: Single, several: bool) -> st
     return f"{single} ({strategy.called})" if several else str(single)
 
 
-def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
+def _median_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
     """Return a clause that compares the median durations of two strategies."""
-    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{_stored(fast)}"
+    return f"{fast.called} checkpoints take {_median_text(fast)} instead of {_median_text(slow)}{_in_flight_text(fast)}"
 
 
-def _stored(strategy: StrategyRow, verb: str = "store") -> str:
+def _in_flight_text(strategy: StrategyRow, verb: str = "store") -> str:
     """Return a clause on the in-flight data that each checkpoint stores (median), or "" if none is stored."""
     stored_bytes = strategy.summary.persisted_bytes
     return f" and {verb} {bytes_text(stored_bytes)} of in-flight data each" if stored_bytes > 0 else ""
 
 
-def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
+def _throughput_change_text(fast: StrategyRow, slow: StrategyRow) -> str:
     """Return a clause on the throughput of `fast` compared with `slow`, or "" if one of the jobs ends within the run."""
     if fast.is_over or slow.is_over:
         return ""
     change = _served_per_second(fast) / _served_per_second(slow) - 1 if _served_per_second(slow) else 0.0
-    if abs(change) < NOISE_THROUGHPUT:
+    if abs(change) < MIN_THROUGHPUT_CHANGE:
         return f"throughput is the same ({change_text(change)})"
     return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
 
 
-def _throughputs(slow: StrategyRow, fast: StrategyRow, strategies: Sequence[StrategyRow]) -> str:
+def _throughput_range_text(slow: StrategyRow, fast: StrategyRow, strategies: Sequence[StrategyRow]) -> str:
     """Return the highest and the lowest throughput with their strategies, if they differ by more than noise.
 
-    Otherwise, and if some job ends within the run, returns `_throughput` of `fast` and `slow`.
+    Otherwise, and if some job ends within the run, returns `_throughput_change_text` of `fast` and `slow`.
     """
     low, high = min(strategies, key=_served_per_second), max(strategies, key=_served_per_second)
     least, most = _served_per_second(low), _served_per_second(high)
-    if any(strategy.is_over for strategy in strategies) or not least > 0 or most / least - 1 < NOISE_THROUGHPUT:
-        return _throughput(fast, slow)
+    if any(strategy.is_over for strategy in strategies) or not least > 0 or most / least - 1 < MIN_THROUGHPUT_CHANGE:
+        return _throughput_change_text(fast, slow)
     return f"{high.called} serves {per_second_text(most)}, {low.called} {per_second_text(least)}"
 
 
-def _load(strategy: StrategyRow, named: str = "") -> str:
+def _load_text(strategy: StrategyRow, named: str = "") -> str:
     """Return the busiest and the most back-pressured vertex with their shares.
 
     `named`: a vertex that the sentence has already named, so its name is not repeated.
@@ -691,13 +697,13 @@ def _load(strategy: StrategyRow, named: str = "") -> str:
     return text
 
 
-def _best(strategies: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
+def _best_strategy(strategies: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]) -> StrategyRow:
     """Return the strategy with the smallest `duration`.
 
     Among strategies within noise of it and without less throughput, this is the one that stores least in-flight data.
     """
     quickest = min(strategies, key=duration)
-    least_per_second = _served_per_second(quickest) * (1 - NOISE_THROUGHPUT)
+    least_per_second = _served_per_second(quickest) * (1 - MIN_THROUGHPUT_CHANGE)
     equals = [
         strategy
         for strategy in strategies
@@ -730,11 +736,11 @@ def _failures(strategy: StrategyRow) -> int:
     return strategy.summary.failed - strategy.summary.interrupted
 
 
-def _joined(*parts: str) -> str:
+def _join_clauses(*parts: str) -> str:
     """Return the parts that are not empty, separated by "; "."""
     return "; ".join(filter(None, parts))
 
 
-def _lower(text: str) -> str:
+def _uncapitalise(text: str) -> str:
     """Return a text with a lower-case first letter."""
     return text[:1].lower() + text[1:]

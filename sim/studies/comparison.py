@@ -61,7 +61,7 @@ from sim.results.stored import (
 from sim.results.summary import bottleneck
 from sim.results.sweep_effects import DEAD
 from sim.results.tables import EXPIRED
-from sim.results.verdict import COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
+from sim.results.verdict import MIN_COMMITTED_SHARE, axis_sentences, few_names, overload_sentence, verdict
 from sim.runtime.lowering import hosts
 from sim.runtime.manifest import identity
 from sim.runtime.result import Result
@@ -390,7 +390,7 @@ class Comparison:
     def commits_less(self) -> bool:
         """Return True if some jobs that finish commit notably fewer records than others (COMMITTED_SHARE)."""
         committed = [line.finish.committed for line in self.strategies if line.finish is not None]
-        return bool(committed) and min(committed) < COMMITTED_SHARE * max(committed)
+        return bool(committed) and min(committed) < MIN_COMMITTED_SHARE * max(committed)
 
     @cached_property
     def continued_after_drain(self) -> list[str]:

@@ -22,7 +22,7 @@ from sim.results.sweep_answers import (
     limit_text,
     means,
     settings_of,
-    smallest,
+    smallest_sample_of,
 )
 from sim.results.sweep_effects import Observed, effects, has_no_result, numbered, observed, planned, scored
 from sim.studies.cells import COLUMNS
@@ -170,7 +170,7 @@ def _unknown_limits(question: Question, selection: Selection) -> Iterator[str]:
             if unknown.column == limit.column
         ]
         if samples:
-            needs = f"{smallest(limit.column)} {STATISTICS[limit.column].counts} in all runs{of_setting}"
+            needs = f"{smallest_sample_of(limit.column)} {STATISTICS[limit.column].counts} in all runs{of_setting}"
             yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_sample_sizes(samples)}."
 
 
@@ -436,7 +436,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
     notes = ""
     for column in _columns(question):
         sizes = counts(results, column)
-        if not sizes.empty and sizes.min() < (needed := smallest(column)):
+        if not sizes.empty and sizes.min() < (needed := smallest_sample_of(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
             notes += f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
     return notes

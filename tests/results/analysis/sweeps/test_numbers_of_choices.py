@@ -10,12 +10,12 @@ from sim.results.estimates import critical
 from sim.results.sweep_answers import (
     TIE_TOLERANCE,
     Limit,
-    _capped,
+    _cap_bounds,
     _surely_above_zero,
     choose,
     counts,
-    pooled,
-    smallest,
+    pooled_samples,
+    smallest_sample_of,
     surely_worse,
 )
 from sim.results.sweep_effects import _of_values, effects, numbered, observed
@@ -158,9 +158,9 @@ def test_a_bound_counts_no_more_than_makes_differences_clearest():
     """For 1 and 3 that is 10 / 4; without others, or where these speak against it, it counts as it is."""
     late = np.array([False, False, True])
 
-    assert _capped(np.array([1.0, 3.0, 99.0]), late).tolist() == [1.0, 3.0, 2.5]
-    assert _capped(np.array([1.0, 3.0, 2.0]), late).tolist() == [1.0, 3.0, 2.0]
-    assert _capped(np.array([-1.0, 1.0, 99.0]), late).tolist() == [-1.0, 1.0, 99.0]
+    assert _cap_bounds(np.array([1.0, 3.0, 99.0]), late).tolist() == [1.0, 3.0, 2.5]
+    assert _cap_bounds(np.array([1.0, 3.0, 2.0]), late).tolist() == [1.0, 3.0, 2.0]
+    assert _cap_bounds(np.array([-1.0, 1.0, 99.0]), late).tolist() == [-1.0, 1.0, 99.0]
 
 
 @pytest.mark.parametrize(
@@ -228,13 +228,17 @@ def test_samples_of_percentiles_are_pooled():
     )
     rows.loc[3, "status"] = "error"
 
-    assert pooled(rows, ["checkpoint.interval"], "end_to_end_p99_ms") == {("10 s",): 110, ("30 s",): 5}
+    assert pooled_samples(rows, ["checkpoint.interval"], "end_to_end_p99_ms") == {("10 s",): 110, ("30 s",): 5}
     assert (
         {}
-        == pooled(rows, ["checkpoint.interval"], COLUMN)
-        == pooled(rows.drop(columns="completed"), ["checkpoint.interval"], "end_to_end_p99_ms")
+        == pooled_samples(rows, ["checkpoint.interval"], COLUMN)
+        == pooled_samples(rows.drop(columns="completed"), ["checkpoint.interval"], "end_to_end_p99_ms")
     )
-    assert (smallest("end_to_end_p99_ms"), smallest("end_to_end_p90_ms"), smallest("lag_s")) == (100, 10, 1)
+    assert (
+        smallest_sample_of("end_to_end_p99_ms"),
+        smallest_sample_of("end_to_end_p90_ms"),
+        smallest_sample_of("lag_s"),
+    ) == (100, 10, 1)
     assert counts(rows, "lag_s").empty
 
 
