@@ -83,10 +83,10 @@ class Segment(NamedTuple):
 
 def segments(scenario: Scenario) -> list[Segment]:
     """Return the segments of a run in order of time; without `instances:` and `rescale:` there is one."""
-    return _rescaled(scenario) if scenario.rescale else _instances(scenario)
+    return _segments_of_rescales(scenario) if scenario.rescale else _segments_of_instances(scenario)
 
 
-def _instances(scenario: Scenario) -> list[Segment]:
+def _segments_of_instances(scenario: Scenario) -> list[Segment]:
     """Return one segment of equal length for each job instance."""
     chain, begin_ns, parts = scenario.instances, 0, []
     for number in range(chain.count):
@@ -98,7 +98,7 @@ def _instances(scenario: Scenario) -> list[Segment]:
     return parts
 
 
-def _rescaled(scenario: Scenario) -> list[Segment]:
+def _segments_of_rescales(scenario: Scenario) -> list[Segment]:
     """Return the segments between the rescalings of a run."""
     parts: list[Segment] = []
     job, begin_ns = scenario.job, 0

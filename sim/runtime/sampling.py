@@ -53,8 +53,8 @@ class RecordLatency:
             for v, copies in enumerate(_copies(job))
             if copies
         }
-        begun = {v: [float(curve[0]) for curve in self._curves(v, positions[None])] for v in self._copies}
-        self._latency = {v: Latency(now, emitted, served, room) for v, (emitted, served) in begun.items()}
+        initial_curves = {v: [float(curve[0]) for curve in self._curves(v, positions[None])] for v in self._copies}
+        self._latency = {v: Latency(now, emitted, served, room) for v, (emitted, served) in initial_curves.items()}
 
     def means_ms(self, times: np.ndarray, positions: np.ndarray, stride: int) -> Mapping[int, np.ndarray]:
         """Return the mean latency [ms] of the records served in each group of `stride` rows, by vertex without readers.
@@ -224,9 +224,9 @@ def due_records(source: SourceSpec, now: int) -> int:
 # Checkpoints, windows and bursts make queues grow and shrink.  The mean does not depend on the phase at which a failure
 # happens, so a job has caught up at the same level wherever in the cycle it failed.
 
-LEAST_NS = 10_000_000_000
+MIN_SAMPLED_NS = 10_000_000_000
 """Minimum time that the samples cover [ns].  They also cover a whole checkpoint interval and a whole window."""
-LOOKS = 21
+SAMPLES = 21
 """Number of samples in that time.  The error of the mean is about 1/21 of the variation.
 
 With 20, samples would usually be a multiple of the buffer timeout (100 ms) apart.  They would then always meet output
@@ -245,15 +245,15 @@ class UsualBacklog:
         self.is_up = is_up
         self.catching_up = 0  # number of restarts whose tasks are still catching up
         # (time [ns], `plane.served()`, `plane.in_flight()`)
-        self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)
+        self._samples: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=SAMPLES)
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
-        every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
-        schedule_urgent_callback(context.env, lambda: context.env.call_every(every_ns, self._look))
+        every_ns = max(MIN_SAMPLED_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // SAMPLES
+        schedule_urgent_callback(context.env, lambda: context.env.call_every(every_ns, self._sample))
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         if not self.catching_up and self.is_up():
-            self._looks.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
+            self._samples.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
 
     def in_log(self, task: int, now: int, emitted: int) -> int:
         """Return the number of records that are due in the log of a task and not emitted; 0 if the task is not a source."""
@@ -262,28 +262,30 @@ class UsualBacklog:
 
     def waiting(self, sources: Sequence[int]) -> float | None:
         """Return the mean number of records waiting in the logs of these tasks, or None if there are no samples."""
-        counts = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
+        counts = [
+            sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._samples
+        ]
         return sum(counts) / len(counts) if counts else None
 
-    def flying(self, tasks: Sequence[int]) -> float | None:
+    def in_flight_mean(self, tasks: Sequence[int]) -> float | None:
         """Return the mean number of records in flight between these tasks, or None if there are no samples.
 
         The tasks must restart together: no channel connects them to other tasks.
         """
-        counts = [int(flying[tasks].sum()) for _, _, flying in self._looks]
+        counts = [int(in_flight_mean[tasks].sum()) for _, _, in_flight_mean in self._samples]
         return sum(counts) / len(counts) if counts else None
 
 
 # ---- The progress of a restarted job: its first record, the records replayed, and when its backlog is as usual again.
 
-LOOK_NS = 10_000_000
+FIRST_RECORD_CHECK_NS = 10_000_000
 """Time between two checks for the first record [ns], and thus the precision of its time."""
-SHORTEST_NS = 62_000_000
+MIN_CHECK_NS = 62_000_000
 """Minimum time between two checks whether the job has caught up [ns].
 
 They must not be a multiple of the buffer timeout (100 ms) apart, for the same reason as `LOOKS`: 62 ms visit all phases of
 100 ms evenly."""
-LONGEST_NS = 1_000_000_000
+MAX_CHECK_NS = 1_000_000_000
 """Maximum time between two checks [ns].
 
 It is limited because the rate so far underestimates a job that is still warming up or delayed by checkpoints."""
@@ -304,8 +306,8 @@ class CatchUp:
         usual.catching_up += 1
         self.env = context.env
         self.stats = stats
-        begun = context.origin if stats.number == 1 else None
-        served = context.plane.served() if begun is None else begun.served
+        origin = context.origin if stats.number == 1 else None
+        served = context.plane.served() if origin is None else origin.served
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # records served before the failure
         stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
@@ -313,15 +315,20 @@ class CatchUp:
         ends = [task for task in sorted(parts) if context.layout.vertex[task] in without_readers]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
-        waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them
-        if begun is not None:  # a job is rescaled to get rid of its backlog, and a new job has no usual one
+        waiting, in_flight_mean = (
+            usual.waiting(self.sources),
+            usual.in_flight_mean(self.tasks),
+        )  # their readers restart with them
+        if origin is not None:  # a job is rescaled to get rid of its backlog, and a new job has no usual one
             waiting = 0.0
         elif waiting is None:  # no samples, because it failed too early: take the backlog at that time
             waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
         self.waiting = waiting
-        if flying is None and begun is None:
-            flying = float(self._in_flight())
-        self.flying = flying  # None if the restore changed the channels, so that there is nothing to compare with
+        if in_flight_mean is None and origin is None:
+            in_flight_mean = float(self._in_flight())
+        self.in_flight_mean = (
+            in_flight_mean  # None if the restore changed the channels, so that there is nothing to compare with
+        )
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
@@ -337,13 +344,13 @@ class CatchUp:
             self.env.process(self._watch(tasks, then))
 
     def _watch(self, tasks: set[int], then: Callable[[], None]) -> Work[None]:
-        yield from self._look_until_caught_up(tasks)
+        yield from self._wait_until_caught_up(tasks)
         self.usual.catching_up -= 1
         then()
 
-    def _look_until_caught_up(self, tasks: set[int]) -> Work[None]:
+    def _wait_until_caught_up(self, tasks: set[int]) -> Work[None]:
         everything, begun_ns = len(tasks), self.env.now
-        most, next_ns = self._distance(), LOOK_NS
+        largest, next_ns = self._distance(), FIRST_RECORD_CHECK_NS
         while True:
             yield self.env.timeout(next_ns)
             if len(tasks) < everything:
@@ -357,16 +364,16 @@ class CatchUp:
                 self.stats.caught_up_ns = self.env.now
                 return
             else:
-                most = max(most, distance)
-                next_ns = self._half_way(most, distance, self.env.now - begun_ns)
+                largest = max(largest, distance)
+                next_ns = self._next_check_ns(largest, distance, self.env.now - begun_ns)
 
-    def _half_way(self, most: float, distance: float, spent_ns: int) -> int:
+    def _next_check_ns(self, largest: float, distance: float, spent_ns: int) -> int:
         """Return the time until the next check [ns]: half of the estimated remaining time, within limits.
 
-        `most` is the largest distance so far, `distance` the current one [records]; `spent_ns` is the time since the start.
+        `largest` is the largest distance so far, `distance` the current one [records]; `spent_ns` is the time since the start.
         """
-        left_ns = int(spent_ns * distance / (most - distance)) if most > distance else 2 * spent_ns
-        return min(max(SHORTEST_NS, left_ns // 2), LONGEST_NS)
+        left_ns = int(spent_ns * distance / (largest - distance)) if largest > distance else 2 * spent_ns
+        return min(max(MIN_CHECK_NS, left_ns // 2), MAX_CHECK_NS)
 
     def _distance(self) -> float:
         """Return the number of records that the job still has to catch up with.
@@ -377,8 +384,8 @@ class CatchUp:
         served = self.context.plane.served()
         behind = sum(max(0, self.position[task] - int(served[task])) for task in self.sources)
         waiting = sum(self.usual.in_log(task, self.env.now, int(served[task])) for task in self.sources)
-        flying = 0.0 if self.flying is None else self._in_flight() - self.flying
-        return behind + max(0, waiting - self.waiting) + max(0, flying)
+        in_flight_mean = 0.0 if self.in_flight_mean is None else self._in_flight() - self.in_flight_mean
+        return behind + max(0, waiting - self.waiting) + max(0, in_flight_mean)
 
     def _in_flight(self) -> int:
         """Return the number of records in flight between the restarted tasks: written and not read yet."""
@@ -443,13 +450,13 @@ class Sampler:
 
     def _begin(self) -> None:
         self._sum_up()
-        self.context.env.look_every(SAMPLE_NS // _LOOKS, self._look, self._looks_left)
+        self.context.env.look_every(SAMPLE_NS // _LOOKS, self._sample, self._looks_left)
 
     def _looks_left(self) -> int:
         """Return the number of looks until the next sample."""
         return _LOOKS - len(self._times) % _LOOKS
 
-    def _look(self, times: Sequence[int], served: np.ndarray) -> None:
+    def _sample(self, times: Sequence[int], served: np.ndarray) -> None:
         self._times.extend(times)
         self._positions.append(served)
         if len(self._times) % _LOOKS == 0:

@@ -103,7 +103,7 @@ class Chain:
             if self._is_over(instance):
                 return
             if instance.outcome.rescaled.triggered:
-                parts.insert(number + 1, self._rest(segment, instance))
+                parts.insert(number + 1, self._remaining_segment(segment, instance))
             if number + 1 < len(parts):
                 ended = instance.outcome.failed.triggered or (
                     instance.outcome.finished.triggered and not stopped_with(instance.stats)
@@ -121,12 +121,12 @@ class Chain:
                         self.stopped = f"FAILED: job {number + 1} cannot begin: since {since} there has been no JobManager to rescale it"
                     return
                 try:
-                    beginning = self._next(instance, parts[number + 1])
+                    beginning = self._prepare_next_instance(instance, parts[number + 1])
                 except NothingToBeginFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
                     return
 
-    def _rest(self, segment: Segment, instance: JobInstance) -> Segment:
+    def _remaining_segment(self, segment: Segment, instance: JobInstance) -> Segment:
         """Return the rest of a segment, without the TaskManagers that are missing (`Outcome.rescale`).
 
         It is still the same job, which owns its checkpoints.  The claim mode CLAIM has the same effect.
@@ -234,7 +234,7 @@ class Chain:
                 until=instance.env.timeout(left_ns) | election | instance.outcome.failed | instance.outcome.finished
             )
 
-    def _next(self, instance: JobInstance, segment: Segment) -> InitialState:
+    def _prepare_next_instance(self, instance: JobInstance, segment: Segment) -> InitialState:
         """Cancel the job and return the initial state of the next instance.
 
         Pending checkpoints are aborted, completed ones are retained.  Raise NothingToBeginFrom if no snapshot can be
@@ -245,7 +245,7 @@ class Chain:
         instance.job.coordinator.dispatch(
             SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN)
         )
-        snapshot = self._chosen(instance, segment.start_from)
+        snapshot = self._choose_snapshot(instance, segment.start_from)
         parts, served, names = instance.job.files.parts(snapshot), instance.plane.served(), instance.names
         if segment.scenario.job != instance.scenario.job:
             # redistribute the snapshot from the instance that took it: one in between may have had another parallelism
@@ -274,7 +274,7 @@ class Chain:
             instance.job.recovery.restart_state() if instance.outcome.rescaled.triggered else None,
         )
 
-    def _chosen(self, instance: JobInstance, start_from: str) -> StoredSnapshot:
+    def _choose_snapshot(self, instance: JobInstance, start_from: str) -> StoredSnapshot:
         """Return the latest snapshot of the kind `start_from`, "checkpoint" or "savepoint".
 
         Without one of its own, an instance passes on the snapshot it was restored from.  Raise NothingToBeginFrom if there

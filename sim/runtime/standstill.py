@@ -47,31 +47,34 @@ def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
-    begun = list(recoveries)
-    restarts = list(_restored(begun))
+    recorded = list(recoveries)
+    restarts = list(_effective_restarts(recorded))
     restart_loop = find_restart_loop(
-        [Restarted(row.failed_ns, row.checkpoint, is_caused_by_job=_own(origin)) for row, origin in restarts],
+        [
+            Restarted(row.failed_ns, row.checkpoint, is_caused_by_job=_is_caused_by_job(origin))
+            for row, origin in restarts
+        ],
         progress_ns,
     )
     if restart_loop is None:
         return None
-    if begun[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-restart_loop.times :]], context.env.now):
+    if recorded[-1].running_ns >= 0 and _outlived([row for row, _ in restarts[-restart_loop.times :]], context.env.now):
         return None
     where = f"from checkpoint {restart_loop.checkpoint}" if restart_loop.checkpoint else "from the beginning"
     reasons = [origin.what for _, origin in restarts[-restart_loop.times :]]
     hung = any(row.standstill for row in list(context.stats.values())[-restart_loop.times :])
-    why, change = _causes(reasons), _HANGS if hung else _changes(reasons)
+    why, change = _causes(reasons), _HANGS if hung else _proposed_changes(reasons)
     return f"{RESTARTING_FOR_EVER}: {restart_loop.times} times in a row {where} because of {why}, with nothing completed in between; {change}"
 
 
-def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:
+def _effective_restarts(recorded: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, RecoveryStats]]:
     """Yield each restart that restored the job, with the restart that was its original cause.
 
     A failure during a restart replaces that restart.  For example, a task that cannot be cancelled makes its TaskManager
     fail.  The cause is the first failure.
     """
     origin = None
-    for row in begun:
+    for row in recorded:
         origin = origin or row
         if row.checkpoint >= 0:
             yield row, origin
@@ -83,17 +86,19 @@ def _causes(reasons: Sequence[str]) -> str:
 
     Messages that differ only in numbers count as one cause.
     """
-    last = {_plain(reason): reason for reason in reasons}
+    last = {_without_numbers(reason): reason for reason in reasons}
     if len(last) == 1:
         return f"'{reasons[-1]}'"
-    return " and ".join(f"{times} x '{last[plain]}'" for plain, times in Counter(map(_plain, reasons)).most_common())
+    return " and ".join(
+        f"{times} x '{last[plain]}'" for plain, times in Counter(map(_without_numbers, reasons)).most_common()
+    )
 
 
-def _changes(reasons: Iterable[str]) -> str:
+def _proposed_changes(reasons: Iterable[str]) -> str:
     """Return the changes of the scenario that may help, for the most frequent cause first."""
     changes = [
         _CHANGE.get(reason.removeprefix(f"{TOO_MANY_FAILED}: ").partition(":")[0], "mend what fails")
-        for reason, _ in Counter(map(_plain, reasons)).most_common()
+        for reason, _ in Counter(map(_without_numbers, reasons)).most_common()
     ]
     return ", and ".join(dict.fromkeys(changes))
 
@@ -107,12 +112,12 @@ def _outlived(row: Sequence[RecoveryStats], now_ns: int) -> bool:
     return row[-1].running_ns >= 0 and now_ns - row[-1].running_ns > 2 * max(lasted_ns, default=0)
 
 
-def _own(row: RecoveryStats) -> bool:
+def _is_caused_by_job(row: RecoveryStats) -> bool:
     """Return whether the job itself caused the restart, not an injected fault."""
     return row.kind in _OF_THE_JOB and row.what != _INJECTED
 
 
-def _plain(reason: str) -> str:
+def _without_numbers(reason: str) -> str:
     """Return the message with each number replaced by #, because numbers differ between restarts."""
     return re.sub(r"\d+(\.\d+)?", "#", reason)
 
@@ -155,7 +160,7 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     )
     parts = [
         f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
-        f" and {_held_up(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
+        f" and {_reason_for_missing_barrier(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
         for blocked, after in zip(circular, [*circular[1:], *circular[:1]], strict=True)
     ]
     return ", and ".join(dict.fromkeys(parts))
@@ -167,7 +172,7 @@ def _has_late_outputs(vertex: Vertex) -> bool:
     return emits_on_commit or (vertex.window is not None and vertex.window.time == "event")
 
 
-def _held_up(late: str, full: str) -> str:
+def _reason_for_missing_barrier(late: str, full: str) -> str:
     """Return a clause that says why the barrier of `late` is missing: the output of `full` is full."""
     return (
         f"'{late}' cannot send it, as its output is full"

@@ -299,8 +299,8 @@ COORDINATOR = (
     Rule(
         "messages and timeouts wait while metadata is written",
         "runtime/jobmanager/coordinator_host.py",
-        "        while self._waiting and not self.machine.locked:\n",
-        "        while self._waiting:\n",
+        "        while self._waiting_calls and not self.machine.locked:\n",
+        "        while self._waiting_calls:\n",
         "tests/runtime/jobmanager/test_storage_in_runs.py::test_metadata_is_written_under_the_lock",
     ),
     Rule(

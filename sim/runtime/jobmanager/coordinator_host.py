@@ -163,8 +163,8 @@ class CoordinatorHost:
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
-        self._waiting: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock
-        self._at_work = False  # waiting calls are being executed
+        self._waiting_calls: deque[Callable[[], None]] = deque()  # calls that wait for the coordinator's lock
+        self._is_running_calls = False  # waiting calls are being executed
         self._triggered_ns: dict[int, int] = {}  # task -> arrival time of its latest trigger call
         # task of a lost TaskManager that the JobManager takes for running, because it has not detected the loss
         # -> time until a call to it fails [ns]
@@ -233,17 +233,17 @@ class CoordinatorHost:
 
     def _in_turn(self, work: Callable[[], None]) -> None:
         """Call `work` when the coordinator's lock is free; first in, first out."""
-        self._waiting.append(work)
+        self._waiting_calls.append(work)
         self._run_waiting()
 
     def _run_waiting(self) -> None:
         """Make the calls that wait for the coordinator's lock, as long as it is free."""
-        if self._at_work:
+        if self._is_running_calls:
             return
-        self._at_work = True
-        while self._waiting and not self.machine.locked:
-            self._waiting.popleft()()
-        self._at_work = False
+        self._is_running_calls = True
+        while self._waiting_calls and not self.machine.locked:
+            self._waiting_calls.popleft()()
+        self._is_running_calls = False
 
     # ------------------------------------------------------------------------------------------ messages
 
@@ -470,7 +470,7 @@ class CoordinatorHost:
 # Source: SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports a backlog until its last
 # source starts; after a failure it continues from its checkpoint and may report it again.
 
-LOOK_NS = 100_000_000
+BACKLOG_CHECK_NS = 100_000_000
 """Period at which an enumerator checks its source, and maximum delay of its report [ns]."""
 
 
@@ -505,7 +505,7 @@ class _Enumerator:
         if behind != self.behind:
             self.behind = behind
             self.coordinator.dispatch(BacklogReported(self.context.env.now, self.vertex, behind))
-        self.context.env.call_in(LOOK_NS, self.look)
+        self.context.env.call_in(BACKLOG_CHECK_NS, self.look)
 
     def _is_behind(self, served: int) -> bool:
         """Return whether a source subtask that has emitted `served` records still processes its backlog."""

@@ -36,12 +36,12 @@ def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int
         if part.inlined_bytes:
             inlined[outputs] = part.position.overtaken
     return {
-        task: _moved(part, overtaken[channels_in(layout, task)], inlined[channels_in(layout, task)])
+        task: _move_output_downstream(part, overtaken[channels_in(layout, task)], inlined[channels_in(layout, task)])
         for task, part in parts.items()
     }
 
 
-def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> TaskSnapshot:
+def _move_output_downstream(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> TaskSnapshot:
     """Return a snapshot with the captured output of its upstream tasks and without its own.
 
     `taken_over` is the captured output by input channel [bytes]; `inlined` is the part that was in acknowledgements.
@@ -201,16 +201,16 @@ class Restore:
         if not host.occupied:  # e.g. by the commit of restored transactions
             context.plane.release(task)
         if task in self._catch_up.readers:
-            self._catch_up.begin(self.tasks, self._tell_caught_up)
+            self._catch_up.begin(self.tasks, self._report_caught_up)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
         """Handle that a task runs, i.e. that its recovered input is read."""
         if task in self.tasks and all(self.cluster.tasks[t].running for t in self.tasks):
             self.stats.running_ns = self.env.now
-            self._tell_caught_up()
+            self._report_caught_up()
 
-    def _tell_caught_up(self) -> None:
+    def _report_caught_up(self) -> None:
         """Call `caught_up` when all tasks run and the job has caught up; either may be first."""
         if self.stats.running_ns >= 0 and self.stats.caught_up_ns >= 0:
             self.caught_up()

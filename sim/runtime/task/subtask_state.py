@@ -34,7 +34,7 @@ class SubtaskState:
         self._types: dict[int, SnapshotType] = {}  # snapshot that is not taken yet -> its type
         self._work_streams: dict[str, Stream] = {}  # by phase
         self._list_state: list[RestoredState] = []  # list state and windows that were restored
-        self._union_bytes = self._own.operator_state_bytes if subtask.vertex.union_state else 0
+        self._union_bytes = self._snapshot_options.operator_state_bytes if subtask.vertex.union_state else 0
 
     @property
     def restored_parts(self) -> list[RestoredState]:
@@ -46,7 +46,7 @@ class SubtaskState:
 
         The work occurs with a probability, which is drawn per phase, subtask and snapshot; otherwise it is 0.
         """
-        snapshot = self._own
+        snapshot = self._snapshot_options
         cost = (
             snapshot.pre_barrier_ns
             if phase == "pre_barrier"
@@ -83,7 +83,9 @@ class SubtaskState:
         type_ = self._types.pop(checkpoint)
         self.keyed.count(served, now_ns)
         keyed = self.keyed.take(checkpoint, type_, may_reuse)
-        operator_bytes = waiting.operator + (0 if self.subtask.vertex.union_state else self._own.operator_state_bytes)
+        operator_bytes = waiting.operator + (
+            0 if self.subtask.vertex.union_state else self._snapshot_options.operator_state_bytes
+        )
         self.snapshots[checkpoint] = StateSnapshot(
             type_, keyed, operator_bytes, waiting.windows, self._union_bytes, ages=self.keyed.ages
         )
@@ -177,5 +179,5 @@ class SubtaskState:
         return [self.subtask.write(storage, handles, file, name, merge_of(snapshot.type, checkpoint))]
 
     @property
-    def _own(self) -> Snapshot:
+    def _snapshot_options(self) -> Snapshot:
         return self.subtask.vertex.snapshot

@@ -51,7 +51,7 @@ class Tasks:
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
             writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
-        self._hosts = [self._made(task) for task in self.context.tasks]
+        self._hosts = [self._create_task(task) for task in self.context.tasks]
 
     def __getitem__(self, task: int) -> TaskHost:
         return self._hosts[task]
@@ -89,29 +89,29 @@ class Tasks:
     def renew(self, task: int) -> None:
         """Replace a restarted task by a new one, without any state of the old one."""
         self._hosts[task].ending.replaced = True
-        self._hosts[task] = self._made(task)
+        self._hosts[task] = self._create_task(task)
         self._hosts[task].running = False
 
     # ------------------------------------------------------------------------------------------ one task
 
-    def _made(self, task: int) -> TaskHost:
+    def _create_task(self, task: int) -> TaskHost:
         """Create a task."""
         context = self.context
         vertex = context.vertex(task)
         manager = self.managers[context.hosts[task]]
         thread = TaskThread(context.plane, task)
         slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, self._checks)
-        state = self._state(slot)
+        state = self._create_state(slot)
         return TaskHost(
             slot,
-            self._steps_of(task),
+            self._state_machine_steps(task),
             state,
             self.transit,
             lambda number: self._hosts[number].ending,
             self._committer_of,
         )
 
-    def _steps_of(self, task: int) -> EqualSteps:
+    def _state_machine_steps(self, task: int) -> EqualSteps:
         """Return the cache of state-machine steps that the tasks of the same vertex share."""
         vertex, options = self.context.layout.vertex[task], self.context.scenario.checkpoint
         if vertex not in self._steps:
@@ -120,7 +120,7 @@ class Tasks:
             self._steps[vertex] = EqualSteps(TaskCheckpointing.configured(chosen, gates, phases))
         return self._steps[vertex]
 
-    def _state(self, slot: Slot) -> SubtaskState:
+    def _create_state(self, slot: Slot) -> SubtaskState:
         """Create the state of a task."""
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731

@@ -16,16 +16,16 @@ SOURCES, OTHERS = (0, 1), (2, 3, 4, 5)
 class Usual:
     """What usually waits: nothing is known of it unless a test says so."""
 
-    def __init__(self, waiting=None, flying=None, due=0):
+    def __init__(self, waiting=None, in_flight_mean=None, due=0):
         self.catching_up = 0
         self.due = due
-        self._waiting, self._flying = waiting, flying
+        self._waiting, self._in_flight_mean = waiting, in_flight_mean
 
     def waiting(self, _):
         return self._waiting
 
-    def flying(self, _):
-        return self._flying
+    def in_flight_mean(self, _):
+        return self._in_flight_mean
 
     def in_log(self, task, now, emitted):
         return max(0, self.due - emitted)
