@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -96,12 +96,22 @@ Numbers = npt.NDArray[np.float64]
 
 def compare_quantities(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
     """Return a comparison per quantity and vertex, in the order of display, unless all values are 0."""
-    return [
-        row
-        for alternatives in of_history().values()
-        for quantity in alternatives
-        for row in _compare_quantity(quantity, observed, predicted)
-    ]
+    comparisons = []
+    for quantity in chain.from_iterable(of_history().values()):
+        in_history, in_runs = (
+            side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted)
+        )
+        for vertex, rows in in_history.groupby("vertex", sort=False):
+            recorded, simulated = (
+                np.sort(side["value"].to_numpy(dtype=float)) for side in (rows, in_runs[in_runs["vertex"] == vertex])
+            )
+            if recorded.any() or simulated.any():
+                # If there is a single value, such as a number about the whole history, only the p50 is compared.
+                levels = [level for level in LEVELS if quantity.is_judged and (level == "p50" or len(recorded) > 1)]
+                off = tuple(level for level in levels if _is_off(quantity, recorded, simulated, LEVELS[level]))
+                sides = _quantiles(recorded), _quantiles(simulated)
+                comparisons.append(ComparedQuantity(quantity.history, *sides, str(vertex), off))
+    return comparisons
 
 
 def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
@@ -124,21 +134,6 @@ def tail_ratio(rows: list[ComparedQuantity]) -> float:
         ratios.append(row.observed.largest / row.predicted.largest)
     ratio = max(ratios, default=1.0)
     return ratio if ratio > 1 or row.observed.count >= MIN_CHECKPOINTS_FOR_TAIL else 1.0
-
-
-def _compare_quantity(
-    quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataFrame
-) -> Iterator[ComparedQuantity]:
-    in_history, in_runs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
-    for vertex, rows in in_history.groupby("vertex", sort=False):
-        recorded, simulated = (
-            np.sort(side["value"].to_numpy(dtype=float)) for side in (rows, in_runs[in_runs["vertex"] == vertex])
-        )
-        if recorded.any() or simulated.any():
-            # If there is a single value, such as a number about the whole history, only the p50 is compared.
-            levels = [level for level in LEVELS if quantity.is_judged and (level == "p50" or len(recorded) > 1)]
-            off = tuple(level for level in levels if _is_off(quantity, recorded, simulated, LEVELS[level]))
-            yield ComparedQuantity(quantity.history, _quantiles(recorded), _quantiles(simulated), str(vertex), off)
 
 
 def _quantiles(values: Numbers) -> Quantiles:
@@ -259,7 +254,9 @@ def _duration_cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evi
     if "p50" not in row.off and (tail := _tail_cause(row)):
         return tail
     if row.quantity == "end-to-end" and (phase := _deviating_phase(row, rows)) is not None:
-        return f"{phase.quantity} of {phase.vertex}: {_observed_and_predicted_text(phase, row)}"
+        level = row.off[0]
+        observed_ms, predicted_ms = phase.observed.at(level), phase.predicted.at(level)
+        return f"{phase.quantity} of {phase.vertex}: {level} {ms_text(observed_ms)}, predicted {ms_text(predicted_ms)}"
     return _tail_cause(row) or UNKNOWN
 
 
@@ -284,11 +281,6 @@ def _deviating_phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) ->
     ]
     share, largest = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     return largest if share > 0.5 else None
-
-
-def _observed_and_predicted_text(phase: ComparedQuantity, row: ComparedQuantity) -> str:
-    level = row.off[0]
-    return f"{level} {ms_text(phase.observed.at(level))}, predicted {ms_text(phase.predicted.at(level))}"
 
 
 # ---- Run the imported job, as long and as often as a budget of CPU time allows.
@@ -435,14 +427,12 @@ def _findings(backtest: Backtest) -> Iterator[str]:
         return
     yield "Off by more than repetitions of one job are:"
     for cause in dict.fromkeys(row.cause for row in backtest.off):
-        alike = ", ".join(_row_text(row) for row in backtest.off if row.cause == cause)
-        yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
-
-
-def _row_text(row: ComparedQuantity) -> str:
-    """Return the deviations of a row as text, for example ``sync of sink (p50 +7 %, p90 -30 %)``."""
-    changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
-    return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"
+        rows = []  # for example ``sync of sink (p50 +7 %, p90 -30 %)``
+        for row in backtest.off:
+            if row.cause == cause:
+                changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
+                rows.append(f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})")
+        yield from _wrapped(f"- {', '.join(rows)}: {cause}.", indent="  ")
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

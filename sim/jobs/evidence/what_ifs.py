@@ -264,24 +264,26 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
     history = backtest.other_settings
     if history is None:
         return None
-    rows = [evidence()[(kind,)].beyond for kind in kinds]
-    beyond = combined(rows) if len(rows) > 1 else rows[0] if rows else evidence()[AS_IT_IS].beyond
-    learned = (history.p50 * beyond[0], history.p90 * beyond[1])
+    rows = [evidence()[(kind,)].beyond for kind in kinds] or [evidence()[AS_IT_IS].beyond]
+    beyond = combined(rows) if len(rows) > 1 else rows[0]
+    p50, p90 = max(history.p50 * beyond[0], MIN_FACTOR), max(history.p90 * beyond[1], MIN_FACTOR)
     row = backtest.of("end-to-end")
     if row is None:
-        return OtherSettings(*(max(factor, MIN_FACTOR) for factor in learned))
-    pairs = ((row.observed.p50, row.predicted.p50), (row.observed.p90, row.predicted.p90))
-    return OtherSettings(*(_honest(factor, *pair) for factor, pair in zip(learned, pairs, strict=True)))
+        return OtherSettings(p50, p90)
+    observed, predicted = row.observed, row.predicted
+    return OtherSettings(
+        _at_least_of_backtest(p50, observed.p50, predicted.p50), _at_least_of_backtest(p90, observed.p90, predicted.p90)
+    )
 
 
-def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
+def _at_least_of_backtest(learned: float, observed_ms: float, predicted_ms: float) -> float:
     """Return the learned factor, increased to the deviation of the backtest, and extended by the negligible duration.
 
     No what-if is more accurate than the backtest.  The negligible duration is added because it did not count as a
     difference when factors were learned.
     """
     low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
-    return max(learned, MIN_FACTOR, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
+    return max(learned, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
 
 
 def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
