@@ -214,13 +214,15 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if all(len(group) == 1 for group in groups.values()):
         groups = {"": list(strategies)}
     name, compared = max(groups.items(), key=lambda item: _importance_of_choice(item[1]))
+    decisive = _difference_sentence(compared)
     parts = (
         finish_sentence(compared),
         _disabled_checkpoints_sentence(compared),
         _invisible_output_sentence(compared),
         early_end_sentence(compared),
-        _join_clauses(_difference_sentence(compared), _unlimited_text(compared)),
+        _join_clauses(decisive, _unlimited_text(compared)),
         ".",
+        "" if "tails are not" in decisive else _long_tail_sentence(compared),
         _first_upload_sentence(strategies),
         _schedule_sentences(strategies),
     )
@@ -228,6 +230,30 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if len(groups) == 1:
         return text
     return f"With {name} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {name}: {text}"
+
+
+_LONG_TAIL = 4
+"""Ratio of the 90th percentile to the median from which the slowest checkpoints are explained, too."""
+_LONG_TAIL_MS, _MIN_FOR_TAIL = 1_000, 20
+
+
+def _long_tail_sentence(strategies: Sequence[StrategyRow]) -> str:
+    """Return a sentence on the slowest tenth of the checkpoints of the strategy in which they are slowest, or "".
+
+    Nothing is said if they are not much slower than the median, or if one of them is the only one that the median leaves out.
+    """
+
+    def excess_ms(strategy: StrategyRow) -> float:
+        row = strategy.summary
+        p50_ms, p90_ms = row.end_to_end_p50_ms, row.end_to_end_p90_ms
+        return p90_ms - p50_ms if row.completed >= _MIN_FOR_TAIL and p90_ms >= _LONG_TAIL * p50_ms else 0.0
+
+    longest = max(strategies, key=excess_ms)
+    if not excess_ms(longest) >= _LONG_TAIL_MS or longest.singles.slowest is None:
+        return ""
+    where = f" with {longest.called}" if len(strategies) > 1 else ""
+    cause = _uncapitalise(_wait_text(longest, several=len(strategies) > 1, slowest=True))
+    return f" One in ten takes {ms_text(longest.summary.end_to_end_p90_ms)} or more{where}: {cause}."
 
 
 def _unlimited_text(strategies: Sequence[StrategyRow]) -> str:

@@ -336,6 +336,13 @@ def medians_are(told, match):
     return is_noise(medians[0], medians[-1]) and same_ms(low, medians[0]) and same_ms(high, medians[-1])
 
 
+def slowest_tenth(told, match):
+    """A tenth of the completed checkpoints takes about so long, and as few as the tail is long take less than four times the median."""
+    durations = told.durations(told.runs(match["of"]) if match["of"] else told.all_runs[0])
+    longest = durations[int(0.85 * len(durations)) :]
+    return any(same_ms(match["ms"], ms) for ms in longest) and number(match["ms"]) >= 3.9 * median(durations)
+
+
 def quantile_is(told, match):
     """p99 or the longest, of the named strategy and of another one, which is beyond noise."""
     at = 0.99 if match["quantile"] == "p99" else 1.0
@@ -1230,6 +1237,7 @@ TEMPLATES = (
     template("savepoint fails", r"CHECKPOINT fails after (?P<ms>MS)", fails_after, exists),
     template("savepoints are aligned", r"savepoints are always aligned", has_savepoint),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
+    template("one in ten", r"One in ten takes (?P<ms>MS) or more(?: with (?P<of>NAME))?", slowest_tenth),
     template(
         "tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is
     ),
