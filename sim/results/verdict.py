@@ -222,7 +222,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         early_end_sentence(compared),
         _join_clauses(decisive, _unlimited_text(compared)),
         ".",
-        "" if "tails are not" in decisive else _long_tail_sentence(compared),
+        "" if "tails are not" in decisive or "the longest" in decisive else _long_tail_sentence(compared),
         _first_upload_sentence(strategies),
         _schedule_sentences(strategies),
     )
