@@ -89,6 +89,7 @@ class Flink:
     # how Flink writes the value if the option's kind does not say it: a key of _READERS in sim.model.schema.flink_block
     form: str = ""
     when: str = ""  # the value of the option it `needs` with which this key counts
+    since: str = ""  # the first release that has it, where a release came before it that users still run
     last: str = ""  # the last version that has it
     default: str = ""  # Flink's default as Flink writes it, where the option has another one
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalog import At, Catalog, Flink, attribute_of, option
-from sim.model.cluster import OLDEST_PROFILE
+from sim.model.cluster import OLDEST_PROFILE, version_span
 from sim.model.fields import Duration, Interval, Natural, Positive, Share, Switch
 from sim.model.state import StateOptions
 from sim.model.units import format_duration
@@ -20,6 +20,8 @@ from sim.model.units import format_duration
 
 MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"
 ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
+SINCE = {UNALIGNED: "1.11", ALIGNED_TIMEOUT: "1.13"}
+"""The first releases with these keys: FLIP-76 and FLINK-19680."""
 DEADLINE = "DEADLINE"
 """Placeholder in `flink` for the aligned timeout."""
 
@@ -36,6 +38,12 @@ class BarrierKind:
     has_deadline: bool = False  # written {name: 5 s}: aligned until this timeout after the trigger
     advised: tuple[str, ...] = ()  # buffer debloating settings that `advise` tries with it
     advised_deadline: str = ""  # ... and its default timeout there
+
+    @property
+    def since(self) -> str:
+        """The first release that has it; empty: all that users still run."""
+        releases = [SINCE.get(key, "") for key, value in self.flink.items() if value != "false"]
+        return max(releases, key=lambda since: version_span(since or "1"), default="")
 
 
 BARRIERS: Catalog[BarrierKind] = Catalog(
@@ -103,7 +111,7 @@ class CheckpointOptions:
         None,
         "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
         usually="the interval",
-        flink=f"{_E}.interval-during-backlog",
+        flink=Flink(f"{_E}.interval-during-backlog", since="1.18"),  # FLIP-309
         keyword=True,
     )
     barriers: Barriers = option(
@@ -111,8 +119,13 @@ class CheckpointOptions:
         "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.",
         usually="aligned",
         flink=(
-            Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean"),
-            Flink(ALIGNED_TIMEOUT, older={f"{_E}.alignment-timeout": "1.13"}, form="duration"),
+            Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean", since=SINCE[UNALIGNED]),
+            Flink(
+                ALIGNED_TIMEOUT,
+                older={f"{_E}.alignment-timeout": "1.13"},
+                form="duration",
+                since=SINCE[ALIGNED_TIMEOUT],
+            ),
             Flink(MODE, form="mode"),
         ),
         is_declared=True,
@@ -136,7 +149,7 @@ class CheckpointOptions:
         5,
         "Subtasks of a task manager whose in-flight data share a file.",
         usually="5; 1 with the profile 1.15",
-        flink=f"{_E}.unaligned.max-subtasks-per-channel-state-file",
+        flink=Flink(f"{_E}.unaligned.max-subtasks-per-channel-state-file", since="1.17"),  # FLINK-26803
     )
     operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
         "pre-barrier",
@@ -166,19 +179,19 @@ class CheckpointOptions:
     interruptible_timers: Switch = option(
         False,
         "With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443).",
-        flink=f"{_E}.unaligned.interruptible-timers.enabled",
+        flink=Flink(f"{_E}.unaligned.interruptible-timers.enabled", since="1.20"),
     )
     recover_output_on_downstream: Switch = option(
         False,
         "Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off.",
-        flink=f"{_E}.unaligned.recover-output-on-downstream.enabled",
+        flink=Flink(f"{_E}.unaligned.recover-output-on-downstream.enabled", since="2.3"),
     )
     during_recovery: Switch = option(
         False,
         "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
         "It needs recover-output-on-downstream.",
         # the older key is that of the release notes, whose version is unknown
-        flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),
+        flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}, since="2.3"),
     )
     forced_aligned: tuple[tuple[str, str], ...] = option(
         (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
@@ -234,11 +247,7 @@ class CheckpointOptions:
         on_downstream, during = self.recover_output_on_downstream, self.during_recovery
         if during and not on_downstream:
             at.warn("has no effect without recover-output-on-downstream: true, as in Flink 2.3", "during-recovery")
-        if (during or on_downstream) and at.profile != "2.x":
-            key = "recover-output-on-downstream" if on_downstream else "during-recovery"
-            at.warn(f"has no effect with Flink {at.profile}: it came with 2.3", key)
-            on_downstream = False
-        return replace(self, recover_output_on_downstream=on_downstream, during_recovery=during and on_downstream)
+        return replace(self, during_recovery=during and on_downstream)
 
     def with_backlog(self, at: At) -> CheckpointOptions:
         key, interval_ns = "interval-during-backlog", self.interval_during_backlog_ns
@@ -247,9 +256,8 @@ class CheckpointOptions:
         if 0 < interval_ns < (self.interval_ns or 0):
             usual = format_duration(self.interval_ns or 0)
             at.wrong(f"is {format_duration(interval_ns)}, less than the interval, {usual}: write more, or off", key)
-        if at.profile == OLDEST_PROFILE or self.interval_ns is None:
-            why = "without an interval" if self.interval_ns is None else "with Flink 1.15: FLIP-309 came later"
-            at.warn(f"has no effect {why}", key)
+        if self.interval_ns is None:
+            at.warn("has no effect without an interval", key)
             return replace(self, interval_during_backlog_ns=None)
         if not any(vertex.source is not None and vertex.source.backlog is not None for vertex in at.job.vertices):
             at.warn("has no effect: no source says source: {backlog: ...}", key)

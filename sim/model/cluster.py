@@ -101,9 +101,24 @@ OLDER_DEFAULTS = (
 )
 
 
+def came_later(since: str, version: str) -> bool:
+    """Return True if all releases of a version came before the release `since`; False if one of the two is not known."""
+    return bool(since and version) and version_span(version).high <= version_span(since).low
+
+
+def is_over(last: str, version: str) -> bool:
+    """Return True if all releases of a version came after the branch `last`; False if one of the two is not known."""
+    return bool(last and version) and version_span(version).low >= version_span(last).high
+
+
+def is_until(last: str, version: str) -> bool:
+    """Return True if no release of a version came after the branch `last`; False if one of the two is not known."""
+    return bool(last and version) and version_span(version).high <= version_span(last).high
+
+
 def older_defaults(version: str) -> list[OlderDefault]:
     """Return the older defaults that apply to all releases of a version."""
-    return [older for older in OLDER_DEFAULTS if version_span(version).high <= version_span(older.since).low]
+    return [older for older in OLDER_DEFAULTS if came_later(older.since, version)]
 
 
 # ---- The cluster: TaskManagers, network, Flink's version profile.
@@ -180,7 +195,7 @@ class NetworkMemory:
         None,
         "on: buffers shrink to what is processed in the target time.",
         usually="off",
-        flink=Flink(f"{_DEBLOAT}.enabled", form="boolean"),
+        flink=Flink(f"{_DEBLOAT}.enabled", form="boolean", since="1.14"),  # FLIP-183
         is_switched=True,
     )
     stretching: bool = True  # a shrunk buffer grows where a record would wait for another one (FLINK-33077, 1.19)
@@ -318,6 +333,11 @@ class Cluster:
             profile=chosen,
             version=version or profile or "",
         )
+
+    @property
+    def release(self) -> str:
+        """The version of Flink, or else its profile."""
+        return self.version or self.profile
 
     def host(self, task_manager: int) -> int:
         """Return the host on which a TaskManager runs."""

@@ -193,7 +193,7 @@ class Restart:
         usually="without end",
         flink=(
             Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
-            Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts"),
+            Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts", since="1.19"),
         ),
     )
     initial_ns: Duration = option(
@@ -261,7 +261,7 @@ class Restart:
         2,
         "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
         zero_is_none=True,
-        flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
+        flink=Flink("heartbeat.rpc-failure-threshold", form="threshold", since="1.14"),  # FLINK-23209
     )
     connection_reset_ns: Duration = option(150 * MS, "A process is killed -> those who read from it report that.")
     provider: Literal["standalone", "kubernetes", "yarn"] = option(

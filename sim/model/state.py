@@ -109,7 +109,7 @@ _MIB = 1 << 20
 
 def _dstl(name: str) -> Flink:
     """Return a key of the changelog's storage, with its shorter name before FLIP-406."""
-    return Flink(f"state.changelog.dstl.dfs.{name}", {f"dstl.dfs.{name}": ""})
+    return Flink(f"state.changelog.dstl.dfs.{name}", {f"dstl.dfs.{name}": "1.19"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Changelog:
         above_zero=True,
         flink=Flink(
             "state.changelog.periodic-materialize.interval",
-            {"state.backend.changelog.periodic-materialize.interval": ""},
+            {"state.backend.changelog.periodic-materialize.interval": "1.19"},
         ),
     )
     preemptive_bytes: Size = option(
@@ -239,7 +239,7 @@ class Changelog:
         "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
         keyword=True,
         flink=Flink(
-            "state.changelog.storage", {"state.backend.changelog.storage": ""}, form="changelog", default="memory"
+            "state.changelog.storage", {"state.backend.changelog.storage": "1.19"}, form="changelog", default="memory"
         ),
     )
     copy_ns: Duration = option(  # the costs are measured: docs/protocols.md, "The changelog"
@@ -307,7 +307,10 @@ class State:
         None,
         "on: changes are logged and uploaded as they happen.",
         usually="off",
-        flink=Flink("state.changelog.enabled", {"state.backend.changelog.enabled": ""}, form="boolean"),
+        # FLIP-158: 1.14 has the key, and no storage but the JobManager's memory
+        flink=Flink(
+            "state.changelog.enabled", {"state.backend.changelog.enabled": "1.19"}, form="boolean", since="1.15"
+        ),
         is_switched=True,
     )
     sync_ns: Duration = option(0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
@@ -418,8 +421,8 @@ class StateOptions:
         False,
         "A second copy on the task manager's disk, restored from there.",
         flink=(
-            Flink("execution.checkpointing.local-backup.enabled"),
-            Flink("execution.state-recovery.from-local"),
+            Flink("execution.checkpointing.local-backup.enabled", since="1.20"),
+            Flink("execution.state-recovery.from-local", since="1.20"),
             Flink("state.backend.local-recovery", last="1.19"),  # counts for both
         ),
     )

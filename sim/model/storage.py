@@ -262,7 +262,7 @@ class Storage:
         usually="off",
         keyword=True,
         excludes=("storage.object-store",),
-        flink=Flink(f"{_MERGING}.enabled", form="boolean"),
+        flink=Flink(f"{_MERGING}.enabled", form="boolean", since="1.20"),  # FLIP-306
         is_switched=True,
     )
     other: object | None = None  # options of a kind that has no field here

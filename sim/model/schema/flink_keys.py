@@ -73,10 +73,10 @@ INTERVAL = "execution.checkpointing.interval"
 UNLIMITED = "2147483647"
 """Integer.MAX_VALUE, as Flink writes that attempts have no limit."""
 NAMES_BESIDE = {
-    "execution.state-recovery.claim-mode": ("execution.savepoint-restore-mode",),
-    "state.changelog.dstl.dfs.base-path": ("dstl.dfs.base-path",),
+    "execution.state-recovery.claim-mode": {"execution.savepoint-restore-mode": "1.19"},
+    "state.changelog.dstl.dfs.base-path": {"dstl.dfs.base-path": "1.19"},
 }
-"""Older names of keys that advice sets and no option is about."""
+"""Older names of keys that advice sets and no option is about -> last version before the present one."""
 NEWEST = "2.3"
 """The version that the profile 2.x stands for."""
 OPEN = tuple(

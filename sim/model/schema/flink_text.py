@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sim.model.catalog import Flink, options_of
 from sim.model.checkpoint import DEADLINE, UNALIGNED
+from sim.model.cluster import Cluster, came_later, is_over, is_until
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import key_of
@@ -57,9 +58,12 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
 
 def flink_key(name: str, scenario: Scenario) -> str:
     """The name of a key in the job's version of Flink."""
-    key = modelled_keys().get(name)
-    names = (name, *(key.flink.older if key is not None else NAMES_BESIDE.get(name, ())))
-    return next((known for known in names if known in listed_keys() and has_key(scenario.cluster.profile, known)), name)
+    key, cluster = modelled_keys().get(name), scenario.cluster
+    older = key.flink.older if key is not None else NAMES_BESIDE.get(name, {})
+    # a profile has the names of its newest release, and a release before it the older ones
+    own = next((known for known, last in older.items() if is_until(last, cluster.release)), name)
+    names = (own, name, *older)
+    return next((known for known in names if known in listed_keys() and has_key(cluster.profile, known)), name)
 
 
 class OptionValue(NamedTuple):
@@ -81,10 +85,10 @@ class OptionValue(NamedTuple):
 
 def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
     """Every option that this version of Flink has a key for; `without_effect`: those that another option makes void, too."""
-    profile, whole = scenario.cluster.profile, list(records_of(scenario))
+    cluster, whole = scenario.cluster, list(records_of(scenario))
     vertices = [(vertex.name, list(records_of(vertex))) for vertex in scenario.job.vertices]
     for key in modelled_keys().values():
-        if not _is_in(key.flink, profile):
+        if not _is_in(key.flink, cluster):
             continue
         in_job = [((key.path[0], name, *key.path[2:]), records) for name, records in vertices]
         for path, records in in_job if key.path[0] == "job" else [(key.path, whole)]:
@@ -104,9 +108,10 @@ def _has_effect(key: FlinkKey, holder: Any) -> bool:
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
     """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
-    profile, usual, records = scenario.cluster.profile, _usual(scenario.cluster.profile), list(records_of(scenario))
+    cluster, records = scenario.cluster, list(records_of(scenario))
+    usual = _usual(cluster.profile)
     for key in sorted(modelled_keys().values(), key=_rank):
-        if not _is_in(key.flink, profile):
+        if not _is_in(key.flink, cluster):
             continue
         option = ".".join(key.path)
         if option == "checkpoint.barriers":
@@ -171,14 +176,11 @@ def _usual(profile: str) -> list[Any]:
     return list(records_of(loads(_MINIMAL_SCENARIO % profile, "usual").scenarios[0]))
 
 
-def _is_in(key: Flink, profile: str) -> bool:
-    is_over = key.last and _version(profile) > _version(key.last)
-    return not is_over and any(has_key(profile, name) for name in (key.name, *key.older))
-
-
-def _version(text: str) -> tuple[int, ...]:
-    """``2.x`` stands for the newest."""
-    return tuple(int(part) if part.isdecimal() else 99 for part in text.split("."))
+def _is_in(key: Flink, cluster: Cluster) -> bool:
+    if is_over(key.last, cluster.release) or came_later(key.since, cluster.release):
+        return False
+    # the list of a profile lacks what its newest release has no more
+    return is_until(key.last, cluster.release) or any(has_key(cluster.profile, name) for name in (key.name, *key.older))
 
 
 def _size(size: int) -> str:

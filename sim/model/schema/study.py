@@ -32,6 +32,7 @@ from sim.model.schema.history import build_backtest, build_residuals
 from sim.model.schema.history_file import put_history
 from sim.model.schema.job import Checkpoint
 from sim.model.schema.job_builder import build_job, check_graph
+from sim.model.schema.releases import summary, without_later_options
 from sim.model.schema.sections import Options, Section, Texts, built
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
@@ -210,8 +211,11 @@ def build(
 
 
 def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Document:
-    """Return the document with other defaults if `cluster.version` is older than the oldest profile."""
-    version = document.cluster.version if document.cluster is not None else None
+    """Return the document without options that came later than its version of Flink, and with the defaults of that version."""
+    cluster = document.cluster
+    version = None if cluster is None else cluster.version
+    if cluster is not None and (version or cluster.profile):
+        document = without_later_options(document, version or cluster.profile, reading)
     if version is None or version_span(version).high > version_span(OLDEST_PROFILE).low:
         return document
     differing = []
@@ -222,7 +226,9 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
             document = document.model_copy(update={older.section: section})
             differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
     but = f", but for {' and '.join(differing)}" if differing else ""
-    reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
+    without = f"{', and' if but else ','} without what came later: {lacking}" if (lacking := summary(version)) else ""
+    told = f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}{without}"
+    reading.warn(("cluster", "version"), told)
     return document
 
 

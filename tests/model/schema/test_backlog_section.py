@@ -73,7 +73,7 @@ def test_what_cannot_be_is_refused(given, message):
         ({"rest": "checkpoint: {interval: off, interval-during-backlog: 1 min}"}, "has no effect without an interval"),
         (
             {"rest": "checkpoint: {interval: 5 s, interval-during-backlog: 1 min}\ncluster: {profile: 1.15}"},
-            "FLIP-309 came later",
+            "has no effect with Flink 1.15: it came with 1.18",
         ),
     ],
 )

@@ -2,6 +2,10 @@
 
 import pytest
 
+from sim.model.cluster import came_later
+from sim.model.schema.flink_keys import document_options, listed_keys, modelled_keys
+from sim.model.schema.flink_text import flink_key, flink_lines
+from sim.model.schema.releases import later_options, since
 from sim.model.schema.study import loads
 
 TEXT = """\
@@ -40,3 +44,122 @@ def test_the_warning_names_what_differs():
     (warning,) = loads(TEXT % ("", "1.14.3")).warnings
 
     assert "1.14.3 is simulated as 1.15, the oldest modelled, but for checkpoint.finish is off" in str(warning)
+    assert "and without what came later: job.VERTEX.state.changelog (1.15)" in str(warning)
+
+
+# ---- Options that came later than the version: Flink ignores them, so they are not simulated, and a warning says so.
+
+LATER = """\
+version: 1
+job:
+  src: {source: {rate: 100/s, record: 1 kB, records: 100%(source)s}}
+  op: {input: {src: hash}, state: {size: 1 MB%(state)s}}
+checkpoint: {interval: 5 s%(checkpoint)s}
+cluster: {version: %(version)s%(cluster)s}
+restart: {strategy: fixed-delay%(restart)s}
+storage: {%(storage)s}
+run: {duration: 10 s}
+"""
+PARTS = ("source", "state", "checkpoint", "cluster", "restart", "storage")
+
+
+def later(version, **written):
+    return loads(LATER % (dict.fromkeys(PARTS, "") | written | {"version": version}))
+
+
+@pytest.mark.parametrize(
+    ("before", "release", "written"),
+    [
+        ("1.10.3", "1.11.0", {"checkpoint": ", barriers: unaligned"}),
+        ("1.10", "1.13", {"checkpoint": ", barriers: {aligned-timeout: 1 s}"}),
+        ("1.13.6", "1.14.0", {"cluster": ", network: {debloat: on}"}),
+        ("1.13", "1.14", {"cluster": ", network: {debloat: {target: 300 ms}}"}),
+        ("1.14.6", "1.15.0", {"state": ", changelog: on"}),
+        ("1.17.2", "1.18.0", {"checkpoint": ", interval-during-backlog: 1 min"}),
+        ("1.19", "1.20", {"storage": "file-merging: on"}),
+        ("2.2", "2.3", {"checkpoint": ", recover-output-on-downstream: true"}),
+    ],
+)
+def test_an_option_that_came_later_has_no_effect(before, release, written):
+    """The scenario is the one without it; with the release that brought it, it is another one, without this warning."""
+    source = {"source": ", backlog: {lag: 1 s}"}  # interval-during-backlog needs one
+    old, without = later(before, **written, **source), later(before, **source)
+    new, plain = later(release, **written, **source), later(release, **source)
+    told = f"came with {release.removesuffix('.0')}"
+
+    assert old.scenarios == without.scenarios
+    assert [told in str(warning) for warning in old.warnings].count(True) == 1
+    assert new.scenarios != plain.scenarios
+    assert not [warning for warning in new.warnings if "came with" in str(warning)]
+
+
+def test_a_timeout_that_came_later_leaves_what_the_release_has():
+    """`unaligned: true` counts from 1.11 on, its timeout from 1.13 on."""
+    written = {"checkpoint": ", barriers: {aligned-timeout: 1 s}"}
+
+    kinds = [
+        later(version, **written).scenarios[0].checkpoint.barriers.kind for version in ("1.10.3", "1.12.7", "1.13.6")
+    ]
+
+    assert kinds == ["aligned", "unaligned", "aligned-timeout"]
+
+
+def test_switched_off_is_nothing_that_a_release_lacks():
+    found = later("1.10.3", cluster=", network: {debloat: off}", storage="file-merging: off", state=", changelog: off")
+
+    assert [str(warning) for warning in found.warnings if "has no effect" in str(warning)] == []
+
+
+def test_releases_of_keys_are_those_of_the_lists():
+    """A key that says since when it exists is in the lists of the versions from then on, and of no other."""
+    known = [key.flink for key in modelled_keys().values() if key.flink.since]
+
+    assert len(known) > 10
+    for flink in known:
+        lists = [listed_keys().get(name, ()) for name in (flink.name, *flink.older)]
+        for version in ("1.15", "1.20", "2.3"):
+            assert any(version in versions for versions in lists) != came_later(flink.since, version), (flink, version)
+
+
+def test_nothing_is_later_than_the_newest():
+    assert later_options("2.x") == later_options("2.3") == later_options("") == {}
+    assert since(("checkpoint", "barriers"), "aligned", "1.5") == ""
+    assert len(later_options("1.8")) > len(later_options("1.14.0")) > len(later_options("1.20.0")) > 0
+    assert {key.path for key in document_options()} >= set(later_options("1.8"))
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "name"),
+    [
+        ("1.13.6", "execution.checkpointing.aligned-checkpoint-timeout", "execution.checkpointing.alignment-timeout"),
+        (
+            "1.14",
+            "execution.checkpointing.aligned-checkpoint-timeout",
+            "execution.checkpointing.aligned-checkpoint-timeout",
+        ),
+        ("1.16.3", "execution.checkpointing.unaligned.enabled", "execution.checkpointing.unaligned"),
+        ("1.17.1", "execution.checkpointing.unaligned.enabled", "execution.checkpointing.unaligned.enabled"),
+        ("1.17.1", "execution.checkpointing.num-retained", "state.checkpoints.num-retained"),
+        ("1.20.1", "execution.checkpointing.num-retained", "execution.checkpointing.num-retained"),
+        ("1.18", "execution.state-recovery.claim-mode", "execution.savepoint-restore-mode"),
+        ("1.19", "state.changelog.enabled", "state.backend.changelog.enabled"),
+    ],
+)
+def test_a_release_gets_the_names_that_it_knows(version, key, name):
+    """A release before the newest one of its profile has older names."""
+    assert flink_key(key, later(version).scenarios[0]) == name
+
+
+def test_a_release_gets_no_keys_that_it_does_not_have():
+    """Local recovery is one key until 1.19 and two afterwards."""
+    names = {
+        version: {
+            name
+            for name in flink_lines(later(version, checkpoint=", local-recovery: true").scenarios[0])
+            if "local" in name
+        }
+        for version in ("1.19.1", "1.20.1")
+    }
+
+    assert names["1.19.1"] == {"state.backend.local-recovery"}
+    assert len(names["1.20.1"]) == 2

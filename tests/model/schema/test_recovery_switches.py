@@ -38,4 +38,4 @@ def test_older_versions_have_neither(profile):
     given = study(", recover-output-on-downstream: true, during-recovery: true", f"cluster: {{profile: {profile}}}")
 
     assert switches(given) == (False, False)
-    assert [f"with Flink {profile}: it came with 2.3" in str(warning) for warning in given.warnings] == [True]
+    assert [f"with Flink {profile}: it came with 2.3" in str(warning) for warning in given.warnings] == [True, True]

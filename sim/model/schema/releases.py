@@ -1,0 +1,106 @@
+"""Options and barrier modes that a release of Flink does not have yet, as `Flink.since` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from sim.model.catalog import attribute_of
+from sim.model.checkpoint import BARRIERS
+from sim.model.cluster import OLDEST_PROFILE, came_later, older_defaults, version_span
+from sim.model.schema.document import Document
+from sim.model.schema.flink_keys import document_options
+from sim.model.schema.sections import REBUILDS
+from sim.model.schema.text import DocumentPath, Reading
+
+_BARRIERS = ("checkpoint", "barriers")
+
+
+def later_options(version: str) -> Mapping[tuple[str, ...], str]:
+    """Return {path of an option that a version of Flink lacks, with VERTEX for every vertex: the release that brought it}."""
+    return _later_options(version, REBUILDS[0])
+
+
+@lru_cache(maxsize=16)
+def _later_options(version: str, rebuilds: int) -> dict[tuple[str, ...], str]:  # other options after each of them
+    found = {}
+    for key in document_options():
+        releases = [] if key.record is None else [flink.since for flink in key.record.flink]
+        if releases and all(came_later(since, version) for since in releases) and key.path != _BARRIERS:
+            found[key.path] = min(releases, key=version_span)
+    return found
+
+
+def since(path: DocumentPath, value: Any, version: str) -> str:
+    """Return the release that brought an option, or a barrier mode, that a version of Flink lacks; empty: it has it, or `value` is off."""
+    if value in (None, False, "off", "false"):
+        return ""
+    if path == _BARRIERS:
+        name = value if isinstance(value, str) else next(iter(value))
+        return release if came_later(release := BARRIERS[name].since, version) else ""
+    general = ("job", "VERTEX", *map(str, path[2:])) if path[0] == "job" else tuple(map(str, path))
+    later = later_options(version)
+    # a detail of an option came with it
+    return next((later[general[:n]] for n in range(len(general), 0, -1) if general[:n] in later), "")
+
+
+def without_later_options(document: Document, version: str, reading: Reading) -> Document:
+    """Return the document without options that a version of Flink lacks; Flink ignores them, and a warning names each of them."""
+    for path in _written(document, later_options(version)):
+        reading.warn(path, f"has no effect with Flink {version}: it came with {since(path, True, version)}")
+        document = _with(document, path, None)
+    written: Any = document.checkpoint.barriers or "aligned"
+    name = written if isinstance(written, str) else _mode(written)
+    if release := since(_BARRIERS, name, version):
+        instead = next(kind for kind in ("unaligned", "aligned") if not since(_BARRIERS, kind, version))
+        instead = instead if BARRIERS[name].has_deadline else "aligned"
+        reading.warn(_BARRIERS, f"{name} came with {release}: with Flink {version} barriers are {instead}")
+        document = _with(document, _BARRIERS, instead)
+    return document
+
+
+def summary(version: str) -> str:
+    """Return what a version lacks of the oldest profile, e.g. ``cluster.network.debloat (1.14)``."""
+    otherwise = {(older.section, older.key) for older in older_defaults(version)}
+    found: dict[tuple[str, ...], str] = {
+        (*_BARRIERS, name): kind.since for name, kind in BARRIERS.items() if came_later(kind.since, version)
+    }
+    found |= later_options(version)
+    return ", ".join(
+        f"{'.'.join(path).replace('checkpoint.barriers.', 'checkpoint.barriers: ')} ({release})"
+        for path, release in found.items()
+        if not came_later(release, OLDEST_PROFILE) and path not in otherwise
+    )
+
+
+def _mode(written: BaseModel) -> str:
+    """Return the name of the barrier mode in ``{aligned-timeout: 1 s}``."""
+    return next(name for name in BARRIERS if getattr(written, attribute_of(name), None) is not None)
+
+
+def _written(document: Document, paths: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths at which a document writes one of these options, and not that it is off."""
+    for path in paths:
+        vertices = document.job if "VERTEX" in path else [""]
+        for vertex in vertices:
+            own = tuple(vertex if step == "VERTEX" else step for step in path)
+            if _at(document, own) not in (None, False, 0):
+                yield own
+
+
+def _at(node: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        node = node.get(step) if isinstance(node, dict) else getattr(node, attribute_of(step), None)
+    return node
+
+
+def _with(node: Any, path: tuple[str, ...], value: Any) -> Any:
+    """Return a copy of a section with another value at a path."""
+    if not path:
+        return value
+    step, *rest = path
+    inner = _with(_at(node, (step,)), tuple(rest), value)
+    return {**node, step: inner} if isinstance(node, dict) else node.model_copy(update={attribute_of(step): inner})
