@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from benchmarks.lab import read
-from sim.advice.job import job_file, prepared
+from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.texts import limits_text, name_of
@@ -96,7 +96,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         recording = read(_file(folder, pair.today))
         imported = to_document(recording)
         job = job_file(Path(scratch), imported.text, Path(scratch))
-        bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
+        bench = prepare_bench(job, (), (), recovery_ms=pair.limits.recovery_ms)
         begun, runner = time.process_time(), TrialRunner(Path(scratch), jobs=1)
         advice = report(bench, pair.limits, None, runner, Path(scratch), max_replications=12)
         spent_s = time.process_time() - begun

@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.blind import FOLDER, PAGE
 from benchmarks.lab.envelope_build import replaced
 from benchmarks.lab.settings import run_name
-from sim.advice.job import job_file, prepared
+from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
 from sim.advice.texts import name_of
@@ -136,7 +136,7 @@ def answers_to(name: str) -> Iterator[Answer]:
     imported, _ = with_backtest(source, infer(source))
     with TemporaryDirectory() as scratch:
         job = job_file(Path(scratch), imported.text, Path(scratch))
-        bench = prepared(job, (), (), recovery_ms=None, ahead_ns=AHEAD_NS)
+        bench = prepare_bench(job, (), (), recovery_ms=None, ahead_ns=AHEAD_NS)
         for limit_ms in limits_of(observed(read_any(FOLDER / f"{name}.zip"))):
             yield _answer(name, limit_ms, bench, Path(scratch))
 

@@ -21,9 +21,9 @@ from sim.advice.texts import (
     closest,
     condition_of,
     name_of,
+    percentage,
     quantity_of,
     reason_against,
-    share,
     value_text,
 )
 from sim.advice.trials import FAILURE
@@ -93,7 +93,7 @@ def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text
     ]
     by_label: dict[str, list[str]] = {}
     for text in texts:
-        by_label.setdefault(text.label, []).append(_cut(one_line(text.text, MAX_TEXT_CHARS)))
+        by_label.setdefault(text.label, []).append(_shorten(one_line(text.text, MAX_TEXT_CHARS)))
     return "\n".join(_labelled(by_label))
 
 
@@ -104,7 +104,7 @@ def _labelled(by_label: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _cut(line: str) -> str:
+def _shorten(line: str) -> str:
     """Return a line that fits next to its label.  A longer one is cut between words and ends in ``...``."""
     if len(line) <= WIDTH - LABEL:
         return line
@@ -113,41 +113,41 @@ def _cut(line: str) -> str:
     return f"{beginning if space and len(beginning) > (WIDTH - LABEL) // 2 else kept.rstrip()}..."
 
 
-def _keeps(race: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
+def _limit_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
     """Yield the limited values, today's and those of the chosen setting, with their limits.
 
     For example ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``.
     """
-    before, recovery = race.replaced, JUDGED[race.bench.failure]
+    before, recovery = search.replaced, JUDGED[search.bench.failure]
     breaks = other is not None and other.breaks
-    for column, bound in race.limits.bounds.items():
+    for column, bound in search.limits.bounds.items():
         value = chosen.value(column)
         if math.isnan(value):
             continue
         was = "" if before is None else f"{close_value(column, before.value(column), bound)} -> "
         is_recovery = column == "recovery_ms"
         has_room = 0 < value <= bound and not (breaks and is_recovery)
-        spare = f": {share(room(value, bound))} room" if has_room else ""
-        what = recovery if is_recovery else quantity_of(column, chosen).removeprefix("the ")
+        spare = f": {percentage(room(value, bound))} room" if has_room else ""
+        quantity = recovery if is_recovery else quantity_of(column, chosen).removeprefix("the ")
         limit = value_text(column, bound)
-        yield Text("keeps", f"{what} {was}{close_value(column, value, bound)} (limit {limit}{spare})")
+        yield Text("keeps", f"{quantity} {was}{close_value(column, value, bound)} (limit {limit}{spare})")
         if other is not None and is_recovery:
             yield Text("keeps", other.short(), RANK_ALWAYS_SHOWN if breaks else 2)
-    if race.limits.recovery_ms is None and not math.isnan(chosen.recovery_ms):
-        values = " -> ".join(ms_text(own.recovery_ms) for own in (before, chosen) if own is not None)
-        about = "about " * any(own.is_extrapolated for own in (before, chosen) if own is not None)
+    if search.limits.recovery_ms is None and not math.isnan(chosen.recovery_ms):
+        values = " -> ".join(ms_text(setting.recovery_ms) for setting in (before, chosen) if setting is not None)
+        about = "about " * any(setting.is_extrapolated for setting in (before, chosen) if setting is not None)
         yield Text("keeps", f"{recovery} {about}{values} (no limit given)", 8)
-    failing_ms = rows_of(race.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
-    if failing_ms > (race.limits.checkpoint_ms or math.inf):
+    failing_ms = rows_of(search.rows, chosen.name, FAILURE)["end_to_end_max_ms"].max()
+    if failing_ms > (search.limits.checkpoint_ms or math.inf):
         yield Text("keeps", f"until it has caught up, checkpoints of up to {ms_text(failing_ms)}", 7)
 
 
-def _costs(race: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
+def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
     """Yield what the chosen setting costs: throughput, bytes written, commits, requests, and what was assumed.
 
     `is_most`: the share of records that rewrite state is unknown, and the largest is assumed.
     """
-    before, commits, prices = race.replaced, _commits(race, chosen), race.bench.prices
+    before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
     by = "by checkpoints " if commits else ""  # sinks write files too
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
@@ -160,18 +160,18 @@ def _costs(race: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator
         yield Text("costs", commits, 7)
     if math.isfinite(chosen.storage_cost):
         than = f" (today {cost_text(before.storage_cost)})" if before else ""
-        uncounted = ", without the table's metadata" if table_sinks(race.scenario.job) else ""
+        uncounted = ", without the table's metadata" if table_sinks(search.scenario.job) else ""
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}{uncounted}", 7)
     if is_most:
         yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do")
-    for change in race.candidate_of(chosen.name).changes:
+    for change in search.candidate_of(chosen.name).changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 5)
 
 
-def _commits(race: CandidateSearch, chosen: Setting) -> str:
+def _commits(search: CandidateSearch, chosen: Setting) -> str:
     """Return e.g. ``up to 720 commits per hour ...``, the commits caused by checkpoints, or "" if no sink commits."""
-    vertices = race.scenario.job.vertices
+    vertices = search.scenario.job.vertices
     behind = {vertex.committer_of for vertex in vertices}  # writers whose output is committed by a separate committer
     committers = sum(
         vertex.parallelism
@@ -180,11 +180,11 @@ def _commits(race: CandidateSearch, chosen: Setting) -> str:
     )
 
     def per_hour(setting: Setting) -> str:
-        return count_text(committers * 3600e9 / race.period_ns(setting))
+        return count_text(committers * 3600e9 / search.period_ns(setting))
 
     if not committers:
         return ""
-    than = f" (today {per_hour(race.replaced)})" if race.replaced else ""
+    than = f" (today {per_hour(search.replaced)})" if search.replaced else ""
     return f"up to {per_hour(chosen)} commits per hour{than}, which no limit is about"
 
 
@@ -204,7 +204,7 @@ class AdviceAnswer(NamedTuple):
     files: dict[str, str]  # patches: file name -> text
 
 
-def no_answer(race: CandidateSearch, line_count: int, enough: Sequence[str], assumed: str) -> AdviceAnswer:
+def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], assumed: str) -> AdviceAnswer:
     """Return the answer for a search in which no setting keeps the limits.
 
     It names the setting nearest to them, the part on which that spends most time, and the changes that would be enough.
@@ -212,156 +212,164 @@ def no_answer(race: CandidateSearch, line_count: int, enough: Sequence[str], ass
     `line_count`: maximum lines of the overview.  `enough`: sentences of `sim.advice.requirements`.  `assumed`: sentence on
     values that were assumed, or "".
     """
-    refused = refusals(race.scenario)
-    time = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
+    refused = refusals(search.scenario)
+    time = dominant(situation_of(search, search.nearest.name)) if search.settings else ""
     texts = {
-        "closest": [line.removeprefix("Closest: ") for line in closest(race)] if race.settings else [],
+        "closest": [line.removeprefix("Closest: ") for line in closest(search)] if search.settings else [],
         "time": [time] if time else [],
         "fits": enough,
         "caution": [caution.short for caution in refused],
     }
-    asked = {"ask": [_cut(one_line(assumed, MAX_TEXT_CHARS))]} if assumed else {}
+    asked = {"ask": [_shorten(one_line(assumed, MAX_TEXT_CHARS))]} if assumed else {}
     lines = _labelled(
-        asked | {label: [line for text in own for line in wrap(text, WIDTH - LABEL)] for label, own in texts.items()}
+        asked
+        | {
+            label: [line for text in texts_of_label for line in wrap(text, WIDTH - LABEL)]
+            for label, texts_of_label in texts.items()
+        }
     )
     data = {"dominates": time, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
     parts: list[str | TextTable] = [
-        *levers_left(race, None),
-        *(_with_source(own.sentence, own.source) for own in refused),
+        *levers_left(search, None),
+        *(_with_source(caution.sentence, caution.source) for caution in refused),
     ]
     return AdviceAnswer("\n".join(lines[:line_count]), parts, data, {})
 
 
-def answer(race: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
+def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
     """Return the answer for the chosen setting.
 
     `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".
     """
-    candidate, scenario, conf = race.candidate_of(chosen.name), advised_scenario(race, chosen), race.bench.conf
-    changes, refused, today = candidate.changes, refusals(race.scenario), race.current
+    candidate, scenario, conf = search.candidate_of(chosen.name), advised_scenario(search, chosen), search.bench.conf
+    changes, refused, today = candidate.changes, refusals(search.scenario), search.current
     warnings = [
-        *cautions(race.scenario, candidate.barriers, changes),
-        *attempts_cautions(race, chosen),
+        *cautions(search.scenario, candidate.barriers, changes),
+        *attempts_cautions(search, chosen),
         *window_phases(scenario),
-        *new_defects(race.scenario, scenario),
+        *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]
-    found, others = diff_flink_keys(race.scenario, scenario, changes, conf), _others(candidate)
-    lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
-    time = dominant(situation_of(race, today.name)) if today is not None else ""
-    if time and race.bench.horizon.states:
-        time = f"(in {ms_text(race.bench.horizon.ahead_ns / 1e6)}) {time}"
-    is_most, other = bool(race.unasked_updates([candidate])), other_failure(race, chosen)
-    seen = watch(
+    key_changes, others = diff_flink_keys(search.scenario, scenario, changes, conf), _others(candidate)
+    lines = [line for item in key_changes for line in item.lines()] + [
+        f"+ {what}: {value}" for what, value in others.items()
+    ]
+    time = dominant(situation_of(search, today.name)) if today is not None else ""
+    if time and search.bench.horizon.states:
+        time = f"(in {ms_text(search.bench.horizon.ahead_ns / 1e6)}) {time}"
+    is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
+    ranges = watch(
         chosen,
-        race.limits,
-        race.bench.backtest,
-        race.period_ns(chosen) / 1e9,
-        race.kinds_of(chosen.name),
-        keeps_up=not race.unlimited,
+        search.limits,
+        search.bench.backtest,
+        search.period_ns(chosen) / 1e9,
+        search.kinds_of(chosen.name),
+        keeps_up=not search.unlimited,
         is_most=is_most,
     )
     above = [
-        *_keeps(race, chosen, other),
+        *_limit_lines(search, chosen, other),
         *([Text("today", time, 4)] if time else []),
-        *_costs(race, chosen, is_most=is_most),
+        *_cost_lines(search, chosen, is_most=is_most),
     ]
-    questions = [own.short for own in warnings if own.is_question]
-    known = [own for own in (*refused, *warnings) if not own.is_question]
+    questions = [caution.short for caution in warnings if caution.is_question]
+    statements = [caution for caution in (*refused, *warnings) if not caution.is_question]
     below = [
         *([Text("ask", assumed)] if assumed else []),
-        *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
+        *(Text("ask", question, 4 - number) for number, question in enumerate(questions[:QUESTIONS])),
         *(
-            Text("caution", own.short, 1 if place or own.is_of_catalogue else 6)
-            for place, own in enumerate(known[:CAUTIONS])
+            Text("caution", caution.short, 1 if number or caution.is_of_catalogue else 6)
+            for number, caution in enumerate(statements[:CAUTIONS])
         ),
-        Text("watch", seen.watched(), 7),
-        Text("back", seen.taken_back()),
+        Text("watch", ranges.watch_text(), 7),
+        Text("back", ranges.roll_back_text()),
     ]
     parts: list[str | TextTable] = [
         *([other.sentence()] if other is not None else []),
         *(["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []),
-        *levers_left(race, chosen),
-        *(_with_source(own.sentence, own.source) for own in (*refused, *warnings)),
-        *_without_overtaking(race, chosen),
-        *_pulled(changes),
+        *levers_left(search, chosen),
+        *(_with_source(caution.sentence, caution.source) for caution in (*refused, *warnings)),
+        *_without_overtaking(search, chosen),
+        *_lever_sentences(changes),
     ]
     files = {}
-    if found:
-        warned = [own.sentence for own in warnings]
-        files[ADVISED] = patch(found, back=False, others=others, warnings=warned, conf=conf)
-        files[ROLLBACK] = patch(found, back=True, others={}, conf=conf)
+    if key_changes:
+        warned = [caution.sentence for caution in warnings]
+        files[ADVISED] = patch(key_changes, back=False, others=others, warnings=warned, conf=conf)
+        files[ROLLBACK] = patch(key_changes, back=True, others={}, conf=conf)
     data = {
         "dominates": time,
-        "failure": race.bench.failure,
+        "failure": search.bench.failure,
         "other_failure": None if other is None else other.plain(),
-        "only_if": condition_of(race, chosen),
+        "only_if": condition_of(search, chosen),
         "taken_for_granted": [asdict(change.assumption) for change in changes if change.assumption is not None],
         "levers": [
             {"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes
         ],
-        "difference": [asdict(item) for item in found],
+        "difference": [asdict(item) for item in key_changes],
         "beside_flinks_keys": others,
         "cautions": [asdict(caution) for caution in (*refused, *warnings)],
-        "known_issues": [own.plain for own in issues_of([scenario])],
-        "watch": asdict(seen),
+        "known_issues": [issue.plain for issue in issues_of([scenario])],
+        "watch": asdict(ranges),
         "patches": files,
     }
     return AdviceAnswer(overview(above, lines, below, line_count), parts, data, files)
 
 
-def advised_scenario(race: CandidateSearch, chosen: Setting) -> Scenario:
+def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting.
 
     Trials raise a short checkpoint timeout, and lower a min-pause that extends the interval.  Here the job keeps its own
     values if the longest simulated checkpoint leaves enough time (`TIMEOUT_PER_LONGEST_CHECKPOINT`).
     """
-    trial = next(race.bench.trials(race.candidate_of(chosen.name)))
-    today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
+    trial = next(search.bench.trials(search.candidate_of(chosen.name)))
+    today, longest_ns = search.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
     kept = {}
     if today.timeout_ns < TIMEOUT_NS and longest_ns <= today.timeout_ns:
         kept["checkpoint.timeout"] = format_duration(today.timeout_ns)
-    if PAUSE in race.candidate_of(chosen.name).binding_keys and today.min_pause_ns + longest_ns <= parse_duration(
+    if PAUSE in search.candidate_of(chosen.name).binding_keys and today.min_pause_ns + longest_ns <= parse_duration(
         chosen.interval
     ):
         kept[PAUSE] = format_duration(today.min_pause_ns)
-    return race.bench.load(trial.point | kept) if kept else race.bench.scenario(trial)
+    return search.bench.load(trial.point | kept) if kept else search.bench.scenario(trial)
 
 
-def levers_left(race: CandidateSearch, chosen: Setting | None) -> list[str]:
+def levers_left(search: CandidateSearch, chosen: Setting | None) -> list[str]:
     """Return a sentence on the levers that were tried and are not advised, or [] if there is none.
 
     Each lever is named with the setting that ends in it and is nearest to the limits.
     """
     nearest: dict[str, Setting] = {}
-    advised = {change.name for change in (() if chosen is None else race.candidate_of(chosen.name).changes)}
-    for setting in race.settings:
-        for change in race.candidate_of(setting.name).changes[-1:]:
+    advised = {change.name for change in (() if chosen is None else search.candidate_of(chosen.name).changes)}
+    for setting in search.settings:
+        for change in search.candidate_of(setting.name).changes[-1:]:
             best = nearest.get(change.name)
             if change.name not in advised and (
-                best is None or excess(setting, race.limits) < excess(best, race.limits)
+                best is None or excess(setting, search.limits) < excess(best, search.limits)
             ):
                 nearest[change.name] = setting
-    lines = [f"{name_of(setting.name)}: {_left_because(race, setting, chosen)}" for setting in nearest.values()]
-    relaxed = f" {len(race.relaxed)} keys relaxed: {', '.join(race.relaxed)}." if race.relaxed and not chosen else ""
+    lines = [f"{name_of(setting.name)}: {_reason_left(search, setting, chosen)}" for setting in nearest.values()]
+    relaxed = (
+        f" {len(search.relaxed)} keys relaxed: {', '.join(search.relaxed)}." if search.relaxed and not chosen else ""
+    )
     return [f"Levers that were tried and are not advised: {'; '.join(lines)}.{relaxed}"] if lines else []
 
 
-def _left_because(race: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:
+def _reason_left(search: CandidateSearch, setting: Setting, chosen: Setting | None) -> str:
     """Return the reason why a setting is not advised."""
     if not setting.completed:
         return "no checkpoint completes"
-    return breaks_text(setting, race.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
+    return breaks_text(setting, search.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
 
 
 def _others(candidate: Candidate) -> dict[str, str]:
     """Return {description: value} of the candidate's changes that are not made in Flink's configuration."""
-    found = {}
+    values = {}
     for change in candidate.changes:
         if not change.lever.is_configuration:
             keys = {key: value for key, value in change.point.items() if key in candidate.point}
-            found[change.lever.name] = ", ".join(f"{key} = {value}" for key, value in keys.items()) or change.name
-    return found
+            values[change.lever.name] = ", ".join(f"{key} = {value}" for key, value in keys.items()) or change.name
+    return values
 
 
 def _with_source(text: str, source: str) -> str:
@@ -370,17 +378,17 @@ def _with_source(text: str, source: str) -> str:
     return text if is_said else f"{text} Source: {source}."
 
 
-def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
+def _without_overtaking(search: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the best aligned setting, for the case that a sink forbids the advised unaligned checkpoints.
 
     Returns [] if the advised setting is aligned.
     """
-    if race.candidate_of(chosen.name).barriers.aligned:
+    if search.candidate_of(chosen.name).barriers.aligned:
         return []
     fitting = [
         setting
-        for setting in race.settings
-        if setting.keeps_limits and race.candidate_of(setting.name).barriers.aligned
+        for setting in search.settings
+        if setting.keeps_limits and search.candidate_of(setting.name).barriers.aligned
     ]
     if fitting:
         least = min(fitting, key=lambda setting: setting.lost)
@@ -392,12 +400,12 @@ def _without_overtaking(race: CandidateSearch, chosen: Setting) -> list[str]:
     ]
 
 
-def _pulled(changes: Sequence[Change]) -> Iterator[str]:
+def _lever_sentences(changes: Sequence[Change]) -> Iterator[str]:
     """Yield a sentence on the costs of each lever of the advised setting, and one on each assumption."""
     for change in changes:
         yield _with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source)
-        if (own := change.assumption) is not None:
+        if (assumption := change.assumption) is not None:
             yield (
-                f"UNKNOWN: {own.what}. Assumed: {own.assumed}; {own.least} to {own.most} are possible "
-                f"({own.source}). Throughput and recovery with {change.name} rest on it."
+                f"UNKNOWN: {assumption.what}. Assumed: {assumption.assumed}; {assumption.least} to {assumption.most} are possible "
+                f"({assumption.source}). Throughput and recovery with {change.name} rest on it."
             )

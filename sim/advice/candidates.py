@@ -3,8 +3,8 @@
 Which candidates run, and in which order, is decided in `sim.advice.optimizer` and `sim.advice.search`.
 """
 
-# State of a CandidateSearch (a parameter `race` in this package, after racing algorithms): trials of each setting, which
-# are repeated until the choice is certain.
+# State of a CandidateSearch (the parameter `search` of most functions in this package): trials of each setting, which are
+# repeated until the choice is certain.
 #
 #   runs           Candidate -> replications          {(10 s, aligned): 3, (30 s, unaligned): 1}
 #   rows           all rows of these trials           table from TrialRunner
@@ -12,15 +12,15 @@ Which candidates run, and in which order, is decided in `sim.advice.optimizer` a
 #   trials         the same, corrected by the         what `settings`, `chosen` and `choice` judge
 #                  backtest and by long runs
 #   longer_ms      name -> longest checkpoint         only settings that ran long
-#   left_out       [LeftOut(reason, settings)]        reported as not run
+#   skipped        [Skipped(reason, settings)]        reported as not run
 #
 #   replicate(candidates, n) --> Bench.trials --> run --> rows --> _measure --> _correct --> trials
 #         ^                                                                                    |
-#         +---- replicate_until_sure: redraw the means; keep today's setting and each setting <+
+#         +---- replicate_until_decided: redraw means; keep today's setting and each setting  <+
 #               that 1 % of the draws choose; double their runs until 95 % of the draws agree
 #
 # All settings run with the same random numbers and share the draws, so that effects common to all settings cancel
-# (`redrawn`).
+# (`resample_choice`).
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ from sim.advice.judgement import (
     Trials,
     choose,
     judged,
-    measured,
+    measure,
     recoveries_ms,
-    redrawn,
+    resample_choice,
     rows_of,
 )
 from sim.advice.settings import (
     Candidate,
     SettingName,
-    allowed,
-    candidate,
+    allowed_protocols,
     checkpoint_period_ns,
+    make_candidate,
     todays_setting,
     without_binding_keys,
     writes_changes,
 )
 from sim.advice.trials import (
-    ALL,
-    CERTAINTY,
+    CONFIRM_SHARE,
     FAILING_TASK,
     FAILURE,
+    FULL_BUDGET,
     INTERVAL,
     LONG,
     PROTOCOL,
-    RACE,
+    REPEAT_SHARE,
     TASK_MANAGER,
     TRIAL,
     UNDISTURBED,
@@ -79,7 +79,7 @@ from sim.advice.trials import (
     TrialRunner,
     slots_ms,
 )
-from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, corrected, margins
+from sim.advice.uncertainty import MIN_CHECKPOINTS_FOR_P99, margins, with_corrected_durations
 from sim.jobs.evidence.what_ifs import Kind, chance, kinds_of, within
 from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
@@ -105,10 +105,10 @@ def excess(setting: Setting, limits: Limits) -> float:
     """
     if not setting.completed:
         return math.inf
-    found = [
+    ratios = [
         setting.value(COMPARED.get(column, column)) / bound for column, bound in limits.bounds.items() if bound > 0
     ]
-    return max((value for value in found if not math.isnan(value)), default=0.0)
+    return max((value for value in ratios if not math.isnan(value)), default=0.0)
 
 
 # ---- The probability that a setting keeps the limit on checkpoints.
@@ -123,16 +123,16 @@ class Chances(NamedTuple):
     likely_ms: float  # duration [ms] that is not exceeded in four of five such changes
 
 
-def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
+def chances(search: CandidateSearch, setting: Setting) -> Chances | None:
     """Return the chances that a setting keeps the limit on checkpoints.
 
     None if there is no such limit, no history of the job, or no finite prediction, or if the setting is today's.
     """
-    bound_ms, value_ms = race.limits.checkpoint_ms, setting.checkpoint_ms
-    is_todays = race.today is not None and setting.name == race.today.name
-    if bound_ms is None or race.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
+    bound_ms, value_ms = search.limits.checkpoint_ms, setting.checkpoint_ms
+    is_todays = search.current_candidate is not None and setting.name == search.current_candidate.name
+    if bound_ms is None or search.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
         return None
-    kinds = race.kinds_of(setting.name)
+    kinds = search.kinds_of(setting.name)
     return Chances(chance(kinds, bound_ms / value_ms), value_ms * within(kinds))
 
 
@@ -140,7 +140,7 @@ def chances(race: CandidateSearch, setting: Setting) -> Chances | None:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Skipped:
     """Settings or other trials that were not run, and the reason."""
 
     reason: str
@@ -157,15 +157,15 @@ class LeftOut:
 
 def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: Collection[SettingName]) -> str:
     """Return e.g. ``every 30 s and 3 min (only aligned ran)``: intervals in ascending order, and their settings that did run."""
-    found = []
+    texts = []
     for interval in sorted({interval for interval, _ in left}, key=parse_duration):
-        missing, own = ({protocol for other, protocol in names if other == interval} for names in (left, all_of))
+        missing, planned = ({protocol for other, protocol in names if other == interval} for names in (left, all_of))
         others = {protocol for other, protocol in ran if other == interval}
-        if done := own - missing:
-            found.append(f"{interval} ({'only ' if len(done) < len(missing) else ''}{listed(sorted(done))} ran)")
+        if done := planned - missing:
+            texts.append(f"{interval} ({'only ' if len(done) < len(missing) else ''}{listed(sorted(done))} ran)")
         else:
-            found.append(f"{interval} without levers" if others else interval)
-    return f"every {listed(found)}"
+            texts.append(f"{interval} without levers" if others else interval)
+    return f"every {listed(texts)}"
 
 
 # ---- The search. All settings run a few times, the promising ones more often.
@@ -174,21 +174,21 @@ def _every(left: Collection[SettingName], all_of: Collection[SettingName], ran: 
 # again until nearly all draws choose the same setting: racing under common random numbers (Maron and Moore, Artificial
 # Intelligence Review 11, 1997).
 
-RACE_CONFIDENCE = 0.95
+SURE_SHARE = 0.95
 """The search ends when this share of the draws makes the same choice."""
-POSSIBLE = 0.01
+MIN_DRAWN_SHARE = 0.01
 """Settings chosen by a smaller share of the draws get no further replications."""
 MIN_REPLICATIONS = 3
 """Minimum replications of the settings that may be chosen, for an estimate of their spread."""
-REPEATED = 2
+MIN_COMPARED_RUNS = 2
 """Minimum replications of the current and the chosen setting, for a confidence interval of their difference."""
-REASON = 1.5
+MAX_RECOVERY_RATIO = 1.5
 """Without a limit on recovery, a recovery longer than this multiple of the current one must be justified by a gain."""
-LONGER = 4
+LONGER_TRIAL_FACTOR = 4
 """Factor of the assumed checkpoint duration for the next trial of a setting in which no checkpoint completed."""
-AS_NAMED = 1.1
+MAX_INTERVAL_RATIO = 1.1
 """Maximum ratio of the effective interval to the configured one for a setting that represents its interval."""
-COSTLY = 0.003
+MIN_MEASURABLE_LOSS = 0.003
 """Minimum loss, as a share of throughput, that stands out from the noise of a run of some minutes."""
 LONG_RUNS = 3
 """Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
@@ -213,7 +213,7 @@ class CandidateSearch:
             vertex.source is not None and not vertex.source.rates for vertex in self.scenario.job.vertices
         )
         self.runs: dict[Candidate, int] = {}
-        # keys relaxed by `sim.advice.search.relax`; None: it has not run, or not to its end
+        # keys relaxed by `sim.advice.search.relax_limiting_keys`; None: it has not run, or not to its end
         self.relaxed: tuple[str, ...] | None = None
         self.trials: Trials = {}
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
@@ -223,33 +223,39 @@ class CandidateSearch:
         self._measured: Trials = {}
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
         self.rows = pd.DataFrame()  # rows of all settings
-        self.left_out: list[LeftOut] = []
+        self.skipped: list[Skipped] = []
         self.least_share = 0.0  # share of the budget that every stage may plan at least
-        now_ns, self.now = todays_setting(self.scenario)
-        self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
-        self.is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
-        self.unbound = None if self.is_forbidden else without_binding_keys(self.scenario, self.now)
+        now_ns, self.current_protocol = todays_setting(self.scenario)
+        self.current_candidate = (
+            make_candidate(self.scenario, now_ns, self.current_protocol) if now_ns is not None else None
+        )
+        self.is_forbidden = not self.current_protocol.aligned and all(
+            protocol.aligned for protocol in allowed_protocols(self.scenario)
+        )
+        self.protocol_in_effect = (
+            None if self.is_forbidden else without_binding_keys(self.scenario, self.current_protocol)
+        )
 
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Return the settings judged by the limits and by the prediction errors of this job."""
         patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
-        found = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+        settings = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
         if trials is not self.trials:
-            return found
+            return settings
         return tuple(
             replace(
                 setting,
-                checkpoints=self.seen(setting.name),
+                checkpoints=self.checkpoint_count(setting.name),
                 ran_long=setting.name in self.longer_ms,
                 is_extrapolated=setting.name in self._unfinished and math.isfinite(setting.recovery_ms),
             )
-            for setting in found
+            for setting in settings
         )
 
     @property
     def margins(self) -> Margins:
         """Return the prediction errors that judgements allow for (`sim.advice.uncertainty.margins`)."""
-        return margins(self.bench.backtest, self._today, self.kinds_of, self.recovery_range)
+        return margins(self.bench.backtest, self._current_name, self.kinds_of, self.recovery_range)
 
     def slots_ms(self, name: SettingName) -> tuple[float, float] | None:
         """Return (min, max) time [ms] without slots after a lost TaskManager, or None if the job may fail permanently."""
@@ -295,13 +301,13 @@ class CandidateSearch:
     @property
     def current(self) -> Setting | None:
         """Return the current setting, or None if it has not run, or the job has no checkpoints."""
-        return self.setting(self._today)
+        return self.setting(self._current_name)
 
     @property
     def replaced(self) -> Setting | None:
         """Return the current setting if another one is advised, else None."""
         chosen = self.chosen
-        return None if chosen is None or chosen.name == self._today else self.current
+        return None if chosen is None or chosen.name == self._current_name else self.current
 
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
         """Return the setting to advise among these, or None."""
@@ -340,16 +346,16 @@ class CandidateSearch:
             compared |= lacking
         return any(others.value(column) > mine.value(column) * (1 + EQUAL_SHORTFALL) for column in compared)
 
-    def simpler(self, own: Candidate) -> Iterator[Candidate]:
+    def simpler(self, complete: Candidate) -> Iterator[Candidate]:
         """Yield the candidate with today's barrier mode, with today's interval, and with one lever less."""
-        yield candidate(self.scenario, own.interval_ns, self.now, own.changes)
-        if self.today is not None:
-            yield self.at_interval(own, self.today.interval_ns)
-        for i, change in enumerate(own.changes):
+        yield make_candidate(self.scenario, complete.interval_ns, self.current_protocol, complete.changes)
+        if self.current_candidate is not None:
+            yield self.at_interval(complete, self.current_candidate.interval_ns)
+        for i, change in enumerate(complete.changes):
             # keep RocksDB if state grows, because it will not fit on the heap
             if not (self.bench.horizon.states and any(path_of(key)[-1] == "backend" for key in change.point)):
-                others = own.changes[:i] + own.changes[i + 1 :]
-                yield candidate(self.scenario, own.interval_ns, own.barriers, others)
+                others = complete.changes[:i] + complete.changes[i + 1 :]
+                yield make_candidate(self.scenario, complete.interval_ns, complete.barriers, others)
 
     def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Return the settings to choose from.
@@ -358,19 +364,19 @@ class CandidateSearch:
         best of the others has more room or loses notably less time.  Otherwise a limit on checkpoints alone could lead to
         much longer recoveries.
         """
-        now = next((setting for setting in settings if setting.name == self._today), None)
+        now = next((setting for setting in settings if setting.name == self._current_name), None)
         if self.limits.recovery_ms is not None or now is None:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.keeps_limits]
         # all settings that keep the limits may recover more slowly than the current one
         usual_ms = max(now.recovery_ms, min(kept, default=0.0))
-        near = [setting for setting in settings if setting.recovery_ms <= usual_ms * REASON]
-        own, best = choose(near, self.changes), choose(settings, self.changes)
+        near = [setting for setting in settings if setting.recovery_ms <= usual_ms * MAX_RECOVERY_RATIO]
+        best_near, best = choose(near, self.changes), choose(settings, self.changes)
         if (
-            own is None
+            best_near is None
             or best is None
-            or own.lack > best.lack * (1 + EQUAL_SHORTFALL)
-            or own.lost > best.lost + NOTABLE_LOSS_SHARE
+            or best_near.lack > best.lack * (1 + EQUAL_SHORTFALL)
+            or best_near.lost > best.lost + NOTABLE_LOSS_SHARE
         ):
             return settings
         return near
@@ -406,16 +412,18 @@ class CandidateSearch:
 
     def unasked_updates(self, candidates: Iterable[Candidate]) -> list[str]:
         """Return the `update` keys missing from the file, for states of which these settings write only changes."""
-        scenarios = [self.bench.with_setting(own) for own in candidates]
+        scenarios = [self.bench.with_setting(candidate) for candidate in candidates]
         return [
             key
             for key in self.bench.unasked_updates
-            if any(writes_changes(own, str(path_of(key)[1])) for own in scenarios)
+            if any(writes_changes(candidate, str(path_of(key)[1])) for candidate in scenarios)
         ]
 
     def has_named_interval(self, setting: Setting) -> bool:
         """Return True if checkpoints complete and start at about the configured interval."""
-        return bool(setting.completed) and self.period_ns(setting) <= AS_NAMED * parse_duration(setting.interval)
+        return bool(setting.completed) and self.period_ns(setting) <= MAX_INTERVAL_RATIO * parse_duration(
+            setting.interval
+        )
 
     @property
     def cost_s(self) -> float:
@@ -423,7 +431,7 @@ class CandidateSearch:
         chosen = self.chosen
         alike = [setting for setting in self.settings if chosen is not None and setting.protocol == chosen.protocol]
         dearest = max(alike, key=lambda setting: setting.loss, default=None)
-        if dearest is None or dearest.loss < COSTLY:
+        if dearest is None or dearest.loss < MIN_MEASURABLE_LOSS:
             return 0.0
         return dearest.loss * self.period_ns(dearest) / 1e9
 
@@ -432,7 +440,7 @@ class CandidateSearch:
         considered = self._eligible(self.permitted)
         trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
-        return redrawn(
+        return resample_choice(
             trials, self.limits, mtbf_s or self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins
         )
 
@@ -441,13 +449,13 @@ class CandidateSearch:
 
         If another setting would be better there, but with little certainty, it is still the chosen one.
         """
-        own = self.chosen
+        chosen = self.chosen
         other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
-        if own is None or other is None or other.name == own.name:
+        if chosen is None or other is None or other.name == chosen.name:
             return other
-        there = self.choice(mtbf_s)
-        again = there.same_setting if there.chosen == own.name else dict(there.others).get(own.name, 0.0)
-        return own if again > 1 - RACE_CONFIDENCE else other
+        choice = self.choice(mtbf_s)
+        again = choice.same_setting if choice.chosen == chosen.name else dict(choice.others).get(chosen.name, 0.0)
+        return chosen if again > 1 - SURE_SHARE else other
 
     @property
     def confirmed(self) -> bool:
@@ -460,25 +468,27 @@ class CandidateSearch:
             return chosen is None
         if self.limits.checkpoint_ms is not None:
             return chosen.ran_long
-        return chosen.runs >= min(REPEATED, self.max_replications) and self.settled
+        return chosen.runs >= min(MIN_COMPARED_RUNS, self.max_replications) and self.settled
 
     @property
     def settled(self) -> bool:
         """Return False if the chosen setting has few runs, and the choice may well change if all trials were repeated."""
         chosen = self.chosen
-        return chosen is None or chosen.runs > MIN_REPLICATIONS or self.choice().same_setting >= RACE_CONFIDENCE
+        return chosen is None or chosen.runs > MIN_REPLICATIONS or self.choice().same_setting >= SURE_SHARE
 
     def candidate_of(self, name: SettingName) -> Candidate:
         """Return the candidate of a setting that ran.  Raise StopIteration for any other."""
         return next(candidate for candidate in self.runs if candidate.name == name)
 
-    def at_interval(self, own: Candidate, interval_ns: int) -> Candidate:
+    def at_interval(self, base: Candidate, interval_ns: int) -> Candidate:
         """Return a candidate with another interval, and with the key changes that this interval needs (`Candidate.binding_keys`).
 
         Key changes that were only needed at the current interval are dropped.
         """
-        is_for_today = own.barriers == self.unbound and interval_ns != self.scenario.checkpoint.interval_ns
-        return candidate(self.scenario, interval_ns, self.now if is_for_today else own.barriers, own.changes)
+        is_for_today = base.barriers == self.protocol_in_effect and interval_ns != self.scenario.checkpoint.interval_ns
+        return make_candidate(
+            self.scenario, interval_ns, self.current_protocol if is_for_today else base.barriers, base.changes
+        )
 
     def kinds_of(self, name: SettingName) -> tuple[Kind, ...]:
         """Return the kinds of changes (`sim.jobs.evidence.what_ifs.Kind`) from the imported job to a setting."""
@@ -492,11 +502,13 @@ class CandidateSearch:
             return
         self._run(self.runs | missing)
         while longer := {
-            setting.name: own for setting in self.settings if (own := self._longer_than_known_ns(setting))
+            setting.name: duration_ns
+            for setting in self.settings
+            if (duration_ns := self._longer_than_known_ns(setting))
         }:
             before = self.bench.durations_ns
             self.bench.durations_ns = before | longer
-            if not self._affords(self._scenarios(self.runs), CERTAINTY):
+            if not self._affords(self._scenarios(self.runs), REPEAT_SHARE):
                 self.bench.durations_ns = before
                 return
             self._run(self.runs)
@@ -508,12 +520,12 @@ class CandidateSearch:
         the effective interval.  If no checkpoint completed, the trials may have been too short, unless checkpoints expire
         earlier.
         """
-        own, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
+        candidate, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
         if setting.completed:
-            is_known = self.period_ns(setting) <= AS_NAMED * self.bench.period_ns(own)
+            is_known = self.period_ns(setting) <= MAX_INTERVAL_RATIO * self.bench.period_ns(candidate)
             return 0.0 if is_known or known_ns else setting.checkpoint_p50_ms * 1e6
-        longer_ns = max(LONGER * known_ns, self.bench.observed_ns(own))
-        timeout_ns = self.bench.with_setting(own).checkpoint.timeout_ns
+        longer_ns = max(LONGER_TRIAL_FACTOR * known_ns, self.bench.observed_ns(candidate))
+        timeout_ns = self.bench.with_setting(candidate).checkpoint.timeout_ns
         return longer_ns if known_ns < longer_ns <= timeout_ns else 0.0
 
     def _run(self, planned: dict[Candidate, int]) -> None:
@@ -521,7 +533,7 @@ class CandidateSearch:
         try:
             rows = self.runner.run(self._scenarios(planned))
         except TimeUpError as stopped:
-            self.runs = finished(planned, stopped.rows, len(self.bench.worlds))
+            self.runs = count_complete(planned, stopped.rows, len(self.bench.worlds))
             self._measure(stopped.rows)
             raise
         self.runs = planned
@@ -533,8 +545,10 @@ class CandidateSearch:
         if not self.runs:
             return
         counts = {candidate.name: count for candidate, count in self.runs.items()}
-        own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
-        counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
+        replications = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
+        counted = [
+            replication < counts.get((interval, protocol), 0) for interval, protocol, replication in replications
+        ]
         self._measured = self._measured_in(rows[counted])
         failed = rows[rows[TRIAL] == FAILURE]
         open_rows = failed[ended(failed, "caught_up_ms").isna()]
@@ -543,7 +557,11 @@ class CandidateSearch:
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:
         """Return the scenarios of the trials by which settings are compared, with their replications."""
-        return [self.bench.scenario(trial, count) for own, count in runs.items() for trial in self.bench.trials(own)]
+        return [
+            self.bench.scenario(trial, count)
+            for candidate, count in runs.items()
+            for trial in self.bench.trials(candidate)
+        ]
 
     def affords_runs(self, candidates: Iterable[Candidate], replications: int, share: float) -> bool:
         """Return True if this share of the budget, and the time limit, cover the runs."""
@@ -558,33 +576,33 @@ class CandidateSearch:
         Trials that the budget did not cover so far are forgotten; those that it still does not cover are recorded again.
         """
         self.least_share = share
-        self.left_out = [left for left in self.left_out if left.settings]
+        self.skipped = [left for left in self.skipped if left.settings]
 
     def replicate_if_affordable(
-        self, candidates: Sequence[Candidate], share: float, what: str = "", replications: int = 1
+        self, candidates: Sequence[Candidate], share: float, description: str = "", replications: int = 1
     ) -> bool:
         """Run candidates if this share of the budget, and the time limit, cover it.
 
         Otherwise record what was left out, described by `what` or else by the candidates, and return False.
         """
         if not self.affords_runs(candidates, replications, share):
-            self.leave_out(what, () if what else candidates)
+            self.skip(description, () if description else candidates)
             return False
         self.replicate(candidates, replications)
         return True
 
-    def leave_out(self, what: str, candidates: Iterable[Candidate] = (), reason: str = "") -> None:
+    def skip(self, description: str, candidates: Iterable[Candidate] = (), reason: str = "") -> None:
         """Record that candidates, or the trials described by `what`, were not run.
 
         `reason`: if "", the limit of budget or time that the runner met last.
         """
         names = tuple(candidate.name for candidate in candidates)
-        self.left_out.append(LeftOut(reason or self.runner.lack(), names, what))
+        self.skipped.append(Skipped(reason or self.runner.lack(), names, description))
 
     @property
-    def given_up(self) -> list[str]:
+    def skipped_sentences(self) -> list[str]:
         """Return a sentence without full stop for everything that was not run, with the reason."""
-        sentences = (left.sentence(self.trials) for left in self.left_out)
+        sentences = (left.sentence(self.trials) for left in self.skipped)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
     def under_change(
@@ -600,14 +618,14 @@ class CandidateSearch:
         kinds = (UNDISTURBED, FAILURE, LONG) if long else (UNDISTURBED, FAILURE)
         try:
             trials = list(self.bench.trials(candidate, kinds, extra=extra, ahead_s=ahead_s))
-            rows = self._run_others(trials, 1, ALL)
+            rows = self._run_others(trials, 1, FULL_BUDGET)
         except ScenarioError:
             return None
         if rows is None:
             raise BudgetUsedError
-        longer_ms = {candidate.name: longest(rows, candidate.name)[0]} if long else {}
-        found = corrected(self._measured_in(rows), self.bench.backtest, self._today, longer_ms)
-        settings = self.judged(self._with_losses(found))
+        longer_ms = {candidate.name: longest_checkpoint(rows, candidate.name)[0]} if long else {}
+        results = with_corrected_durations(self._measured_in(rows), self.bench.backtest, self._current_name, longer_ms)
+        settings = self.judged(self._with_losses(results))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
     def _run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
@@ -622,23 +640,25 @@ class CandidateSearch:
         return self.runner.run(scenarios)
 
     def _measured_in(self, rows: pd.DataFrame) -> Trials:
-        return measured(
+        return measure(
             rows,
-            now=self.now.name,
+            now=self.current_protocol.name,
             unlimited=self.unlimited,
             prices=self.bench.prices,
             observed=lambda name: self.bench.observed_ns(self.candidate_of(name)) / 1e9,
             period=lambda name, p50_ms: self._period_ns(name, p50_ms) / 1e9,
         )
 
-    def seen(self, name: SettingName) -> int:
+    def checkpoint_count(self, name: SettingName) -> int:
         """Return the number of simulated checkpoints that a setting is judged by, in the world with fewest."""
-        own = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
-        return own + self.long_checkpoints.get(name, 0)
+        short_count = min(int(values[:, MEASURED.index("completed")].sum()) for values in self.trials[name].values())
+        return short_count + self.long_checkpoints.get(name, 0)
 
     def _correct(self) -> None:
         """Compute `trials` from `_measured`."""
-        self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
+        self.trials = self._with_losses(
+            with_corrected_durations(self._measured, self.bench.backtest, self._current_name, self.longer_ms)
+        )
 
     def _with_losses(self, trials: Trials) -> Trials:
         """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.
@@ -654,37 +674,43 @@ class CandidateSearch:
         return trials
 
     @property
-    def _today(self) -> SettingName | None:
-        return None if self.today is None else self.today.name
+    def _current_name(self) -> SettingName | None:
+        return None if self.current_candidate is None else self.current_candidate.name
 
-    def replicate_until_sure(self) -> None:
+    def replicate_until_decided(self) -> None:
         """Repeat the settings that may be chosen, until the choice is certain or a limit on runs is reached."""
         while True:
             choice = self.choice()
-            names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
+            names = {
+                choice.chosen,
+                self._current_name,
+                *(name for name, share in choice.others if share >= MIN_DRAWN_SHARE),
+            }
             stay = [self.candidate_of(name) for name in names if name is not None and name in self.trials]
             fewest = min((self.runs[candidate] for candidate in stay), default=self.max_replications)
-            if fewest >= self.max_replications or (
-                fewest >= MIN_REPLICATIONS and choice.same_setting >= RACE_CONFIDENCE
-            ):
+            if fewest >= self.max_replications or (fewest >= MIN_REPLICATIONS and choice.same_setting >= SURE_SHARE):
                 return
             runs = min(max(MIN_REPLICATIONS, fewest * 2), self.max_replications)
-            what = f"{runs} runs of each setting that may be the best"
-            if not self.replicate_if_affordable(stay, CERTAINTY, what, runs):
+            description = f"{runs} runs of each setting that may be the best"
+            if not self.replicate_if_affordable(stay, REPEAT_SHARE, description, runs):
                 return
 
     def _compared(self) -> list[Candidate]:
         """Return the chosen and the current setting, or [] if none is chosen."""
         chosen = self.chosen
-        names = [] if chosen is None else dict.fromkeys([chosen.name, self._today])
+        names = [] if chosen is None else dict.fromkeys([chosen.name, self._current_name])
         return [self.candidate_of(name) for name in names if name is not None]
 
     def repeat(self) -> None:
         """Run the current and the chosen setting twice if they ran once, for a confidence interval of their difference."""
-        once = [own for own in self._compared() if self.runs[own] < min(REPEATED, self.max_replications)]
+        once = [
+            candidate
+            for candidate in self._compared()
+            if self.runs[candidate] < min(MIN_COMPARED_RUNS, self.max_replications)
+        ]
         if once:
-            what = f"{REPEATED} runs of the advised and of today's setting"
-            self.replicate_if_affordable(once, CERTAINTY, what, REPEATED)
+            description = f"{MIN_COMPARED_RUNS} runs of the advised and of today's setting"
+            self.replicate_if_affordable(once, REPEAT_SHARE, description, MIN_COMPARED_RUNS)
 
     def confirm(self) -> None:
         """Do long runs of the chosen setting if checkpoint p99 has a limit, because short runs do not show p99."""
@@ -703,28 +729,28 @@ class CandidateSearch:
         compared = self._compared()
         if not compared or self.bench.failure != TASK_MANAGER:
             return
-        trials = [trial for own in compared for trial in self.bench.trials(own, (FAILING_TASK,))]
-        rows = self._run_others(trials, 1, ALL)
+        trials = [trial for candidate in compared for trial in self.bench.trials(candidate, (FAILING_TASK,))]
+        rows = self._run_others(trials, 1, FULL_BUDGET)
         if rows is None:
-            self.leave_out("the recovery from a failing task")
+            self.skip("the recovery from a failing task")
             return
         settings = {setting.name: setting for setting in self.settings}
-        for name in (own.name for own in compared):
+        for name in (candidate.name for candidate in compared):
             failed = rows_of(rows, name, FAILING_TASK)
             means = rows_of(self.rows, name, UNDISTURBED).mean(numeric_only=True)
             steady = pd.DataFrame([means] * len(failed), failed.index)
-            found = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
-            self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
+            recovery_ms = recoveries_ms(failed, steady, settings[name].per_second, unlimited=self.unlimited)
+            self.failing_task_ms[name] = float(recovery_ms.max()) if len(recovery_ms) else math.inf
 
     def _run_for_long(self, name: SettingName) -> bool:
         """Do up to `LONG_RUNS` long runs of a setting, and stop if one breaks the limit.  Return False if the budget is too small."""
         trials = list(self.bench.trials(self.candidate_of(name), (LONG,)))
         for runs in (1, LONG_RUNS):
-            rows = self._run_others(trials, runs, RACE)
+            rows = self._run_others(trials, runs, CONFIRM_SHARE)
             if rows is None:
-                self.leave_out(f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints")
+                self.skip(f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False
-            self.longer_ms[name], self.long_checkpoints[name] = longest(rows, name)
+            self.longer_ms[name], self.long_checkpoints[name] = longest_checkpoint(rows, name)
             self._correct()
             setting = self.setting(name)
             if setting is not None and "checkpoint_ms" in setting.breaks:
@@ -737,7 +763,7 @@ def _broken(setting: Setting) -> float:
     return len(setting.breaks) if setting.completed else math.inf
 
 
-def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
+def longest_checkpoint(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
     """Return (longest checkpoint of a setting's long runs [ms], number of completed checkpoints in the world with fewest).
 
     The longest is inf if there is no long run, or if in one of them no checkpoint completed, or one failed although the job
@@ -749,16 +775,16 @@ def longest(rows: pd.DataFrame, name: SettingName) -> tuple[float, int]:
     return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
 
 
-def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:
+def count_complete(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:
     """Return {candidate: number of complete replications} of an interrupted run.  Candidates without any are left out.
 
     A replication is complete if its trials have run in all worlds, and so have their baselines.
     """
     complete = rows[(rows[TRIAL] == FAILURE) | rows["throughput_change"].notna() | (rows["status"] != "ok")]
     kinds = complete[complete[TRIAL].isin([UNDISTURBED, FAILURE])].groupby([INTERVAL, PROTOCOL, "replication"]).size()
-    found = {}
+    counts = {}
     for setting, count in planned.items():
         has_all = [kinds.get((*setting.name, replication), 0) >= 2 * worlds for replication in range(count)]
-        if done := next((place for place, is_complete in enumerate(has_all) if not is_complete), count):
-            found[setting] = done
-    return found
+        if done := next((replication for replication, is_complete in enumerate(has_all) if not is_complete), count):
+            counts[setting] = done
+    return counts

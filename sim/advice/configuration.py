@@ -59,10 +59,10 @@ class Difference:
         return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
 
 
-def differences_to_current(race: CandidateSearch) -> list[Difference]:
+def differences_to_current(search: CandidateSearch) -> list[Difference]:
     """Return the differences between the results of the current and the advised setting, or [] if nothing changes."""
-    before, chosen = race.replaced, race.chosen
-    return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
+    before, chosen = search.replaced, search.chosen
+    return [] if before is None or chosen is None else differences(search.trials, before.name, chosen.name)
 
 
 def differences(trials: Trials, today: SettingName, advised: SettingName) -> list[Difference]:
@@ -72,14 +72,14 @@ def differences(trials: Trials, today: SettingName, advised: SettingName) -> lis
     """
     shared = [world for world in trials[today] if world in trials[advised]]
     pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
-    found = []
+    changes = []
     for column, quantity, text in _QUANTITIES if pairs else ():
         before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T
         if not (np.isnan(before).all() and np.isnan(after).all()):
-            found.append(
+            changes.append(
                 Difference(quantity, float(before.mean()), float(after.mean()), paired_change(before, after), text)
             )
-    return found
+    return changes
 
 
 # ---- Changed keys, and merge patches of a FlinkDeployment: the recommendation and its rollback.
@@ -122,13 +122,13 @@ def diff_flink_keys(
         if current_keys.get(key) != advised_keys.get(key) and (key != PARALLELISM or key in advised_keys)
     ]
     for key in keys:
-        if conf is not None and (given := conf.keys.get(conf.written(key))) is not None:
-            current_keys[key] = str(given[0]).lower() if isinstance(given[0], bool) else str(given[0])
+        if conf is not None and (written := conf.keys.get(conf.written(key))) is not None:
+            current_keys[key] = str(written[0]).lower() if isinstance(written[0], bool) else str(written[0])
     return [KeyChange(key, current_keys.get(key), advised_keys.get(key)) for key in keys]
 
 
 def patch(
-    found: list[KeyChange],
+    changes: list[KeyChange],
     *,
     back: bool,
     others: Mapping[str, Any],
@@ -151,10 +151,10 @@ def patch(
         for warning in warnings
         for line in wrap(warning, MAX_COMMENT_CHARS, break_long_words=False, break_on_hyphens=False)
     ]
-    what = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
+    resource = f"{manifest.kind.lower() or 'flinkdeployment'} {manifest.resource or 'NAME'}"
     file = "rollback.yaml" if back else "advised.yaml"
-    lines.append(f"# kubectl patch {what} --type merge --patch-file {file}")
-    changes_backend = any(item.key == BACKEND for item in found)
+    lines.append(f"# kubectl patch {resource} --type merge --patch-file {file}")
+    changes_backend = any(item.key == BACKEND for item in changes)
     if changes_backend:
         lines.append(
             "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
@@ -167,7 +167,7 @@ def patch(
         _set(tree, mode, "savepoint" if changes_backend else "last-state")
     if changes_backend:
         _set(tree, manifest.place_of("kubernetes.operator.savepoint.format.type"), json.dumps("CANONICAL"))
-    for item in found:
+    for item in changes:
         value, path = item.today if back else item.advised, manifest.place_of(item.key)
         # values of Flink keys are strings in YAML; fields of spec.job, such as parallelism, are not
         text = value if path[: len(spec) + 1] == mode[:-1] else json.dumps(value)

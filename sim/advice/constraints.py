@@ -121,8 +121,8 @@ _VALUES: dict[Literal["at most", "at least", "instead"], dict[str, tuple[Any, st
 """Kind of bound -> {option: (non-binding value, its cost), or the cost alone if the value is the default}."""
 CONSTRAINTS = {
     option: Constraint(bound, DEFAULT, value) if isinstance(value, str) else Constraint(bound, *value)
-    for bound, own in _VALUES.items()
-    for option, value in own.items()
+    for bound, options in _VALUES.items()
+    for option, value in options.items()
 }
 """Option -> its non-binding values.  Other options that may bind are changed by levers and candidates (docs/adding.md)."""
 _OF_FAILURES = ("checkpoint.timeout", "checkpoint.tolerable-failed")
@@ -202,8 +202,8 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
     restart = scenario.restart
     counts = (
         [
-            own.deployments
-            for own in outages(restart, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
+            outage.deployments
+            for outage in outages(restart, fail_ns=scenario.overheads.fail_ns, restart_ns=scenario.overheads.restart_ns)
         ]
         if failure == TASK_MANAGER
         else [1]
@@ -234,7 +234,7 @@ def exhausted_attempts(scenario: Scenario, mtbf_s: float, failure: Failure) -> l
 
 def refusals(scenario: Scenario) -> list[Caution]:
     """Return a caution on each sink that excludes unaligned barriers from the search, also if the current setting uses them."""
-    found = []
+    cautions = []
     for vertex, kind in sinks_of(scenario).items():
         if kind is None or not kind.verdict:
             continue
@@ -244,35 +244,35 @@ def refusals(scenario: Scenario) -> list[Caution]:
         instead = f" Instead: {kind.instead}." if kind.instead else ""
         tried = f"Unaligned was not tried: '{vertex}' writes to {kind.title}, which {kind.verdict} under it."
         text = f"{tried} {_sentence(kind.why)}{instead}{now}"
-        found.append(Caution(f"unaligned not tried: {kind.title} {kind.verdict}", text, kind.source))
-    return found
+        cautions.append(Caution(f"unaligned not tried: {kind.title} {kind.verdict}", text, kind.source))
+    return cautions
 
 
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
     """Return the cautions on sinks, edges and levers of a setting, questions first."""
     overtaking = [] if protocol.aligned else _of_overtaking(scenario)
-    found = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
-    return sorted(found, key=lambda caution: not caution.is_question)
+    all_cautions = [*overtaking, *_of_transactions(scenario), *_of_levers(changes), *_of_tables(scenario)]
+    return sorted(all_cautions, key=lambda caution: not caution.is_question)
 
 
 def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     """Return cautions on known defects that apply to the advised setting, but not to the current one."""
-    old = {own.issue.id for own in issues_of([today])}
-    found = [own for own in issues_of([advised]) if own.issue.id not in old]
-    if not found:
+    old = {issue.issue.id for issue in issues_of([today])}
+    issues = [issue for issue in issues_of([advised]) if issue.issue.id not in old]
+    if not issues:
         return []
     named = ", ".join(
-        f"{own.issue.id} ({own.issue.consequence})" for own in sorted(found, key=lambda own: not own.applies)
+        f"{issue.issue.id} ({issue.issue.consequence})" for issue in sorted(issues, key=lambda issue: not issue.applies)
     )
-    what = f"{len(found)} known defect{'s' * (len(found) > 1)} that today's setting does not have"
-    text = f"With this setting {what} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
-    return [Caution(f"may bring {what}", text, ", ".join(own.issue.source for own in found[:3]))]
+    count = f"{len(issues)} known defect{'s' * (len(issues) > 1)} that today's setting does not have"
+    text = f"With this setting {count} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
+    return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
 def window_phases(advised: Scenario) -> list[Caution]:
     """Return a caution for each window that is in step with checkpoints, so that trials have shown only one phase between them."""
     interval_ns = advised.checkpoint.interval_ns or 0
-    found = []
+    cautions = []
     for vertex in advised.job.vertices:
         step_ns = 0 if vertex.window is None else vertex.window.step_ns
         if interval_ns and step_ns and not (step_ns % interval_ns and interval_ns % step_ns):
@@ -282,8 +282,8 @@ def window_phases(advised: Scenario) -> list[Caution]:
                 "Trials have seen one such moment; a restart shifts it, and then a checkpoint may wait for all that fires. "
                 f"`ckptsim run --set run.seed='[1, 2, 3, 4, 5]' --set checkpoint.interval='{every}'` shows other moments."
             )
-            found.append(Caution(f"checkpoints and windows ({fires}) are in step", text, "sim.model.job.Window"))
-    return found
+            cautions.append(Caution(f"checkpoints and windows ({fires}) are in step", text, "sim.model.job.Window"))
+    return cautions
 
 
 def unsafe_defects(advised: Scenario) -> list[Caution]:

@@ -37,7 +37,7 @@ WINDOWS = 1000
 BUSIEST, USUAL = "busiest", "usual"
 
 
-def arriving(
+def load_worlds(
     file: Path, plain: Mapping[str, Any], scenario: Scenario, load_files: Sequence[str]
 ) -> tuple[Point, dict[str, Point]]:
     """Return (changes of the sources' rates, {name of a world: its change}).
@@ -48,14 +48,14 @@ def arriving(
     Raises ScenarioError if a source, a file or a column does not exist.
     """
     try:
-        driven = dict(_driven(plain, scenario, text) for text in load_files)
-        traces = _written(plain) | driven
+        driven = dict(_parse_load(plain, scenario, text) for text in load_files)
+        traces = _scenario_traces(plain) | driven
         return driven, _worlds(file.parent, traces)
     except TraceError as error:
         raise ScenarioError.of(error, "") from None
 
 
-def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
+def _parse_load(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:
     """Return (key of the source's rate, the trace as its new value) for a value of ``--load``.  Raises TraceError."""
     sources = [vertex.name for vertex in scenario.job.vertices if vertex.source is not None]
     name, equals, rest = text.partition("=")
@@ -86,13 +86,13 @@ def _key(plain: Mapping[str, Any], name: str) -> str:
     return "rate-per-subtask" if "rate-per-subtask" in plain["job"][name]["source"] else "rate"
 
 
-def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _scenario_traces(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return {key of a source's rate: trace} of the traces that the scenario itself contains."""
     sources = {name: body["source"] for name, body in plain["job"].items() if "source" in body}
-    found = {
+    rates = {
         f"job.{name}.source.{_key(plain, name)}": source.get(_key(plain, name)) for name, source in sources.items()
     }
-    return {key: rate for key, rate in found.items() if isinstance(rate, dict)}
+    return {key: rate for key, rate in rates.items() if isinstance(rate, dict)}
 
 
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
@@ -101,15 +101,15 @@ def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     There is a single world without changes if there is no trace, a trace is shorter than two windows, or the scenario
     already says where a trace begins.
     """
-    given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
-    lengths = [series_of(rate, folder).length_ns for rate in given.values()]
-    if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
+    rates = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
+    lengths = [series_of(rate, folder).length_ns for rate in rates.values()]
+    if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in rates.values()):
         return {"": {}}
     step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)
     starts = range(0, min(lengths) - WINDOW_NS + 1, step_ns)
-    means = sorted((sum(_mean(rate, folder, start) for rate in given.values()), start) for start in starts)
+    means = sorted((sum(_mean(rate, folder, start) for rate in rates.values()), start) for start in starts)
     chosen = {BUSIEST: means[-1][1], USUAL: means[len(means) // 2][1]}
-    return {name: {f"{key}.from": format_duration(start) for key in given} for name, start in chosen.items()}
+    return {name: {f"{key}.from": format_duration(start) for key in rates} for name, start in chosen.items()}
 
 
 def _mean(trace: Trace, folder: Path, start_ns: int) -> Fraction:
@@ -154,7 +154,7 @@ class GrowingState:
         The ages of the keys that exist now are taken as uniform up to their time to live.
         """
         live = self._live_after(seconds)
-        return live + self._left_behind(live, seconds)
+        return live + self._uncleaned_bytes(live, seconds)
 
     def change(self, seconds: float) -> Point:
         """Return the change of a scenario that fixes the state at its size in this many seconds.
@@ -187,7 +187,7 @@ class GrowingState:
             round(self.per_second * seconds), round(self.rewritten_per_second * seconds), round(seconds * SECOND)
         ).live_bytes
 
-    def _left_behind(self, live: int, seconds: float) -> int:
+    def _uncleaned_bytes(self, live: int, seconds: float) -> int:
         """Return the mean bytes of expired entries that the heap's cleanup has not removed yet (`sim.storage.state_files`)."""
         expires = live / self.ttl_s
         if not expires or self.checked_per_second == inf:
@@ -221,13 +221,13 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
     ]
     if not turning:
         return Horizon(ahead_ns)
-    rates = [served(scenario) for scenario in scenarios]
+    rates = [measure_served_rates(scenario) for scenario in scenarios]
     known_s = _history_s(scenarios[0], backtest)
-    begun = [_of_vertex(name, state, fmean(rate[name] for rate in rates)) for name, state in turning]
+    begun = [_growing_state(name, state, fmean(rate[name] for rate in rates)) for name, state in turning]
     return Horizon(ahead_ns, tuple(replace(state, now_bytes=state.after(known_s)) for state in begun))
 
 
-def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingState:
+def _growing_state(name: str, state: State, records_per_second: float) -> GrowingState:
     """Return the growing state of a vertex that serves this many records/s, from the start of the scenario."""
     ttl = state.ttl
     waits = ttl is not None and not state.kind.keeps_files and not ttl.filters_snapshots
@@ -255,7 +255,7 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
     return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / SECOND
 
 
-def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
+def measure_served_rates(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
     """Return {vertex: records/s that it serves, or emits if it is a source}, simulated without checkpoints and faults."""
     from sim.runtime.simulate import simulate
 

@@ -8,7 +8,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from sim.advice.horizon import AHEAD_NS, arriving, horizon
+from sim.advice.horizon import AHEAD_NS, horizon, load_worlds
 from sim.advice.trials import TASK_MANAGER, Bench, Failure, Trial
 from sim.model.files import replace_text
 from sim.model.scenario import Instances, Scenario
@@ -36,7 +36,7 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
     return folder / "job.yaml"
 
 
-def prepared(
+def prepare_bench(
     file: Path,
     overrides: Sequence[str],
     load_files: Sequence[str],
@@ -55,8 +55,8 @@ def prepared(
     """
     study = load(file, overrides)
     if len(study.scenarios) > 1:
-        several = ", ".join(axis.name for axis in study.axes)
-        raise ScenarioError.of(file, f"lists several values of {several}: give the one that is set today")
+        names = ", ".join(axis.name for axis in study.axes)
+        raise ScenarioError.of(file, f"lists several values of {names}: give the one that is set today")
     scenario = study.scenarios[0]
     if scenario.instances != Instances():
         raise ScenarioError.of(file, "is about a chain of jobs: advice is about one")
@@ -64,9 +64,9 @@ def prepared(
     plain = _plain(file, overrides)
     unasked = _unasked_updates(scenario, plain)
     split = (override.partition("=") for override in overrides)
-    given = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
-    common = {**unasked, **given, **_left_out(scenario, plain)}
-    driven, worlds = arriving(file, plain, scenario, load_files)
+    overridden = {key: compose(text, Reading(f"--set {key}")) for key, _, text in split}  # for the sweep file
+    common = {**unasked, **overridden, **_left_out(scenario, plain)}
+    driven, worlds = load_worlds(file, plain, scenario, load_files)
     bench = Bench(
         file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure
     )

@@ -162,7 +162,7 @@ class Setting(Measured):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen setting and its certainty: shares of `RESAMPLES` draws of the means (`redrawn`)."""
+    """The chosen setting and its certainty: shares of `RESAMPLES` draws of the means (`resample_choice`)."""
 
     chosen: SettingName | None  # None: no setting keeps the limits
     same_setting: float  # share of draws that choose the same setting
@@ -171,7 +171,7 @@ class Choice:
     others: tuple[tuple[SettingName | None, float], ...]
 
 
-def measured(
+def measure(
     results: pd.DataFrame,
     *,
     now: str,
@@ -226,11 +226,11 @@ def measured(
             "storage_cost": _storage_cost(steady, prices),
         }
     )[list(MEASURED)]
-    found: Trials = {}
-    for key, own in table.groupby(level=[WORLD, INTERVAL, PROTOCOL], sort=False):
+    trials: Trials = {}
+    for key, runs in table.groupby(level=[WORLD, INTERVAL, PROTOCOL], sort=False):
         world, interval, protocol = map(str, key)
-        found.setdefault((interval, protocol), {})[world] = _pooled(own.to_numpy(dtype=float))
-    return found
+        trials.setdefault((interval, protocol), {})[world] = _pool_p99(runs.to_numpy(dtype=float))
+    return trials
 
 
 def rows_of_kind(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -240,8 +240,8 @@ def rows_of_kind(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def rows_of(rows: pd.DataFrame, name: SettingName, kind: str) -> pd.DataFrame:
     """Return the rows of a setting's completed trials of one kind, without baselines."""
-    found = rows_of_kind(rows, kind)
-    return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
+    of_kind = rows_of_kind(rows, kind)
+    return of_kind[(of_kind[INTERVAL] == name[0]) & (of_kind[PROTOCOL] == name[1])]
 
 
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
@@ -262,16 +262,16 @@ def recoveries_ms(
     """
     if unlimited:
         return _again_ms(failed, per_second)
-    found = ended(failed, "caught_up_ms")
-    if not (found.isna() & failed["caught_up_ms"].notna()).any():
-        return found.fillna(math.inf)
+    recovery_ms = ended(failed, "caught_up_ms")
+    if not (recovery_ms.isna() & failed["caught_up_ms"].notna()).any():
+        return recovery_ms.fillna(math.inf)
     down_ms, seen_ms = failed["downtime_ms"], failed["caught_up_ms"]
     spent_ms = seen_ms - down_ms
     behind_ms = down_ms + 1e3 * failed["replayed_records"] / failed["offered_per_second"]
     done_ms = behind_ms - 1e3 * failed["ended_s"] * (1 - failed["throughput_per_second"] / per_second)
     estimated_ms = (down_ms + spent_ms * behind_ms / done_ms).clip(lower=seen_ms)
     catches_up = (spent_ms > 0) & (done_ms > KEEPS_UP * spent_ms) & ~falls_behind(steady)
-    return found.fillna(estimated_ms.where(catches_up, math.inf))
+    return recovery_ms.fillna(estimated_ms.where(catches_up, math.inf))
 
 
 def falls_short(steady: pd.DataFrame) -> pd.Series[bool]:
@@ -289,7 +289,7 @@ def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.
     return failed["downtime_ms"] + 1e3 * failed["replayed_records"] / per_second
 
 
-def _pooled(values: _Values) -> _Values:
+def _pool_p99(values: _Values) -> _Values:
     """Shift the p99 of all runs of a setting by the same amount, so that their mean is about the p99 of all their checkpoints.
 
     With fewer than 100 checkpoints in all, that is the longest one.  Without the shift, the mean over runs with two
@@ -316,28 +316,28 @@ def judged(
         name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()}
         for name, worlds in trials.items()
     }
-    known = _known(means, limits)
+    bounds = _applicable_bounds(means, limits)
     settings = []
     for (interval, protocol), worlds in means.items():
         worst, lost = _worst(worlds), _lost(worlds, mtbf_s, patience_ms)
-        found = dict(zip(MEASURED, worst[0].tolist(), strict=True))
-        breaks = tuple(column for column, bound in known.items() if not found[column] <= bound)
-        own = trials[(interval, protocol)]
+        values_of = dict(zip(MEASURED, worst[0].tolist(), strict=True))
+        breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound)
+        runs_by_world = trials[(interval, protocol)]
         kept = (
-            _tight(column, bound, found[column], own, margins((interval, protocol), column))
-            for column, bound in known.items()
+            _tight(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
+            for column, bound in bounds.items()
             if column not in breaks
         )
         settings.append(
             Setting(
-                **found,
+                **values_of,
                 interval=interval,
                 protocol=protocol,
-                runs=min(map(len, own.values())),
+                runs=min(map(len, runs_by_world.values())),
                 lost=float(lost[0]),
                 breaks=breaks,
                 tight=tuple(limit for limit in kept if limit.room < limit.needed),
-                checkpoints=min(int(values[:, _AT["completed"]].sum()) for values in own.values()),
+                checkpoints=min(int(values[:, _AT["completed"]].sum()) for values in runs_by_world.values()),
             )
         )
     return tuple(settings)
@@ -364,11 +364,11 @@ def choose(settings: Sequence[Setting], changes: Mapping[SettingName, int]) -> S
     lost = np.array([[setting.lost for setting in settings]])
     kept = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
     lack = np.array([[setting.lack for setting in settings]])
-    (picked,) = _picked(lost, kept, lack, [setting.name for setting in settings], changes)
+    (picked,) = _pick(lost, kept, lack, [setting.name for setting in settings], changes)
     return None if picked < 0 else settings[picked]
 
 
-def redrawn(
+def resample_choice(
     trials: Trials,
     limits: Limits,
     mtbf_s: float,
@@ -384,26 +384,30 @@ def redrawn(
     (`ASSUMED_SPREAD`, `ROUGH_ELSE`).
     """
     chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
-    own = None if chosen is None else chosen.name
-    drawn, names = _drawn(trials), list(trials)
-    known = _known(drawn, limits)
+    chosen_name = None if chosen is None else chosen.name
+    drawn, names = _draw_means(trials), list(trials)
+    bounds = _applicable_bounds(drawn, limits)
     worst = [_worst(drawn[name]) for name in names]
     lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
     kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
     lack = np.ones_like(lost)
-    for column, bound in known.items():
+    for column, bound in bounds.items():
         values = np.stack([values[:, _AT[column]] for values in worst], axis=1)
         needed = np.array([1 + margins(name, column) for name in names])
         kept &= values <= bound
         with np.errstate(divide="ignore", invalid="ignore"):
             lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / bound)
-    counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, lack, names, changes))
-    alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
-    others = tuple((name, count / RESAMPLES) for name, count in counted.most_common() if name != own)
-    return Choice(own, counted[own] / RESAMPLES, alike / RESAMPLES, others)
+    counted = Counter(None if picked < 0 else names[picked] for picked in _pick(lost, kept, lack, names, changes))
+    alike = sum(
+        count
+        for name, count in counted.items()
+        if name == chosen_name or (name and chosen_name and name[1] == chosen_name[1])
+    )
+    others = tuple((name, count / RESAMPLES) for name, count in counted.most_common() if name != chosen_name)
+    return Choice(chosen_name, counted[chosen_name] / RESAMPLES, alike / RESAMPLES, others)
 
 
-def _picked(
+def _pick(
     lost: _Values, kept: _Flags, lack: _Values, names: Sequence[SettingName], changes: Mapping[SettingName, int]
 ) -> list[int]:
     """Return the index in `names` of the setting to advise, for each draw; -1: none keeps the limits.
@@ -442,18 +446,16 @@ def _bare(steady: pd.DataFrame, now: str) -> _Array:
     Runs of the same world, interval and replication share the first baseline that is known.  Baselines with debloating
     are shared only if today's protocol, `now`, has it, too.
     """
-    own = steady["throughput_per_second"] / (1 + steady["throughput_change"])
-    like: dict[tuple[str, str, int], float] = {}
-    names: list[tuple[str, str, str, int]] = own.index.to_list()
-    for (world, interval, protocol, replication), value in zip(names, own, strict=True):
-        if not math.isnan(value) and ("debloating" not in protocol or "debloating" in now):
-            like.setdefault((world, interval, replication), value)
-    return np.array(
-        [like.get((world, interval, k), value) for (world, interval, _, k), value in zip(names, own, strict=True)]
+    baseline = steady["throughput_per_second"] / (1 + steady["throughput_change"])
+    is_like_today = ~baseline.index.get_level_values(PROTOCOL).str.contains("debloating") | ("debloating" in now)
+    shared = (
+        baseline.where(is_like_today).groupby(level=[WORLD, INTERVAL, "replication"], sort=False).transform("first")
     )
+    throughput: _Array = shared.fillna(baseline).to_numpy()
+    return throughput
 
 
-def _known(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
+def _applicable_bounds(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:
     """Return the limits that apply: the one on visible output only applies to jobs with a transactional sink."""
     visible = any(
         np.isfinite(mean[:, _AT["visible_ms"]]).any() for worlds in means.values() for mean in worlds.values()
@@ -464,9 +466,9 @@ def _known(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -
 def _worst(worlds: Mapping[str, _Values]) -> _Values:
     """Return the largest value of each quantity over all worlds, and the smallest number of checkpoints."""
     table = np.stack(list(worlds.values()))
-    found: _Values = table.max(axis=0)
-    found[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)
-    return found
+    worst: _Values = table.max(axis=0)
+    worst[:, _AT["completed"]] = table[:, :, _AT["completed"]].min(axis=0)
+    return worst
 
 
 def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _Array:
@@ -479,7 +481,7 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
     again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for at least as long as the trial waits
     replayed = np.nan_to_num(replayed)
-    seen = np.where(
+    waited_ms = np.where(
         np.isinf(recovery_ms),
         np.maximum(again_ms, patience_ms if math.isfinite(patience_ms) else again_ms),
         recovery_ms,
@@ -487,22 +489,22 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     with np.errstate(divide="ignore", invalid="ignore"):
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)
     down_ms = np.maximum(again_ms - replay_ms, 0.0)
-    usual_ms = down_ms + (seen - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
+    usual_ms = down_ms + (waited_ms - down_ms) * FAILURE_PHASE[1] / FAILURE_PHASE[0] / 2
     lost: _Array = (np.maximum(loss, 0.0) + usual_ms / 1e3 / mtbf_s).mean(axis=0)
     return lost
 
 
-def _drawn(trials: Trials) -> dict[SettingName, dict[str, _Values]]:
+def _draw_means(trials: Trials) -> dict[SettingName, dict[str, _Values]]:
     """Return drawn means, for each setting and world, as an array of shape (RESAMPLES, len(MEASURED))."""
     random = np.random.default_rng(1)
     most = max((len(values) for worlds in trials.values() for values in worlds.values()), default=1)
     normal = random.standard_normal((RESAMPLES, most))
     spread = {n: np.sqrt((n - 1) / random.chisquare(n - 1, size=RESAMPLES)) for n in range(2, most + 1)}
     rough = np.array([ASSUMED_SPREAD.get(column, ROUGH_ELSE) for column in MEASURED])
-    found: dict[SettingName, dict[str, _Values]] = {}
+    drawn: dict[SettingName, dict[str, _Values]] = {}
     for name, worlds in trials.items():
         alone = random.standard_normal((RESAMPLES, len(MEASURED)))
-        found[name] = {}
+        drawn[name] = {}
         for world, values in worlds.items():
             n, mean = len(values), values.mean(axis=0)
             with np.errstate(invalid="ignore"):
@@ -510,5 +512,5 @@ def _drawn(trials: Trials) -> dict[SettingName, dict[str, _Values]]:
                     off = (mean * rough[:, 0] + rough[:, 1]) * alone
                 else:
                     off = normal[:, :n] @ (values - mean) / math.sqrt(n * (n - 1)) * spread[n][:, np.newaxis]
-                found[name][world] = np.where(np.isfinite(off), mean + off, mean)
-    return found
+                drawn[name][world] = np.where(np.isfinite(off), mean + off, mean)
+    return drawn

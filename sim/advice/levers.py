@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.settings import (
-    NICE_NS,
     PAUSE,
     TIMEOUT_NS,
     Assumption,
     Change,
     Lever,
     Situation,
-    allowed,
+    allowed_protocols,
     checkpoint_period_ns,
+    neighbouring_intervals,
 )
 from sim.advice.situation import (
     ALIGNMENT,
@@ -51,10 +51,9 @@ if TYPE_CHECKING:
 # ---- Levers on barriers, on the times of checkpoints, and on in-flight data.
 
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
-SMALL_SEGMENT, FEW_FLOATING = 8192, 2
 TOLERABLE_FAILURES = 10
 """Proposed number of tolerable consecutive failures."""
-LONGER = 6
+LONGER_TIMEOUT_FACTOR = 6
 """Factor by which a timeout that is too short is extended."""
 
 
@@ -62,16 +61,15 @@ def _barriers(situation: Situation) -> Iterator[Change]:
     """Propose every other barrier mode that the sinks allow."""
     yield from (
         Change(BARRIERS, "", protocol=other)
-        for other in allowed(situation.scenario)
+        for other in allowed_protocols(situation.scenario)
         if other.name != situation.protocol.name
     )
 
 
 def _interval(situation: Situation) -> Iterator[Change]:
     """Propose the next shorter and the next longer interval."""
-    shorter = [other for other in NICE_NS if other < situation.interval_ns]
-    longer = [other for other in NICE_NS if other > situation.interval_ns]
-    for other in (*shorter[-1:], *longer[:1]):
+    shorter, longer = neighbouring_intervals(situation.interval_ns)
+    for other in (*shorter[:1], *longer[:1]):
         yield Change(INTERVAL, "", interval_ns=other)
 
 
@@ -104,27 +102,9 @@ def _tolerance(situation: Situation) -> Iterator[Change]:
 
 def _timeout(situation: Situation) -> Iterator[Change]:
     """Propose a longer checkpoint timeout if checkpoints expire."""
-    longer = format_duration(max(situation.scenario.checkpoint.timeout_ns, TIMEOUT_NS) * LONGER)
+    longer = format_duration(max(situation.scenario.checkpoint.timeout_ns, TIMEOUT_NS) * LONGER_TIMEOUT_FACTOR)
     if situation.shares.get(EXPIRY):
         yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
-
-
-def _segments(situation: Situation) -> Iterator[Change]:
-    """Propose smaller network buffers, unless debloating sizes them."""
-    network = situation.scenario.cluster.network
-    if network.debloat is None and network.segment_bytes > SMALL_SEGMENT:
-        yield Change(SEGMENTS, "segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
-
-
-def _floating(situation: Situation) -> Iterator[Change]:
-    """Propose fewer floating buffers, unless debloating sizes buffers or Flink ignores the option."""
-    cluster = situation.scenario.cluster
-    if (
-        cluster.network.debloat is None
-        and cluster.profile != "2.x"
-        and cluster.network.floating_per_gate > FEW_FLOATING
-    ):
-        yield Change(FLOATING, "2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
 
 
 BARRIERS = Lever(
@@ -147,23 +127,6 @@ TOLERANCE = Lever(
     "tolerated failures", (EXPIRY, LOSS), _tolerance, costs="a job whose checkpoints fail goes on for longer"
 )
 TIMEOUT = Lever("timeout", (EXPIRY,), _timeout, costs="a checkpoint that hangs is noticed later")
-SEGMENTS = Lever(
-    "segments",
-    (QUEUE, ALIGNMENT, CHANNEL_STATE),
-    _segments,
-    costs="more buffers to handle, and less in flight",
-    short_ask="how large is the largest record?",
-    ask="how large is the largest record? One larger than a segment takes several",
-    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
-)
-FLOATING = Lever(
-    "floating buffers",
-    (QUEUE, ALIGNMENT, CHANNEL_STATE),
-    _floating,
-    costs="less in flight",
-    caution="Flink 2.x ignores this option",
-    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
-)
 
 
 # ---- Levers on keyed state: RocksDB, incremental checkpoints, the changelog, local recovery.
@@ -412,13 +375,13 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
 
 def _forwarded(job: Job, name: str) -> list[str]:
     """Return the vertex and all that are connected to it by forward edges, which must have the same parallelism."""
-    found = [name]
-    for here in found:
+    connected = [name]
+    for member in connected:
         for vertex in job.vertices:
             for inlet in vertex.inputs:
-                if SHIPPING[inlet.ship].one_to_one and here in (vertex.name, inlet.upstream):
-                    found += [other for other in (vertex.name, inlet.upstream) if other not in found]
-    return found
+                if SHIPPING[inlet.ship].one_to_one and member in (vertex.name, inlet.upstream):
+                    connected += [other for other in (vertex.name, inlet.upstream) if other not in connected]
+    return connected
 
 
 def _cores(situation: Situation) -> Iterator[Change]:
@@ -517,8 +480,6 @@ LEVERS: tuple[Lever, ...] = (
     RESTARTS,
     HEARTBEATS,
     TRANSFER_THREADS,
-    SEGMENTS,
-    FLOATING,
     FILE_MERGING,
     SPARE,
     ASYNC_CAPACITY,
@@ -532,7 +493,7 @@ _SHARE_STEPS = 4
 """Shares are rounded to quarters, so that levers that help about equally are tried in the order of LEVERS."""
 
 
-def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
+def rank_levers(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
     """Yield (lever, its proposed changes): configuration first; among equals, the lever that may shorten most.
 
     Levers that do not apply or cannot shorten the exceeding time notably are left out.

@@ -1,8 +1,8 @@
 """The stages of the search: which settings run next, how often, and for how long the choice holds if state grows."""
 
-# Call graph.  `report.py` creates a CandidateSearch and calls `run_until_sure`; every run goes through TrialRunner.
+# Call graph.  `report.py` creates a CandidateSearch and calls `run_until_decided`; every run goes through TrialRunner.
 #
-#   report.py --> optimizer.run_until_sure          which settings, in which order (this module)
+#   report.py --> optimizer.run_until_decided       which settings, in which order (this module)
 #                   |            |
 #                   |            +--> search            keys other than interval and barrier mode
 #                   v                        |
@@ -13,24 +13,24 @@
 #                 trials.Bench                      setting -> scenarios: undisturbed, with a failure
 #                 trials.TrialRunner                limits (`affords`), then sweeps.run -> Store -> rows
 #
-# The stages of `run_until_sure`, and the share of the budget up to which each may plan runs (trials.py):
+# The stages of `run_until_decided`, and the share of the budget up to which each may plan runs (trials.py):
 #
 #   try_intervals            all barrier modes at intervals from short to long       GRID       50 %
-#   try_optimum              the interval that theory proposes                       CERTAINTY  65 %
+#   try_optimum              the interval that theory proposes                       REPEAT     65 %
 #   round, at most AGAIN = 3:
-#     try_neighbours, try_shorter    intervals next to the best one                  CERTAINTY  65 %
-#     search.pull            only while no setting keeps the limits with room        LEVERS     60 %
-#     try_between            longer intervals, up to the one that breaks the limits  CERTAINTY  65 %
-#     replicate_until_sure   more runs of the settings that may be best              CERTAINTY  65 %
-#     repeat                 a second run of the choice and of today's setting       CERTAINTY  65 %
-#     confirm                long runs, if the tail of checkpoints has a limit       RACE       85 %
-#   search.relax, if no setting keeps the limits                                     RACE       85 %, then ALL
-#   fail_tasks               a failing task instead of a lost TaskManager            ALL       100 %
+#     try_neighbours, try_shorter    intervals next to the best one                  REPEAT     65 %
+#     search.add_levers      only while no setting keeps the limits with room        LEVER      60 %
+#     try_between            longer intervals, up to the one that breaks the limits  REPEAT     65 %
+#     replicate_until_decided    more runs of the settings that may be best          REPEAT     65 %
+#     repeat                 a second run of the choice and of today's setting       REPEAT     65 %
+#     confirm                long runs, if the tail of checkpoints has a limit       CONFIRM    85 %
+#   search.relax_limiting_keys, if no setting keeps the limits                       CONFIRM    85 %, then all
+#   fail_tasks               a failing task instead of a lost TaskManager            all       100 %
 #
-# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST
-# (95 %), or RACE if growing state needs further runs, or CERTAINTY if no setting keeps the limits yet.
+# If the choice is not confirmed after these rounds, they are repeated with what was kept for later stages: up to REST_SHARE
+# (95 %), or CONFIRM_SHARE if growing state needs further runs, or REPEAT_SHARE if no setting keeps the limits yet.
 #
-# Another round follows only if this one tried a new setting or made a long run after `search.pull`, and no setting keeps
+# Another round follows only if this one tried a new setting or made a long run after `search.add_levers`, and no setting keeps
 # the limits with room: a long run may break a limit that short runs kept.  Every row is stored, so the same command
 # resumes and runs nothing twice.
 #
@@ -47,21 +47,30 @@ from typing import Any
 from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import Horizon
 from sim.advice.judgement import EQUAL_LOSS_RELATIVE, EQUAL_LOSS_SHARE, Setting
-from sim.advice.search import pull, relax, stuck
+from sim.advice.search import add_levers, reason_for_levers, relax_limiting_keys
 from sim.advice.settings import (
     BETWEEN_NS,
-    NICE_NS,
+    ROUND_INTERVALS_NS,
     Candidate,
     Protocol,
     SettingName,
-    allowed,
+    allowed_protocols,
     behind_the_barrier,
-    candidate,
     intervals,
+    make_candidate,
+    neighbouring_intervals,
     writes_changes,
 )
 from sim.advice.texts import name_of, passes_text
-from sim.advice.trials import CERTAINTY, GRID, RACE, REST, BudgetUsedError, NothingRanError, TimeUpError
+from sim.advice.trials import (
+    CONFIRM_SHARE,
+    GRID_SHARE,
+    REPEAT_SHARE,
+    REST_SHARE,
+    BudgetUsedError,
+    NothingRanError,
+    TimeUpError,
+)
 from sim.model.units import format_duration, parse_duration
 from sim.results.estimates import renewal
 from sim.results.formats import bytes_text, ms_text
@@ -71,7 +80,7 @@ from sim.results.formats import bytes_text, ms_text
 # Intervals are tried in ascending order, because long ones are the most expensive to simulate. The search stops at the first
 # interval from which on no setting can keep the limits or save time.
 
-CLEARLY = 1.15
+MIN_EXCESS_TO_STOP = 1.15
 """Longer intervals are skipped once a limit is exceeded by this factor."""
 COST_SHARE_TO_SKIP = 0.8
 """Longer intervals are skipped if already this share of the expected cost of failures exceeds the time lost by the best setting."""
@@ -79,133 +88,132 @@ MAX_REFINEMENTS = 3
 """Maximum number of times that the neighbours of the best interval are tried."""
 
 
-def try_intervals(race: CandidateSearch) -> None:
+def try_intervals(search: CandidateSearch) -> None:
     """Run every barrier mode at every interval of the grid that may keep the limits, in ascending order.
 
     Raises NothingRanError if every run fails.
     """
-    ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
-    tried = _protocols(race)
-    if race.today is not None:
-        race.replicate([race.today], 1)
-    for place, interval_ns in enumerate(ladder):
-        rest = [candidate(race.scenario, other, protocol) for other in ladder[place:] for protocol in tried]
-        if reason := _not_worth(race, interval_ns):
-            race.leave_out("", rest, reason)
+    ladder = intervals(search.scenario, recovery_ms=search.limits.recovery_ms, visible_ms=search.limits.visible_ms)
+    tried = _protocols(search)
+    if search.current_candidate is not None:
+        search.replicate([search.current_candidate], 1)
+    for i, interval_ns in enumerate(ladder):
+        rest = [make_candidate(search.scenario, other, protocol) for other in ladder[i:] for protocol in tried]
+        if reason := _not_worth(search, interval_ns):
+            search.skip("", rest, reason)
             return
         settings = rest[: len(tried)]
-        if race.unbound is not None and interval_ns == race.scenario.checkpoint.interval_ns:
-            settings.append(candidate(race.scenario, interval_ns, race.unbound))
-        if place and not race.affords_runs(settings, 1, GRID):
-            race.leave_out("", rest)
+        if search.protocol_in_effect is not None and interval_ns == search.scenario.checkpoint.interval_ns:
+            settings.append(make_candidate(search.scenario, interval_ns, search.protocol_in_effect))
+        if i and not search.affords_runs(settings, 1, GRID_SHARE):
+            search.skip("", rest)
             return
-        race.replicate(settings, 1)
-        if not race.trials:
-            raise NothingRanError(f"every run failed: {race.rows['error'].iloc[0]}")
-        if reason := stuck(race):
+        search.replicate(settings, 1)
+        if not search.trials:
+            raise NothingRanError(f"every run failed: {search.rows['error'].iloc[0]}")
+        if reason := reason_for_levers(search):
             if left := rest[len(tried) :]:
-                race.leave_out("", left, reason)
+                search.skip("", left, reason)
             return
 
 
-def try_optimum(race: CandidateSearch) -> None:
+def try_optimum(search: CandidateSearch) -> None:
     """Run the chosen setting at the interval next to the theoretical optimum (`sim.results.estimates.renewal`).
 
     Do nothing if the cost of checkpoints is too small to be measured, because the optimum depends on it.
     """
-    chosen, cost_s = race.chosen, race.cost_s
+    chosen, cost_s = search.chosen, search.cost_s
     if chosen is None or not cost_s:
         return
-    optimum_s = renewal(cost_s, race.mtbf_s)
-    nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-    _try(race, [race.at_interval(race.candidate_of(chosen.name), nearest)])
+    optimum_s = renewal(cost_s, search.mtbf_s)
+    nearest = min(ROUND_INTERVALS_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
+    _try(search, [search.at_interval(search.candidate_of(chosen.name), nearest)])
 
 
-def try_neighbours(race: CandidateSearch) -> None:
+def try_neighbours(search: CandidateSearch) -> None:
     """Run the best setting so far at the next shorter and the next longer interval, until it stays the best."""
     for _ in range(MAX_REFINEMENTS):
-        if not race.settings:
+        if not search.settings:
             return
-        best = race.chosen or race.nearest
-        if not _try(race, _neighbours(race, race.candidate_of(best.name))):
+        best = search.chosen or search.nearest
+        if not _try(search, _neighbours(search, search.candidate_of(best.name))):
             return
-        if (race.chosen or race.nearest).name == best.name:
+        if (search.chosen or search.nearest).name == best.name:
             return
 
 
-def try_shorter(race: CandidateSearch) -> None:
+def try_shorter(search: CandidateSearch) -> None:
     """Run ever shorter intervals while no setting keeps the limits with room.
 
     With shorter intervals a failure loses less work, and incremental checkpoints are smaller.
     """
-    for interval_ns in reversed([other for other in NICE_NS if other < _shortest_ns(race)]):
-        best = race.candidate_of((race.chosen or race.nearest).name)
-        if race.has_room or best.interval_ns > _shortest_ns(race):
+    for interval_ns in neighbouring_intervals(_shortest_ns(search))[0]:
+        best = search.candidate_of((search.chosen or search.nearest).name)
+        if search.has_room or best.interval_ns > _shortest_ns(search):
             return
-        if not _try(race, [race.at_interval(best, interval_ns)]):
+        if not _try(search, [search.at_interval(best, interval_ns)]):
             return
 
 
-def try_between(race: CandidateSearch) -> bool:
+def try_between(search: CandidateSearch) -> bool:
     """Bisect between the chosen interval and the next longer one that does not keep the limits with room.
 
     An interval shorter than needed costs more checkpoints, bytes and commits.  Return True if any setting ran.
     """
-    before = len(race.runs)
-    while race.has_room and (chosen := race.chosen) is not None:
-        own, now = race.candidate_of(chosen.name), race.current
+    before = len(search.runs)
+    while search.has_room and (chosen := search.chosen) is not None:
+        shortest, now = search.candidate_of(chosen.name), search.current
         if now is not None and (not (now.breaks or now.tight) or now.interval == chosen.interval):
             break
-        broken = [race.candidate_of(other.name) for other in race.settings if other.breaks or other.tight]
+        broken = [search.candidate_of(other.name) for other in search.settings if other.breaks or other.tight]
         longer_ns = min(
             (
                 other.interval_ns
                 for other in broken
-                if other.interval_ns > own.interval_ns
-                and race.at_interval(other, own.interval_ns).protocol == own.protocol
+                if other.interval_ns > shortest.interval_ns
+                and search.at_interval(other, shortest.interval_ns).protocol == shortest.protocol
             ),
             default=0,
         )
         between = [
-            found
+            untried
             for interval_ns in BETWEEN_NS
-            if own.interval_ns < interval_ns < longer_ns
-            and (found := race.at_interval(own, interval_ns)) not in race.runs
+            if shortest.interval_ns < interval_ns < longer_ns
+            and (untried := search.at_interval(shortest, interval_ns)) not in search.runs
         ]
-        if not _try(race, between[len(between) // 2 :][:1]):
+        if not _try(search, between[len(between) // 2 :][:1]):
             break
-    return len(race.runs) > before
+    return len(search.runs) > before
 
 
-def _shortest_ns(race: CandidateSearch) -> int:
+def _shortest_ns(search: CandidateSearch) -> int:
     """Return the shortest interval that has run [ns], or 0 if nothing has run."""
-    return min((parse_duration(setting.interval) for setting in race.settings), default=0)
+    return min((parse_duration(setting.interval) for setting in search.settings), default=0)
 
 
-def _neighbours(race: CandidateSearch, own: Candidate) -> list[Candidate]:
+def _neighbours(search: CandidateSearch, base: Candidate) -> list[Candidate]:
     """Return the candidate at the next shorter and the next longer interval, without those that have run or are not worth it."""
-    shorter = [other for other in NICE_NS if other < own.interval_ns]
-    longer = [other for other in NICE_NS if other > own.interval_ns]
-    worth = [*shorter[-1:], *(other for other in longer[:1] if not _not_worth(race, other))]
-    return [found for other in worth if (found := race.at_interval(own, other)) not in race.runs]
+    shorter, longer = neighbouring_intervals(base.interval_ns)
+    worth = [*shorter[:1], *(other for other in longer[:1] if not _not_worth(search, other))]
+    return [neighbour for other in worth if (neighbour := search.at_interval(base, other)) not in search.runs]
 
 
-def _try(race: CandidateSearch, settings: list[Candidate]) -> bool:
+def _try(search: CandidateSearch, settings: list[Candidate]) -> bool:
     """Run the settings once.  Return False if there are none, or if budget or time limit do not cover them."""
-    return bool(settings) and race.replicate_if_affordable(settings, CERTAINTY)
+    return bool(settings) and search.replicate_if_affordable(settings, REPEAT_SHARE)
 
 
-def _protocols(race: CandidateSearch) -> list[Protocol]:
+def _protocols(search: CandidateSearch) -> list[Protocol]:
     """Return the barrier modes to try: those that sinks allow, and today's unless sinks forbid it.
 
     If operators write files before the barrier, today's mode with files written after it is added (FLINK-37375).
     """
-    advised, behind = allowed(race.scenario), behind_the_barrier(race.scenario, race.now)
-    own = [race.now] if race.now not in advised and not race.is_forbidden else []
-    return [*advised, *own, *([behind] if behind else [])]
+    advised, behind = allowed_protocols(search.scenario), behind_the_barrier(search.scenario, search.current_protocol)
+    current = [search.current_protocol] if search.current_protocol not in advised and not search.is_forbidden else []
+    return [*advised, *current, *([behind] if behind else [])]
 
 
-def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
+def _not_worth(search: CandidateSearch, interval_ns: int) -> str:
     """Return the reason to skip this interval and all longer ones, or "" if it is worth a run.
 
     Recovery, and the time until output is visible, grow with the interval.  So if they clearly exceed a limit at the
@@ -213,21 +221,21 @@ def _not_worth(race: CandidateSearch, interval_ns: int) -> str:
     """
     done = [
         setting
-        for setting in race.settings
-        if parse_duration(setting.interval) < interval_ns and race.has_named_interval(setting)
+        for setting in search.settings
+        if parse_duration(setting.interval) < interval_ns and search.has_named_interval(setting)
     ]
     if not done:
         return ""
     last = max(parse_duration(setting.interval) for setting in done)
     longest = [setting for setting in done if parse_duration(setting.interval) == last]
-    for column, bound, what in (
-        ("recovery_ms", race.limits.recovery_ms, "recovery"),
-        ("visible_ms", race.limits.visible_ms, "output"),
+    for column, bound, subject in (
+        ("recovery_ms", search.limits.recovery_ms, "recovery"),
+        ("visible_ms", search.limits.visible_ms, "output"),
     ):
-        if bound is not None and min(getattr(setting, column) for setting in longest) > CLEARLY * bound:
-            return f"{what} takes too long at {format_duration(last)} already"
+        if bound is not None and min(getattr(setting, column) for setting in longest) > MIN_EXCESS_TO_STOP * bound:
+            return f"{subject} takes too long at {format_duration(last)} already"
     kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
-    recoveries = [setting.again_ms / 1e3 / race.mtbf_s / 2 * interval_ns / last for setting in longest]
+    recoveries = [setting.again_ms / 1e3 / search.mtbf_s / 2 * interval_ns / last for setting in longest]
     if kept and min(recoveries) * COST_SHARE_TO_SKIP > min(kept) * (1 + EQUAL_LOSS_RELATIVE) + EQUAL_LOSS_SHARE:
         return "a failure would cost more than all that fewer checkpoints save"
     return ""
@@ -244,7 +252,7 @@ BISECTION_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class LimitBreak:
     """The time for which a setting keeps the limits while state grows.  Times count from now."""
 
     setting: SettingName
@@ -253,44 +261,44 @@ class Lasting:
     broken: Setting | None = None  # the judged setting at `broken_s`
 
 
-def lasting(race: CandidateSearch) -> Lasting | None:
+def predict_limit_break(search: CandidateSearch) -> LimitBreak | None:
     """Return how long the chosen setting, or else the nearest one, keeps the limits.
 
     None if no state grows, there are no limits, or nothing has run.
     """
-    ahead_s, limits = race.bench.horizon.ahead_ns / 1e9, race.limits.bounds
-    if not race.bench.horizon.states or not limits or not race.settings:
+    ahead_s, limits = search.bench.horizon.ahead_ns / 1e9, search.limits.bounds
+    if not search.bench.horizon.states or not limits or not search.settings:
         return None
-    chosen = race.chosen
-    now = chosen or race.nearest
-    candidate = race.candidate_of(now.name)
-    found = Lasting(now.name, ahead_s, None) if chosen else Lasting(now.name, None, ahead_s, now)
+    chosen = search.chosen
+    now = chosen or search.nearest
+    candidate = search.candidate_of(now.name)
+    so_far = LimitBreak(now.name, ahead_s, None) if chosen else LimitBreak(now.name, None, ahead_s, now)
     try:
         for share in LATER if chosen else EARLIER:
-            found = _tried(race, candidate, share * ahead_s, found)
-            if found.kept_s is not None and found.broken_s is not None:
+            so_far = _tried(search, candidate, share * ahead_s, so_far)
+            if so_far.kept_s is not None and so_far.broken_s is not None:
                 break
         for _ in range(BISECTION_STEPS):
-            if found.kept_s is not None and found.broken_s is not None:
-                found = _tried(race, candidate, (found.kept_s + found.broken_s) / 2, found)
+            if so_far.kept_s is not None and so_far.broken_s is not None:
+                so_far = _tried(search, candidate, (so_far.kept_s + so_far.broken_s) / 2, so_far)
     except BudgetUsedError:
-        race.leave_out("the times at which growing state breaks a limit")
-    return found
+        search.skip("the times at which growing state breaks a limit")
+    return so_far
 
 
-def _tried(race: CandidateSearch, candidate: Candidate, seconds: float, found: Lasting) -> Lasting:
-    """Return `found`, updated by a trial with the state in this many seconds, or unchanged if that does not count."""
-    own = race.under_change(candidate, {}, ahead_s=seconds)
-    if own is None:
-        return found
-    if not own.completed and any(
-        writes_changes(race.bench.with_setting(candidate), state.vertex) for state in race.bench.horizon.states
+def _tried(search: CandidateSearch, candidate: Candidate, seconds: float, so_far: LimitBreak) -> LimitBreak:
+    """Return `so_far`, updated by a trial with the state in this many seconds, or unchanged if that does not count."""
+    setting = search.under_change(candidate, {}, ahead_s=seconds)
+    if setting is None:
+        return so_far
+    if not setting.completed and any(
+        writes_changes(search.bench.with_setting(candidate), state.vertex) for state in search.bench.horizon.states
     ):
         # the trial ended during its first upload, of the full state; a job whose state grew has uploaded most of it before
-        return found
-    if not own.keeps_limits:
-        return Lasting(candidate.name, found.kept_s, seconds, own)
-    return Lasting(candidate.name, seconds, found.broken_s, found.broken)
+        return so_far
+    if not setting.keeps_limits:
+        return LimitBreak(candidate.name, so_far.kept_s, seconds, setting)
+    return LimitBreak(candidate.name, seconds, so_far.broken_s, so_far.broken)
 
 
 def horizon_sentence(horizon: Horizon) -> str:
@@ -307,34 +315,39 @@ def horizon_sentence(horizon: Horizon) -> str:
     return f"State changes as the job runs, so {judged}: {sizes}."
 
 
-def lasting_sentence(race: CandidateSearch, found: Lasting | None) -> str:
+def limit_break_sentence(search: CandidateSearch, limit_break: LimitBreak | None) -> str:
     """Return a sentence on when a limit breaks and at which size of state, or "" if there is nothing to say."""
-    if found is None:
+    if limit_break is None:
         return ""
-    name = name_of(found.setting)
-    if found.kept_s is None:  # broken_s is 0 only if the setting was tried with the state of today
-        return "" if found.broken_s else f"{name} breaks them with the state of today already."
-    if found.broken_s is None or found.broken is None:
-        return f"{name} keeps them for the next {ms_text(1e3 * found.kept_s)} as well."
+    name = name_of(limit_break.setting)
+    if limit_break.kept_s is None:  # broken_s is 0 only if the setting was tried with the state of today
+        return "" if limit_break.broken_s else f"{name} breaks them with the state of today already."
+    if limit_break.broken_s is None or limit_break.broken is None:
+        return f"{name} keeps them for the next {ms_text(1e3 * limit_break.kept_s)} as well."
     sizes = ", ".join(
-        f"{state.vertex} between {bytes_text(state.after(found.kept_s))} and {bytes_text(state.after(found.broken_s))}"
-        for state in race.bench.horizon.states
+        f"{state.vertex} between {bytes_text(state.after(limit_break.kept_s))} and {bytes_text(state.after(limit_break.broken_s))}"
+        for state in search.bench.horizon.states
     )
-    when = f"between {ms_text(1e3 * found.kept_s)} and {ms_text(1e3 * found.broken_s)} from now"
-    return f"{name} keeps the limits until some time {when}: {passes_text(found.broken, race.limits)} with {sizes}."
+    when = f"between {ms_text(1e3 * limit_break.kept_s)} and {ms_text(1e3 * limit_break.broken_s)} from now"
+    return f"{name} keeps the limits until some time {when}: {passes_text(limit_break.broken, search.limits)} with {sizes}."
 
 
-def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
+def horizon_to_json(horizon: Horizon, limit_break: LimitBreak | None) -> dict[str, Any]:
     """Return JSON data: `horizon_s`, `growing` (sizes now and at the horizon), `lasting` (how long a setting keeps the limits)."""
     ahead_s = horizon.ahead_ns / 1e9
     growing = {
         state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states
     }
     times = None
-    if found is not None:
-        broken_s = found.broken_s
+    if limit_break is not None:
+        broken_s = limit_break.broken_s
         sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
-        times = {"setting": found.setting, "kept_s": found.kept_s, "broken_s": broken_s, "broken_bytes": sizes}
+        times = {
+            "setting": limit_break.setting,
+            "kept_s": limit_break.kept_s,
+            "broken_s": broken_s,
+            "broken_bytes": sizes,
+        }
     return {"horizon_s": ahead_s, "growing": growing, "lasting": times}
 
 
@@ -344,41 +357,41 @@ AGAIN = 3
 """Maximum number of rounds.  Another round is needed if a long run breaks a limit that short runs kept."""
 
 
-def run_until_sure(race: CandidateSearch) -> None:
+def run_until_decided(search: CandidateSearch) -> None:
     """Run all stages, or as much of them as budget and time limit allow.  Raises NothingRanError if no setting has run."""
     try:
-        try_intervals(race)
-        try_optimum(race)
-        _improve(race)
-        if race.chosen is None:  # most of the rest is for relaxed keys, and for changes that would be enough
-            race.spend_rest(CERTAINTY)
-            _improve(race)
-        elif not race.confirmed:
-            race.spend_rest(RACE if race.bench.horizon.states else REST)
-            _improve(race)
-        if race.chosen is None:
-            relax(race)
-            race.repeat()
-            race.confirm()
-        race.fail_tasks()
+        try_intervals(search)
+        try_optimum(search)
+        _refine(search)
+        if search.chosen is None:  # most of the rest is for relaxed keys, and for changes that would be enough
+            search.spend_rest(REPEAT_SHARE)
+            _refine(search)
+        elif not search.confirmed:
+            search.spend_rest(CONFIRM_SHARE if search.bench.horizon.states else REST_SHARE)
+            _refine(search)
+        if search.chosen is None:
+            relax_limiting_keys(search)
+            search.repeat()
+            search.confirm()
+        search.fail_tasks()
     except TimeUpError:
-        race.leave_out("runs that were under way, and all that would have followed")
-    if not race.runs:
+        search.skip("runs that were under way, and all that would have followed")
+    if not search.runs:
         raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
 
 
-def _improve(race: CandidateSearch) -> None:
+def _refine(search: CandidateSearch) -> None:
     """Tune the best setting so far, and repeat its runs, until it keeps the limits with room or nothing new has run."""
     for _ in range(AGAIN):
-        try_neighbours(race)
-        try_shorter(race)
-        if not race.has_room:
-            pull(race)
-        before = len(race.runs), len(race.longer_ms)
-        race.replicate_until_sure()
-        if try_between(race):
-            race.replicate_until_sure()
-        race.repeat()
-        race.confirm()
-        if race.has_room or before == (len(race.runs), len(race.longer_ms)):
+        try_neighbours(search)
+        try_shorter(search)
+        if not search.has_room:
+            add_levers(search)
+        before = len(search.runs), len(search.longer_ms)
+        search.replicate_until_decided()
+        if try_between(search):
+            search.replicate_until_decided()
+        search.repeat()
+        search.confirm()
+        if search.has_room or before == (len(search.runs), len(search.longer_ms)):
             break  # no long run has broken a limit that short runs kept

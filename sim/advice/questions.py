@@ -69,7 +69,7 @@ def unknowns(text: str) -> list[Unknown]:
         if path:
             places.setdefault(mark.line, path)
     lines = text.splitlines()
-    found = []
+    inputs = []
     for number, line in enumerate(lines, 1):
         if (match := _MARK.search(line)) is None:
             continue
@@ -79,15 +79,15 @@ def unknowns(text: str) -> list[Unknown]:
             while at <= len(lines) and lines[at - 1].lstrip().startswith("#"):
                 remark.append(lines[at - 1].lstrip(" #"))
                 at += 1
-        if (place := places.get(at)) is not None:
-            question, _, known = " ".join(remark).partition("Assumed:")
-            value = value_at(plain, place)
-            if isinstance(value, dict) or place == (
+        if (path_at := places.get(at)) is not None:
+            question, _, remark_on_value = " ".join(remark).partition("Assumed:")
+            value = value_at(plain, path_at)
+            if isinstance(value, dict) or path_at == (
                 "version",
             ):  # a question about a section, or at the head of the file
-                value, known = None, ""
-            found.append(Unknown(place, value, question.strip(), known.strip()))
-    return found
+                value, remark_on_value = None, ""
+            inputs.append(Unknown(path_at, value, question.strip(), remark_on_value.strip()))
+    return inputs
 
 
 def marked_unknowns(bench: Bench) -> list[Unknown]:
@@ -99,21 +99,23 @@ def assumed_text(marked: Sequence[Unknown]) -> str:
     """Return e.g. ``UNKNOWN, assumed: sink: state size 0 B, ...``, with zeros first, or "" if nothing is marked."""
     resting = sorted(
         (unknown for unknown in marked if not unknown.is_setting and unknown.assumed is not None),
-        key=lambda own: not _ZERO.match(str(own.assumed)),
+        key=lambda unknown: not _ZERO.match(str(unknown.assumed)),
     )
-    return f"UNKNOWN, assumed: {', '.join(f'{own.name} {own.assumed}' for own in resting)}" if resting else ""
+    return (
+        f"UNKNOWN, assumed: {', '.join(f'{unknown.name} {unknown.assumed}' for unknown in resting)}" if resting else ""
+    )
 
 
-def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
+def questions(search: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float | None) -> Iterator[str]:
     """Yield how the failure rate matters, and a question for each unknown value.
 
     `mtbf_ms`: mean time between failures, or None if it is unknown.
     """
-    if mtbf_ms is None or race.chosen is not None:
-        yield texts.failure_rates(race, is_assumed=mtbf_ms is None)
-    for key in race.unasked_updates(race.runs):
+    if mtbf_ms is None or search.chosen is not None:
+        yield texts.failure_rates(search, is_assumed=mtbf_ms is None)
+    for key in search.unasked_updates(search.runs):
         name = str(path_of(key)[1])
-        state = race.scenario.job.vertex(name).state
+        state = search.scenario.job.vertex(name).state
         size = "" if state is None else f", of {bytes_text(state.value_bytes)} each"
         yield (
             f"UNKNOWN: Which share of the records that '{name}' reads rewrites an entry of its state, and how large is one "
@@ -121,17 +123,17 @@ def questions(race: CandidateSearch, marked: Sequence[Unknown], mtbf_ms: float |
             f"{size}, so increments and a changelog write no more than what is said here ({key})."
         )
     for unknown in marked:
-        known = f" Assumed: {unknown.known}" if unknown.known else ""
+        assumed = f" Assumed: {unknown.known}" if unknown.known else ""
         if unknown.assumed is None:
             yield f"UNKNOWN: {unknown.question}"
             continue
         rests = "Only what is said of today" if unknown.is_setting else "The answer"
         yield (
-            f"UNKNOWN: {unknown.question}{known} {rests} rests on {unknown.key} = {unknown.assumed}. "
+            f"UNKNOWN: {unknown.question}{assumed} {rests} rests on {unknown.key} = {unknown.assumed}. "
             f"Measure it, and say it with --set {unknown.key}=VALUE."
         )
-    storage = race.scenario.storage
+    storage = search.scenario.storage
     is_shared = storage.dfs is not None or storage.object_store is not None
-    has_state = any(vertex.state is not None for vertex in race.scenario.job.vertices)
+    has_state = any(vertex.state is not None for vertex in search.scenario.job.vertices)
     if is_shared and has_state and storage.nic_bytes_per_second is None:
         yield "Assumed: no network card of a TaskManager limits what it uploads (storage.nic)."

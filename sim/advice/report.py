@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,19 @@ from sim.advice.candidates import CandidateSearch, chances
 from sim.advice.configuration import diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
-from sim.advice.optimizer import horizon_sentence, lasting, lasting_sentence, run_until_sure, to_json
+from sim.advice.optimizer import (
+    horizon_sentence,
+    horizon_to_json,
+    limit_break_sentence,
+    predict_limit_break,
+    run_until_decided,
+)
 from sim.advice.questions import assumed_text, marked_unknowns, questions
-from sim.advice.requirements import requirements
+from sim.advice.requirements import NeededChange, requirements
 from sim.advice.settings import Candidate
 from sim.advice.situation import situation_of
 from sim.advice.trials import Bench, TrialRunner
-from sim.advice.uncertainty import agreements, capped, doubts, remarks
+from sim.advice.uncertainty import agreements, doubts, remarks, with_capped_confidence
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.files import replace_text
 from sim.model.scenario import Scenario
@@ -69,64 +75,71 @@ def report(
     observed = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
     known_mtbf_ms = mtbf_of_faults_ms(bench.load(bench.common)) if observed is None else observed.mtbf_ms
     mtbf_s = (mtbf_ms or known_mtbf_ms or ASSUMED_MTBF_MS) / 1e3
-    race = CandidateSearch(bench, limits, mtbf_s, runner, max_replications)
-    run_until_sure(race)
-    choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
-    configured = "" if chosen is None else _configuration(race, chosen)
-    marked = marked_unknowns(bench)
-    needed = []
-    if chosen is None and race.settings:
-        if race.relaxed is not None:
-            needed = requirements(race)
-        else:
-            race.leave_out("the smallest change of storage, subtasks or operators with which a setting would fit")
-    enough = [own.sentence for own in needed]
-    lasts = lasting(race)
-    verdict, *others = texts.verdict(race, choice, sum(not unknown.is_setting for unknown in marked))
-    line_count, unknown_inputs = lines_below(verdict), assumed_text(marked)
-    found = (
-        no_answer(race, line_count, enough, unknown_inputs)
+    search = CandidateSearch(bench, limits, mtbf_s, runner, max_replications)
+    run_until_decided(search)
+    choice, chosen = with_capped_confidence(search.choice(), bench.backtest, limits), search.chosen
+    configuration = "" if chosen is None else _configuration(search, chosen)
+    unknowns, needed, limit_break = marked_unknowns(bench), _requirements(search), predict_limit_break(search)
+    sentences = [requirement.sentence for requirement in needed]
+    verdict, *others = texts.verdict(search, choice, sum(not unknown.is_setting for unknown in unknowns))
+    line_count, assumed = lines_below(verdict), assumed_text(unknowns)
+    overview = (
+        no_answer(search, line_count, sentences, assumed)
         if chosen is None
-        else answer(race, chosen, line_count, unknown_inputs)
+        else answer(search, chosen, line_count, assumed)
     )
     parts: list[str | TextTable | None] = [
         verdict,
-        found.screen,
+        overview.screen,
         *others,
         horizon_sentence(bench.horizon),
-        lasting_sentence(race, lasts),
+        limit_break_sentence(search, limit_break),
         *remarks(bench.backtest, limits),
-        texts.comparison_with_today(race),
-        *found.parts,
+        texts.comparison_with_today(search),
+        *overview.parts,
         # a full overview may have cut these sentences off
-        *(enough if len(found.screen.splitlines()) >= line_count else []),
-        configured,
+        *(sentences if len(overview.screen.splitlines()) >= line_count else []),
+        configuration,
+        "" if chosen is None else texts.theory(search),
+        *_remarks_on_trials(search),
     ]
-    if chosen is not None:
-        parts.append(texts.theory(race))
-    parts += _remarks(race)
     if observed is not None and known_mtbf_ms is not None:
         times = "once" if observed.job_failures == 1 else f"{observed.job_failures} times"
         parts.append(
             f"The job failed {times} in the {ms_text(observed.ran_ns / 1e6)} of its history: a failure every {ms_text(known_mtbf_ms)}."
         )
-    parts += questions(race, marked, mtbf_ms or known_mtbf_ms)
-    parts += texts.tables_of_settings(race)
-    planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)}
-    write_sweep(folder / "sweep.yaml", bench, planned | race.other_trials)
-    for name in (ADVISED, ROLLBACK):
-        (folder / name).unlink(missing_ok=True)  # left by an earlier run
-    for name, text in found.files.items():
-        replace_text(folder / name, text)
+    parts += questions(search, unknowns, mtbf_ms or known_mtbf_ms)
+    parts += texts.tables_of_settings(search)
+    _write_files(folder, search, overview.files)
     data = (
-        _to_json(race, choice, chosen)
-        | found.data
-        | {"configuration": configured, "requirements": [asdict(own) for own in needed]}
-        | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question, unknown.known] for unknown in marked}}
-        | to_json(bench.horizon, lasts)
+        _search_to_json(search, choice, chosen)
+        | overview.data
+        | {"configuration": configuration, "requirements": [asdict(requirement) for requirement in needed]}
+        | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question, unknown.known] for unknown in unknowns}}
+        | horizon_to_json(bench.horizon, limit_break)
     )
-    candidate = None if chosen is None else race.candidate_of(chosen.name)
+    candidate = None if chosen is None else search.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
+
+
+def _requirements(search: CandidateSearch) -> list[NeededChange]:
+    """Return the changes of storage, operators or subtasks that would be enough, if no setting keeps the limits."""
+    if search.chosen is not None or not search.settings:
+        return []
+    if search.relaxed is not None:
+        return requirements(search)
+    search.skip("the smallest change of storage, subtasks or operators with which a setting would fit")
+    return []
+
+
+def _write_files(folder: Path, search: CandidateSearch, patches: Mapping[str, str]) -> None:
+    """Write the sweep file of all trials, and the patches {file name: text}, in place of those of an earlier run."""
+    planned = {trial: count for candidate, count in search.runs.items() for trial in search.bench.trials(candidate)}
+    write_sweep(folder / "sweep.yaml", search.bench, planned | search.other_trials)
+    for name in (ADVISED, ROLLBACK):
+        (folder / name).unlink(missing_ok=True)
+    for name, text in patches.items():
+        replace_text(folder / name, text)
 
 
 def mtbf_of_faults_ms(scenario: Scenario) -> float | None:
@@ -159,29 +172,31 @@ def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
     return Report(None, None, [first, *filter(None, [" ".join(reasons)])], data)
 
 
-def _remarks(race: CandidateSearch) -> Iterator[str]:
+def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
     """Yield sentences on how the trials differ from the job, and on what was not run."""
-    if race.today is None:
-        yield "Today there are no checkpoints: a failure begins the job anew."
-    if race.unlimited:
-        yield "A source always has more, so nothing is ever caught up: recovery counts what is replayed at the job's own pace."
-    if len(race.bench.worlds) > 1:
-        names = " and ".join(
-            f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items()
+    if search.current_candidate is None:
+        yield "The job takes no checkpoints today: after a failure it starts from the beginning."
+    if search.unlimited:
+        yield "A source is unlimited, so the job never catches up: recovery is the downtime and the time to process the replayed records again."
+    if len(search.bench.worlds) > 1:
+        names = ", ".join(
+            f"{name} (from {', '.join(map(str, point.values()))})" for name, point in search.bench.worlds.items()
         )
-        yield f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means."
-    if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
+        yield f"Load: windows of its trace: {names}. Limits must hold in each; differences and losses are means."
+    if search.limits.visible_ms is not None and not any(
+        math.isfinite(setting.visible_ms) for setting in search.settings
+    ):
         yield "No sink is transactional: output is visible at once under any setting."
-    left_out = ["faults"] * bool(race.scenario.faults)
-    left_out += [key for key in ("actions", "rescale") if key in race.bench.common]
+    left_out = ["faults"] * bool(search.scenario.faults)
+    left_out += [key for key in ("actions", "rescale") if key in search.bench.common]
     if left_out:
-        yield f"Not in the trials, each of which has one failure of its own: {listed(left_out)} of the file. `ckptsim run` shows what they do."
-    yield from (f"Not run: {reason}." for reason in race.given_up)
+        yield f"Trials leave out {listed(left_out)} of the scenario: each has one failure of its own. `ckptsim run` simulates them."
+    yield from (f"Not run: {reason}." for reason in search.skipped_sentences)
 
 
-def _configuration(race: CandidateSearch, chosen: Setting) -> str:
+def _configuration(search: CandidateSearch, chosen: Setting) -> str:
     """Return the Flink configuration of the advised setting, with a checkpoint timeout that has headroom."""
-    candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
+    candidate, scenario = search.candidate_of(chosen.name), advised_scenario(search, chosen)
     text = flink_text(scenario, candidate.point)
     is_old = scenario.cluster.profile == "1.15"
     lines = [
@@ -189,55 +204,59 @@ def _configuration(race: CandidateSearch, chosen: Setting) -> str:
         text.rstrip(),
         *(
             f"{item.key}: {item.advised}"
-            for item in diff_flink_keys(race.scenario, scenario, candidate.changes)
+            for item in diff_flink_keys(search.scenario, scenario, candidate.changes)
             if item.advised and item.key not in text
         ),
     ]
     if candidate.point.get("checkpoint.operator-io") == "async":
-        lines.append("# and what no option says: operators write their files behind the barrier (FLINK-37375)")
+        lines.append("# not available as an option: operators write their files after the barrier (FLINK-37375)")
     return "\n".join(lines)
 
 
-def _to_json(race: CandidateSearch, choice: Choice, chosen: Setting | None) -> dict[str, Any]:
+def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | None) -> dict[str, Any]:
     """Return the JSON data of the search: settings, their results, the choice and its certainty."""
-    cost, backtest, current = race.cost_s, race.bench.backtest, race.current
+    cost, backtest, current = search.cost_s, search.bench.backtest, search.current
     rules = {"young": young, "daly": daly, "renewal": renewal}
-    settings = race.settings
-    situations = {setting.name: situation_of(race, setting.name) for setting in settings}
+    settings = search.settings
+    situations = {setting.name: situation_of(search, setting.name) for setting in settings}
     return {
         "advised": None if chosen is None else asdict(chosen),
         "today": None if current is None else asdict(current),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
-        "doubts": doubts(backtest, race.limits),
-        "grade": texts.grade(race),
-        "chances": None if chosen is None or (found := chances(race, chosen)) is None else found._asdict(),
-        "confirmed": None if chosen is None else race.confirmed,
-        "checkpoints_seen": None if chosen is None else race.seen(chosen.name),
-        "limits": asdict(race.limits),
-        "mtbf_s": race.mtbf_s,
+        "doubts": doubts(backtest, search.limits),
+        "grade": texts.grade(search),
+        "chances": None
+        if chosen is None or (probabilities := chances(search, chosen)) is None
+        else probabilities._asdict(),
+        "confirmed": None if chosen is None else search.confirmed,
+        "checkpoints_seen": None if chosen is None else search.checkpoint_count(chosen.name),
+        "limits": asdict(search.limits),
+        "mtbf_s": search.mtbf_s,
         "checkpoint_cost_s": cost,
-        "intervals_by_theory_s": {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()},
+        "intervals_by_theory_s": {
+            name: rule(cost, search.mtbf_s) if cost else math.nan for name, rule in rules.items()
+        },
         "settings": [asdict(setting) for setting in settings],
         "times": [
             {
                 "setting": name,
-                "parts_ms": dict(own.milliseconds),
-                "recovery_ms": dict(own.recovery),
-                "uploaded_bytes": own.uploaded_bytes,
+                "parts_ms": dict(situation.milliseconds),
+                "recovery_ms": dict(situation.recovery),
+                "uploaded_bytes": situation.uploaded_bytes,
             }
-            for name, own in situations.items()
+            for name, situation in situations.items()
         ],
-        "against_today": [row.plain() for row in differences_to_current(race)],
+        "against_today": [row.plain() for row in differences_to_current(search)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
-        "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(race)],
-        "not_run": [asdict(left) for left in race.left_out if left.sentence(race.trials)],
-        "worlds": dict(race.bench.worlds),
+        "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(search)],
+        "not_run": [asdict(left) for left in search.skipped if left.sentence(search.trials)],
+        "worlds": dict(search.bench.worlds),
         "history": None
         if backtest is None
         else {
             "checkpoints": backtest.checkpoints,
             "longest_ms": list(backtest.longest_ms),
             "tail": backtest.tail,
-            "agreements": [{"what": text, "share": share} for share, text in agreements(backtest, race.limits)],
+            "agreements": [{"what": text, "share": share} for share, text in agreements(backtest, search.limits)],
         },
     }

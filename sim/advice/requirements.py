@@ -53,10 +53,10 @@ class ParsedQuantity:
     value: Fraction
 
     @classmethod
-    def parse(cls, given: object) -> ParsedQuantity | None:
+    def parse(cls, text: object) -> ParsedQuantity | None:
         """Parse a number, or text with a unit.  Return None if `given` is neither, or "unlimited"."""
         try:
-            kind, value = units.parse_quantity(given)
+            kind, value = units.parse_quantity(text)
         except units.UnitError:
             return None
         return None if value is None else cls(kind, Fraction(value))
@@ -80,35 +80,37 @@ class NeededChange:
     rates: tuple[float, float] | None = None  # (current, required) bytes or requests per second
 
 
-def requirements(race: CandidateSearch) -> list[NeededChange]:
+def requirements(search: CandidateSearch) -> list[NeededChange]:
     """Return changes that would be enough; then one entry for all that would not be; then those that did not run."""
-    plain = compose(read_text(race.bench.file), Reading(str(race.bench.file)))
+    plain = compose(read_text(search.bench.file), Reading(str(search.bench.file)))
     parts: _Parts = {}
-    for what, section, keys in (
+    for part, section, keys in (
         (_REQUESTS, "storage", ("requests",)),
         ("checkpoint storage", "storage", _STORAGE),
         ("operators", "job", ("service",)),
     ):
-        found = {
+        values = {
             key: value
             for key, value in quantities(plain.get(section, {}), (section,), keys)
-            if key not in race.bench.common
+            if key not in search.bench.common
         }
-        if found:
-            parts[what] = found
+        if values:
+            parts[part] = values
     enough: _Parts = {}
-    short, unknown = _tried(race, parts, enough)
-    wider, too_few = _subtasks(race)
+    short, unknown = _try_largest(search, parts, enough)
+    wider, too_few = _subtasks(search)
     if not enough and not wider and len(short) > 1:
-        together = {key: quantity for found in parts.values() for key, quantity in found.items()}
-        all_short, all_unknown = _tried(race, {f"{' and '.join(parts)} at once": together}, enough)
+        together = {key: quantity for values in parts.values() for key, quantity in values.items()}
+        all_short, all_unknown = _try_largest(search, {f"{' and '.join(parts)} at once": together}, enough)
         short, unknown = short + all_short, unknown + all_unknown
-    fits = [_smallest(race, what, found) for what, found in enough.items()] + wider
-    needed = [replace(own, sentence=f"With {own.sentence} would keep the limits.") for own in fits]
+    fits = [_smallest_factor(search, part, values) for part, values in enough.items()] + wider
+    needed = [replace(change, sentence=f"With {change.sentence} would keep the limits.") for change in fits]
     if lacking := short + too_few:
-        names = " and ".join(map(name_of, _bases(race)))
-        factors = tuple(factor for own in lacking for factor in own.factors)
-        needed.append(NeededChange(f"Not enough for {names}: {'; '.join(own.sentence for own in lacking)}.", factors))
+        names = " and ".join(map(name_of, _bases(search)))
+        factors = tuple(factor for change in lacking for factor in change.factors)
+        needed.append(
+            NeededChange(f"Not enough for {names}: {'; '.join(change.sentence for change in lacking)}.", factors)
+        )
     return needed + unknown
 
 
@@ -116,21 +118,23 @@ _Parts = dict[str, dict[str, ParsedQuantity]]
 """Description of a part -> {key: value} of the override that changes it."""
 
 
-def _tried(race: CandidateSearch, parts: _Parts, enough: _Parts) -> tuple[list[NeededChange], list[NeededChange]]:
+def _try_largest(
+    search: CandidateSearch, parts: _Parts, enough: _Parts
+) -> tuple[list[NeededChange], list[NeededChange]]:
     """Try each part at the largest factor.  Return (changes that are not enough, changes that did not run).
 
     Parts for which the largest factor is enough are added to `enough`.
     """
     short, unknown = [], []
-    for what, found in parts.items():
-        largest = NeededChange(_times(what, MAX_SPEEDUP), (MAX_SPEEDUP,))
+    for part, values in parts.items():
+        largest = NeededChange(_times(part, MAX_SPEEDUP), (MAX_SPEEDUP,))
         try:
-            if _keeps(race, _faster(found, MAX_SPEEDUP)):
-                enough[what] = found
+            if _setting_that_keeps(search, _faster(values, MAX_SPEEDUP)):
+                enough[part] = values
             else:
                 short.append(largest)
         except BudgetUsedError:
-            reason = race.runner.lack()
+            reason = search.runner.lack()
             unknown.append(replace(largest, sentence=f"Not run: {largest.sentence}: {reason}."))
     return short, unknown
 
@@ -140,69 +144,69 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
     if not isinstance(plain, Mapping):
         return
     for name, value in plain.items():
-        here = (*path, name)
+        key_path = (*path, name)
         if isinstance(value, Mapping):
-            yield from quantities(value, here, keys)
+            yield from quantities(value, key_path, keys)
         elif name in keys and (quantity := ParsedQuantity.parse(value)) is not None:
-            yield ".".join(str(step) for step in here), quantity
+            yield ".".join(str(step) for step in key_path), quantity
 
 
-def _bases(race: CandidateSearch) -> list[tuple[str, str]]:
+def _bases(search: CandidateSearch) -> list[tuple[str, str]]:
     """Return the settings that are tried with a change: the nearest one, and today's if sinks allow it.
 
     Today's setting may need a smaller change, because its interval is another one.
     """
-    now = [] if race.current is None or not race.permits(race.current.name) else [race.current.name]
-    return list(dict.fromkeys([race.nearest.name, *now]))
+    now = [] if search.current is None or not search.permits(search.current.name) else [search.current.name]
+    return list(dict.fromkeys([search.nearest.name, *now]))
 
 
-def _keeps(race: CandidateSearch, point: Point) -> str:
+def _setting_that_keeps(search: CandidateSearch, point: Point) -> str:
     """Return the name of a setting that keeps the limits in a job with this change, or "" if none does.
 
     A setting that has done long runs in the unchanged job must keep the limits in a long run.  Raises BudgetUsedError if
     the budget does not cover the runs.
     """
-    for name in _bases(race):
-        own = race.candidate_of(name)
-        changed = {key: value for key, value in point.items() if key not in own.point}
-        there = race.under_change(own, changed)
-        if name in race.longer_ms and there is not None and there.keeps_limits:
-            there = race.under_change(own, changed, long=True)
-        if there is not None and there.keeps_limits:
+    for name in _bases(search):
+        candidate = search.candidate_of(name)
+        changed = {key: value for key, value in point.items() if key not in candidate.point}
+        setting = search.under_change(candidate, changed)
+        if name in search.longer_ms and setting is not None and setting.keeps_limits:
+            setting = search.under_change(candidate, changed, long=True)
+        if setting is not None and setting.keeps_limits:
             return name_of(name)
     return ""
 
 
-def _smallest(race: CandidateSearch, what: str, found: Mapping[str, ParsedQuantity]) -> NeededChange:
+def _smallest_factor(search: CandidateSearch, part: str, values: Mapping[str, ParsedQuantity]) -> NeededChange:
     """Find the smallest factor that is enough for a part.
 
     The sentence is e.g. ``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s) aligned, every 10 s``.
     """
-    short, enough, name = 1.0, MAX_SPEEDUP, name_of(race.nearest.name)
+    short, enough, name = 1.0, MAX_SPEEDUP, name_of(search.nearest.name)
     try:
-        name = _keeps(race, _faster(found, enough))
+        name = _setting_that_keeps(search, _faster(values, enough))
         for _ in range(BISECTION_STEPS):
             middle = math.sqrt(short * enough)
-            if keeper := _keeps(race, _faster(found, middle)):
+            if keeper := _setting_that_keeps(search, _faster(values, middle)):
                 enough, name = middle, keeper
             else:
                 short = middle
     except BudgetUsedError:
-        race.leave_out(f"factors between {short:.2g} and {enough:.2g} for {what}")
-    written, rates = _rates(found, enough)
-    return NeededChange(f"{_times(what, enough)}{written} {name}", (enough,), rates)
+        search.skip(f"factors between {short:.2g} and {enough:.2g} for {part}")
+    written, rates = _rates(values, enough)
+    return NeededChange(f"{_times(part, enough)}{written} {name}", (enough,), rates)
 
 
-def _times(what: str, factor: float) -> str:
-    return f"{what} {factor:.2g} times as {'high' if what == _REQUESTS else 'fast'}"
+def _times(part: str, factor: float) -> str:
+    return f"{part} {factor:.2g} times as {'high' if part == _REQUESTS else 'fast'}"
 
 
-def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
-    """Return (`` (360 MB/s instead of 253 MB/s)``, both rates) for the first bandwidth or request limit in `found`.
+def _rates(values: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
+    """Return (`` (360 MB/s instead of 253 MB/s)``, both rates) for the first bandwidth or request limit in `values`.
 
     Returns ("", None) if there is no such limit.
     """
-    for key, quantity in found.items():
+    for key, quantity in values.items():
         if key.endswith((".bandwidth", ".requests")):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
             return f" ({faster.written()} instead of {quantity.written()})", (
@@ -212,30 +216,30 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
     return "", None
 
 
-def _subtasks(race: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
+def _subtasks(search: CandidateSearch) -> tuple[list[NeededChange], list[NeededChange]]:
     """Try a higher parallelism of the fully busy vertex, if there is one.  Return (changes that are enough, changes that are not)."""
-    situation = situation_of(race, race.nearest.name)
+    situation = situation_of(search, search.nearest.name)
     tried: list[NeededChange] = []
     for factor in SUBTASKS if situation.full else ():
         point = more_subtasks(situation, situation.full, factor)
         if not point:
             break
-        what = f"{factor} times the subtasks of '{situation.full}'"
+        description = f"{factor} times the subtasks of '{situation.full}'"
         try:
-            if name := _keeps(race, point):
-                return [NeededChange(f"{what} {name}", (factor,))], []
+            if name := _setting_that_keeps(search, point):
+                return [NeededChange(f"{description} {name}", (factor,))], []
         except BudgetUsedError:
-            race.leave_out(what)
+            search.skip(description)
             break
-        tried = [NeededChange(what, (factor,))]
+        tried = [NeededChange(description, (factor,))]
     return [], tried
 
 
-def _faster(found: Mapping[str, ParsedQuantity], factor: float) -> Point:
+def _faster(values: Mapping[str, ParsedQuantity], factor: float) -> Point:
     """Return the change that makes all quantities faster: durations are divided by `factor`, all others multiplied."""
     exact = Fraction(factor).limit_denominator(1000)
     point: Point = {}
-    for key, quantity in found.items():
+    for key, quantity in values.items():
         value = quantity.value / exact if quantity.kind == "duration" else quantity.value * exact
         point[key] = ParsedQuantity(quantity.kind, Fraction(max(round(value), 1))).written()
     return point

@@ -4,7 +4,7 @@ Each step adds one lever to the best setting so far.  Only levers are tried that
 recovery that exceed a limit, and each resulting setting runs the same trials as any other.  As soon as a setting keeps the
 limits, the search removes the changes that are not needed, because the user has to make each of them.
 
-Functions return little: results of trials are stored in the `CandidateSearch` (parameter `race`), whose `chosen`, `nearest`
+Functions return little: results of trials are stored in the `CandidateSearch` (parameter `search`), whose `chosen`, `nearest`
 and `has_room` change with every run.
 """
 
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from sim.advice.candidates import excess
 from sim.advice.constraints import relaxations
-from sim.advice.levers import ranked
-from sim.advice.settings import NICE_NS, Change, Lever, candidate, intervals, writes_changes
+from sim.advice.levers import rank_levers
+from sim.advice.settings import Change, Lever, intervals, make_candidate, neighbouring_intervals, writes_changes
 from sim.advice.situation import ASYNC_WORK, PARTS, SYNC, UPLOAD, situation_of
-from sim.advice.trials import ALL, LEVERS, RACE
+from sim.advice.trials import CONFIRM_SHARE, FULL_BUDGET, LEVER_SHARE
 from sim.model.schema.text import ScenarioError
 from sim.results.formats import ms_text
 
@@ -31,164 +31,176 @@ if TYPE_CHECKING:
 
 MAX_COMBINED_LEVERS = 4
 """Maximum number of levers in one setting."""
-BETTER = 0.95
+MAX_REMAINING_EXCESS = 0.95
 """A further lever must reduce the excess (`sim.advice.candidates.excess`) to at most this share of it; else the search stops."""
-CLEARLY = 1.15
+UPLOAD_OVER_LIMIT = 1.15
 """Barrier modes and intervals cannot help if the upload of state alone takes more than this many times the limit on checkpoints."""
 
-RELAXED = Lever("all keys that may bind", tuple(PARTS), lambda _: iter(()), costs="what each of them was set for")
+RELAXED = Lever("all limiting keys", tuple(PARTS), lambda _: iter(()), costs="the protection that each of them gives")
 
 
-def pull(race: CandidateSearch) -> None:
+def add_levers(search: CandidateSearch) -> None:
     """Add levers to the setting nearest to the limits until a setting keeps them with room, or no lever helps any more.
 
     If that setting has levers already, others are tried in place of its last one before.  At most `MAX_COMBINED_LEVERS`
     levers are combined.
     """
-    if race.has_room or not race.settings or _replace_last(race):
+    if search.has_room or not search.settings or _replace_last(search):
         return
-    current = race.candidate_of(race.nearest.name)
+    current = search.candidate_of(search.nearest.name)
     for _ in range(MAX_COMBINED_LEVERS - len(current.changes)):
-        before = excess(race.nearest, race.limits)
-        best = _one_more(race, current)
-        if race.has_room:
-            _simplify(race)
+        before = excess(search.nearest, search.limits)
+        best = _add_best_lever(search, current)
+        if search.has_room:
+            _simplify(search)
             return
-        if best is None or excess(best, race.limits) > before * (BETTER if race.chosen is None else 1):
+        # where all limits are kept, any gain of room counts
+        remaining = MAX_REMAINING_EXCESS if search.chosen is None else 1.0
+        if best is None or excess(best, search.limits) > before * remaining:
             return
-        current = race.candidate_of(best.name)
+        current = search.candidate_of(best.name)
 
 
-def relax(race: CandidateSearch) -> None:
+def relax_limiting_keys(search: CandidateSearch) -> None:
     """Try the setting nearest to the limits with every limiting Flink key relaxed; then drop the changes that are not needed.
 
     A key is limiting if its current value may delay checkpoints or make them fail, e.g. min-pause.  Other intervals are
-    tried, too, if the setting exceeds a limit that depends on the interval.  Sets `race.relaxed` once all of this has run.
+    tried, too, if the setting exceeds a limit that depends on the interval.  Sets `search.relaxed` once all of this has run.
     """
-    if not race.settings:
+    if not search.settings:
         return
-    nearest = race.nearest
-    base = race.candidate_of(nearest.name)
-    own = {key for change in base.changes for key in change.point}
-    scenario = race.bench.with_setting(base)
-    found = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
-    by_key = {frozenset(change.point): change for change in found if not own & set(change.point)}
+    nearest = search.nearest
+    base = search.candidate_of(nearest.name)
+    changed_keys = {key for change in base.changes for key in change.point}
+    scenario = search.bench.with_setting(base)
+    relaxed = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
+    by_key = {frozenset(change.point): change for change in relaxed if not changed_keys & set(change.point)}
     changes = list(by_key.values())
     points = {key: value for change in changes for key, value in change.point.items()}
     together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
-    limits = race.limits
-    every = intervals(race.scenario, recovery_ms=limits.recovery_ms, visible_ms=limits.visible_ms)
+    limits = search.limits
+    every = intervals(search.scenario, recovery_ms=limits.recovery_ms, visible_ms=limits.visible_ms)
     if not {"recovery_ms", "visible_ms", "loss"} & set(nearest.breaks):
         every = []
     for interval_ns in dict.fromkeys([base.interval_ns, *every]) if changes else ():
-        there = race.at_interval(base, interval_ns)
-        what = "all keys of Flink that may bind, at values that do not"
-        if not race.replicate_if_affordable([_with(race, there, together)], RACE, what):
+        at_interval = search.at_interval(base, interval_ns)
+        description = "all limiting keys of Flink at values that do not limit"
+        if not search.replicate_if_affordable([_apply(search, at_interval, together)], CONFIRM_SHARE, description):
             return
-        if race.chosen is not None:
-            _only_needed(race, there, changes, with_room=race.has_room)
-            _simplify(race, ALL)
+        if search.chosen is not None:
+            _drop_unneeded_keys(search, at_interval, changes, with_room=search.has_room)
+            _simplify(search, FULL_BUDGET)
             break
-    race.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
+    search.relaxed = tuple(f"{key} = {value}" for key, value in points.items())
 
 
-def stuck(race: CandidateSearch) -> str:
+def reason_for_levers(search: CandidateSearch) -> str:
     """Return why no barrier mode or interval can keep the limit on checkpoints, or "" if one may.
 
     The reason is that every checkpoint uploads the full state, and that this alone clearly exceeds the limit.
     """
-    bound_ms = race.limits.checkpoint_ms
-    nearest = race.nearest
-    if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
+    bound_ms = search.limits.checkpoint_ms
+    nearest = search.nearest
+    if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(search.scenario):
         return ""
-    spent_ms = situation_of(race, nearest.name).milliseconds
+    spent_ms = situation_of(search, nearest.name).milliseconds
     own_ms = sum(spent_ms.get(part, 0.0) for part in (UPLOAD, SYNC, ASYNC_WORK))
-    return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers" if own_ms > CLEARLY * bound_ms else ""
+    return (
+        f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers"
+        if own_ms > UPLOAD_OVER_LIMIT * bound_ms
+        else ""
+    )
 
 
-def _with(race: CandidateSearch, own: Candidate, *changes: Change) -> Candidate:
+def _apply(search: CandidateSearch, candidate: Candidate, *changes: Change) -> Candidate:
     """Return the candidate with further changes: of its interval, its barrier mode, or other keys."""
     for change in changes:
         if change.interval_ns is not None:
-            own = race.at_interval(own, change.interval_ns)
+            candidate = search.at_interval(candidate, change.interval_ns)
         elif change.protocol is not None:
-            own = candidate(race.scenario, own.interval_ns, change.protocol, own.changes)
+            candidate = make_candidate(search.scenario, candidate.interval_ns, change.protocol, candidate.changes)
         else:
-            own = candidate(race.scenario, own.interval_ns, own.barriers, (*own.changes, change))
-    return own
+            candidate = make_candidate(
+                search.scenario, candidate.interval_ns, candidate.barriers, (*candidate.changes, change)
+            )
+    return candidate
 
 
-def _only_needed(race: CandidateSearch, base: Candidate, changes: Sequence[Change], *, with_room: bool) -> None:
+def _drop_unneeded_keys(
+    search: CandidateSearch, base: Candidate, changes: Sequence[Change], *, with_room: bool
+) -> None:
     """Run settings that relax fewer keys: each key by itself; if none of these is enough, drop keys one at a time.
 
     Stops early if the budget does not cover a run.  `with_room`: a smaller setting must keep the limits with room, as the
     one with all keys relaxed does.
     """
-    alone = [own for change in changes if _is_possible(race, own := _with(race, base, change))]
-    if not race.replicate_if_affordable(alone, ALL, "each key that may bind alone") or any(
-        _keeps(race, own, with_room=with_room) for own in alone
+    alone = [candidate for change in changes if _is_valid(search, candidate := _apply(search, base, change))]
+    if not search.replicate_if_affordable(alone, FULL_BUDGET, "each limiting key by itself") or any(
+        _keeps(search, candidate, with_room=with_room) for candidate in alone
     ):
         return
     needed = list(changes)
     for change in changes:
-        fewer = _with(race, base, *(other for other in needed if other is not change))
-        if not _is_possible(race, fewer):
+        fewer = _apply(search, base, *(other for other in needed if other is not change))
+        if not _is_valid(search, fewer):
             continue
-        if not race.replicate_if_affordable([fewer], ALL, f"the keys that may bind without {change.name}"):
+        if not search.replicate_if_affordable([fewer], FULL_BUDGET, f"all limiting keys except {change.name}"):
             return
-        if _keeps(race, fewer, with_room=with_room):
+        if _keeps(search, fewer, with_room=with_room):
             needed.remove(change)
 
 
-def _one_more(race: CandidateSearch, current: Candidate) -> Setting | None:
+def _add_best_lever(search: CandidateSearch, current: Candidate) -> Setting | None:
     """Try each remaining lever on top of `current`, until a setting keeps the limits with room.
 
     Returns the resulting setting with the smallest excess, or None if none completes a checkpoint or the budget is used up.
     """
     best: list[Setting] = []
-    for lever, changes in ranked(situation_of(race, current.name)):
+    for lever, changes in rank_levers(situation_of(search, current.name)):
         if lever in {change.lever for change in current.changes}:
             continue
-        found = [_with(race, current, change) for change in changes]
-        if not race.replicate_if_affordable(found, LEVERS, f"the lever '{lever.name}' and further ones"):
+        candidates = [_apply(search, current, change) for change in changes]
+        if not search.replicate_if_affordable(candidates, LEVER_SHARE, f"the lever '{lever.name}' and further ones"):
             return None
-        if race.has_room:
+        if search.has_room:
             break
-        best += [setting for own in found if (setting := race.setting(own.name)) is not None]
-    found_excess = [excess(setting, race.limits) for setting in best]
+        best += [setting for candidate in candidates if (setting := search.setting(candidate.name)) is not None]
+    found_excess = [excess(setting, search.limits) for setting in best]
     least = min(found_excess, default=math.inf)
     return None if math.isinf(least) else best[found_excess.index(least)]
 
 
-def _replace_last(race: CandidateSearch) -> bool:
+def _replace_last(search: CandidateSearch) -> bool:
     """Replace the last lever of the setting nearest to the limits by others.  Return True if a setting keeps the limits with room.
 
     This is needed because a lever that had room in short trials may turn out too tight in a long run.
     """
-    current = race.candidate_of(race.nearest.name)
-    base = candidate(race.scenario, current.interval_ns, current.barriers, current.changes[:-1])
-    if not current.changes or base.name not in race.trials:
+    current = search.candidate_of(search.nearest.name)
+    base = make_candidate(search.scenario, current.interval_ns, current.barriers, current.changes[:-1])
+    if not current.changes or base.name not in search.trials:
         return False
-    for lever, changes in ranked(situation_of(race, base.name)):
-        untried = [own for change in changes if (own := _with(race, base, change)).name not in race.trials]
+    for lever, changes in rank_levers(situation_of(search, base.name)):
+        untried = [
+            candidate for change in changes if (candidate := _apply(search, base, change)).name not in search.trials
+        ]
         if lever in {change.lever for change in base.changes} or not untried:
             continue
-        if not race.replicate_if_affordable(
-            untried, LEVERS, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"
+        if not search.replicate_if_affordable(
+            untried, LEVER_SHARE, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"
         ):
             return False
-        if race.has_room:
-            _simplify(race)
+        if search.has_room:
+            _simplify(search)
             return True
     return False
 
 
-def _simplify(race: CandidateSearch, share: float = LEVERS) -> None:
+def _simplify(search: CandidateSearch, share: float = LEVER_SHARE) -> None:
     """Run variants of the chosen setting (see `_simpler`), if it has levers and a share of the budget covers the runs."""
-    chosen = race.chosen
-    if chosen is not None and (own := race.candidate_of(chosen.name)).changes:
-        found = list(dict.fromkeys(_simpler(race, own)))
-        race.replicate_if_affordable(found, share, "simpler settings and other intervals with the same levers")
+    chosen = search.chosen
+    if chosen is not None and (candidate := search.candidate_of(chosen.name)).changes:
+        variants = list(dict.fromkeys(_simpler(search, candidate)))
+        search.replicate_if_affordable(variants, share, "simpler settings and other intervals with the same levers")
 
 
 def _writes_in_full(scenario: Scenario) -> bool:
@@ -197,27 +209,28 @@ def _writes_in_full(scenario: Scenario) -> bool:
     return bool(stateful) and not any(writes_changes(scenario, name) for name in stateful)
 
 
-def _keeps(race: CandidateSearch, own: Candidate, *, with_room: bool) -> bool:
+def _keeps(search: CandidateSearch, candidate: Candidate, *, with_room: bool) -> bool:
     """Return True if a setting keeps the limits, and with room if `with_room`.  False if it has not run."""
-    setting = race.setting(own.name)
+    setting = search.setting(candidate.name)
     return setting is not None and setting.keeps_limits and not (with_room and setting.tight)
 
 
-def _is_possible(race: CandidateSearch, own: Candidate) -> bool:
+def _is_valid(search: CandidateSearch, candidate: Candidate) -> bool:
     """Return True if the scenario is valid with the candidate's keys; e.g. one delay may have to be longer than another."""
     try:
-        race.bench.with_setting(own)
+        search.bench.with_setting(candidate)
     except ScenarioError:
         return False
     return True
 
 
-def _simpler(race: CandidateSearch, own: Candidate) -> Iterator[Candidate]:
+def _simpler(search: CandidateSearch, candidate: Candidate) -> Iterator[Candidate]:
     """Yield the candidate with today's barrier mode or interval, with one lever less, and with the next intervals."""
-    if race.today is not None:
-        yield candidate(race.scenario, race.today.interval_ns, race.now, own.changes)
-    yield from race.simpler(own)
-    shorter = [other for other in NICE_NS if other < own.interval_ns]
-    longer = [other for other in NICE_NS if other > own.interval_ns]
-    for other in (*shorter[-1:], *longer[:2]):
-        yield race.at_interval(own, other)
+    if search.current_candidate is not None:
+        yield make_candidate(
+            search.scenario, search.current_candidate.interval_ns, search.current_protocol, candidate.changes
+        )
+    yield from search.simpler(candidate)
+    shorter, longer = neighbouring_intervals(candidate.interval_ns)
+    for other in (*shorter[:1], *longer[:2]):
+        yield search.at_interval(candidate, other)

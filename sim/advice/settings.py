@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from sim.studies.sweeps.design import Point
 
 INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
-NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
+ROUND_INTERVALS_NS = tuple(
+    seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
+)
 _BETWEEN = (3, 4, 6, 7, 8, 12, 25, 40, 50, 75, 90, 150, 240, 360, 480, 720, 1200, 1500, 2400, 3000)
-BETWEEN_NS = sorted({*NICE_NS, *(seconds * SECOND for seconds in _BETWEEN)})
+BETWEEN_NS = sorted({*ROUND_INTERVALS_NS, *(seconds * SECOND for seconds in _BETWEEN)})
 """Intervals for the bisection between an interval that keeps the limits and one that does not."""
 TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
@@ -70,14 +72,16 @@ def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
     vertices = [vertex for vertex in scenario.job.vertices if not vertex.committer_of]
     read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
     last = [vertex for vertex in vertices if vertex.name not in read]
-    found = {vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector in SINKS}
-    return {vertex.name: SINKS.get(vertex.known_connector) for vertex in last} | found
+    by_connector = {
+        vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector in SINKS
+    }
+    return {vertex.name: SINKS.get(vertex.known_connector) for vertex in last} | by_connector
 
 
 def dangers(scenario: Scenario) -> list[str]:
     """Return a sentence per sink that loses records or fails with the barriers or the interval of this scenario."""
     interval_ns = scenario.checkpoint.interval_ns or 0
-    found = [
+    sentences = [
         f"'{vertex.name}' keeps each transaction open for {format_duration(interval_ns)} (checkpoint.interval), longer than its "
         f"timeout, {format_duration(timeout_ns)}: its output is lost"
         for vertex in scenario.job.vertices
@@ -85,8 +89,8 @@ def dangers(scenario: Scenario) -> list[str]:
         and interval_ns > (timeout_ns := vertex.commit.transaction_timeout_ns or interval_ns)
     ]
     if not scenario.checkpoint.barriers.record.overtakes:
-        return found
-    return found + [
+        return sentences
+    return sentences + [
         f"'{vertex}' writes to {kind.title}, which {kind.verdict} if barriers overtake data ({kind.source}): {kind.why}. "
         f"Instead: {kind.instead}"
         for vertex, kind in sinks_of(scenario).items()
@@ -94,7 +98,7 @@ def dangers(scenario: Scenario) -> list[str]:
     ]
 
 
-def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
+def allowed_protocols(scenario: Scenario) -> tuple[Protocol, ...]:
     """Return all barrier modes that the sinks of the job allow."""
     forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
     return tuple(protocol for protocol in protocols() if protocol.aligned or not forbidden)
@@ -203,30 +207,38 @@ def todays_setting(scenario: Scenario) -> tuple[int | None, Protocol]:
     """Return (current interval [ns], or None if the job takes no checkpoints; current barrier mode)."""
     barriers, debloat = scenario.checkpoint.barriers, scenario.cluster.network.debloat is not None
     name = f"{barriers}, debloating" if debloat else str(barriers)
-    known = [protocol for protocol in protocols() if protocol.name == name]
-    own = Protocol(name, {}, aligned=not barriers.record.overtakes)
-    return scenario.checkpoint.interval_ns, known[0] if known else own
+    alike = [protocol for protocol in protocols() if protocol.name == name]
+    unlisted = Protocol(name, {}, aligned=not barriers.record.overtakes)
+    return scenario.checkpoint.interval_ns, alike[0] if alike else unlisted
 
 
 def intervals(scenario: Scenario, *, recovery_ms: float | None, visible_ms: float | None) -> list[int]:
     """Return the intervals to try [ns], ascending: a grid, the current interval, and the longest that each limit may allow."""
     today_ns, _ = todays_setting(scenario)
-    found = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
+    lengths_ns = {*INTERVALS_NS, *([today_ns] if today_ns else [])}
     for bound_ms in (recovery_ms, visible_ms):
         # at worst a whole interval of work is lost or waited for; half the limit leaves time for everything else
         if bound_ms is not None:
-            fitting = [interval_ns for interval_ns in NICE_NS if interval_ns <= bound_ms * 1e6 / 2]
-            found |= {fitting[-1]} if fitting else set()
-    return sorted(found)
+            fitting = [interval_ns for interval_ns in ROUND_INTERVALS_NS if interval_ns <= bound_ms * 1e6 / 2]
+            lengths_ns |= {fitting[-1]} if fitting else set()
+    return sorted(lengths_ns)
 
 
-def candidate(scenario: Scenario, interval_ns: int, barriers: Protocol, changes: tuple[Change, ...] = ()) -> Candidate:
+def neighbouring_intervals(interval_ns: int) -> tuple[list[int], list[int]]:
+    """Return the shorter and the longer round intervals [ns], the nearest first."""
+    shorter = [other_ns for other_ns in reversed(ROUND_INTERVALS_NS) if other_ns < interval_ns]
+    return shorter, [other_ns for other_ns in ROUND_INTERVALS_NS if other_ns > interval_ns]
+
+
+def make_candidate(
+    scenario: Scenario, interval_ns: int, barriers: Protocol, changes: tuple[Change, ...] = ()
+) -> Candidate:
     """Return the candidate with this interval, barrier mode and these changes.
 
     Its `point` contains only the differences from the current setting, so that of the current setting is empty.
     """
     today_ns, todays = todays_setting(scenario)
-    interval, protocol = format_duration(interval_ns), ", ".join([barriers.name, *(own.name for own in changes)])
+    interval, protocol = format_duration(interval_ns), ", ".join([barriers.name, *(change.name for change in changes)])
     if (interval_ns, protocol) == (today_ns, todays.name):
         return Candidate(interval, protocol, {}, barriers)
     point: Point = {} if interval_ns == today_ns else {"checkpoint.interval": interval}

@@ -73,30 +73,30 @@ _ALIKE = 0.8
 """The median checkpoint is like the slowest ones if it takes at least this share of their duration."""
 
 
-def situation_of(race: CandidateSearch, name: SettingName) -> Situation:
+def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
     """Return the situation of a setting that has run.  Raises KeyError for any other."""
-    own, setting = race.candidate_of(name), race.setting(name)
+    candidate, setting = search.candidate_of(name), search.setting(name)
     if setting is None:
         raise KeyError(name)
-    steady, failed = (rows_of(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
-    parts = _checkpoint_parts(steady, has_residuals=race.scenario.residuals.checkpoints > 0)
-    outage_ms = _outage_ms(race, name, failed)
-    recovery = recovery_parts(race.period_ns(setting) / 1e6, failed, outage_ms)
+    steady, failed = (rows_of(search.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
+    parts = _checkpoint_parts(steady, has_residuals=search.scenario.residuals.checkpoints > 0)
+    outage_ms = _outage_ms(search, name, failed)
+    recovery = recovery_parts(search.period_ns(setting) / 1e6, failed, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
-    busy = 0.0 if worst is None else _number(worst.get("busiest_subtask_share", 0.0))
+    busy = 0.0 if worst is None else _finite(worst.get("busiest_subtask_share", 0.0))
     return Situation(
-        scenario=race.bench.scenario(next(race.bench.trials(own))),
-        plain=_plain(race),
-        protocol=own.barriers,
-        interval_ns=own.interval_ns,
+        scenario=search.bench.scenario(next(search.bench.trials(candidate))),
+        plain=_plain(search),
+        protocol=candidate.barriers,
+        interval_ns=candidate.interval_ns,
         shares=_shares(setting, parts, recovery, expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
         is_recovered=math.isfinite(setting.recovery_ms) and not setting.is_extrapolated,
         breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
-        uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
+        uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),
         busiest="" if worst is None or not busy >= BUSY else f"'{worst['bottleneck']}' is {100 * busy:.0f} % busy",
     )
@@ -138,10 +138,10 @@ def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, f
     for part, column in COLUMNS.items():
         if column not in rows or not len(rows):
             continue
-        spent_ms, joined = _number(rows[column].mean()), _JOINED.get(part, part)
+        spent_ms, joined = _finite(rows[column].mean()), _JOINED.get(part, part)
         usual = column.replace("tail_", "path_")
         if has_residuals and part in _DRAWN and usual in rows:
-            more_ms = max(spent_ms - _number(rows[usual].mean()), 0.0)
+            more_ms = max(spent_ms - _finite(rows[usual].mean()), 0.0)
             parts[HICCUPS] = parts.get(HICCUPS, 0.0) + more_ms
             spent_ms -= more_ms
         parts[joined] = parts.get(joined, 0.0) + spent_ms
@@ -159,22 +159,22 @@ def _shares(
     of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in columns]
     if not setting.completed and not setting.breaks:
         of_limits = [{EXPIRY: 1.0}]
-    found: dict[str, float] = {}
+    mean: dict[str, float] = {}
     for shares in of_limits:
         for part, share in shares.items():
-            found[part] = found.get(part, 0.0) + share / len(of_limits)
-    return found
+            mean[part] = mean.get(part, 0.0) + share / len(of_limits)
+    return mean
 
 
 def _of_limit(
     column: str, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool
 ) -> dict[str, float]:
     if column == "recovery_ms":
-        return dict(_parted(recovery))
+        return dict(_as_shares(recovery))
     if column == "loss":
         return {LOSS: 1.0}
-    found = dict(_parted(parts))
-    return {EXPIRY: 0.5} | {part: share / 2 for part, share in found.items()} if expired else found
+    shares = dict(_as_shares(parts))
+    return {EXPIRY: 0.5} | {part: share / 2 for part, share in shares.items()} if expired else shares
 
 
 def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
@@ -185,35 +185,35 @@ def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> 
     """
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail permanently
-    down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
-    replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
+    down_ms = _finite(failed["downtime_ms"].mean()) if len(failed) else 0.0
+    replay_ms = max((_finite(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
     slots_ms = min(outage_ms, down_ms)
     behind_ms = down_ms + period_ms * FAILURE_PHASE[0] / FAILURE_PHASE[1]
     caught_up_ms = replay_ms * slots_ms / behind_ms if behind_ms else 0.0
     return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
 
 
-def _outage_ms(race: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:
+def _outage_ms(search: CandidateSearch, name: SettingName, failed: pd.DataFrame) -> float:
     """Return the time [ms] without slots; 0 if no TaskManager is lost in trials; inf if the job may fail permanently."""
-    if race.bench.failure != TASK_MANAGER or failed.empty:
+    if search.bench.failure != TASK_MANAGER or failed.empty:
         return 0.0
-    slots = race.slots_ms(name)
+    slots = search.slots_ms(name)
     return math.inf if slots is None else sum(slots) / 2
 
 
-def _parted(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+def _as_shares(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     total = sum(parts.values())
     yield from ((part, value / total) for part, value in parts.items() if total)
 
 
-def _plain(race: CandidateSearch) -> Mapping[str, Any]:
+def _plain(search: CandidateSearch) -> Mapping[str, Any]:
     """Return the scenario document of the job, with the changes common to all trials."""
-    reading = Reading(str(race.bench.file))
-    changes = [override(key, value) for key, value in race.bench.common.items()]
-    plain: Mapping[str, Any] = apply(compose(read_text(race.bench.file), reading), changes, reading)
+    reading = Reading(str(search.bench.file))
+    changes = [override(key, value) for key, value in search.bench.common.items()]
+    plain: Mapping[str, Any] = apply(compose(read_text(search.bench.file), reading), changes, reading)
     return plain
 
 
-def _number(value: object) -> float:
-    found = float(value)  # type: ignore[arg-type]  # a cell of a table
-    return found if math.isfinite(found) else 0.0
+def _finite(value: object) -> float:
+    number = float(value)  # type: ignore[arg-type]  # a cell of a table
+    return number if math.isfinite(number) else 0.0

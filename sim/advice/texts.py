@@ -42,38 +42,38 @@ _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "
 """Limited column -> short name in remarks."""
 MIN_RUNS_FOR_RESAMPLING = 3
 """With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
-HOT = 0.8
+MAX_USUAL_OF_HOT = 0.8
 """A subtask is hot if its vertex is on average at most this share as busy as the subtask."""
-COUNTED = 0.005
+MIN_LISTED_SHARE = 0.005
 """Minimum share of draws for an alternative to be listed."""
 
 
-def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
+def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str]:
     """Return the sentences of the verdict: first the advised setting, then reasons and certainty.
 
     `unknown`: number of values that are assumed because the user does not know them.
     """
-    limits = race.limits
+    limits = search.limits
     bounds = limits_text(limits)
-    chosen = race.chosen
+    chosen = search.chosen
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
         none = f"No setting that was tried keeps the limits ({bounds}){rests}."
-        return [f"{none} {overload(race)}".strip(), *binding(race), *_not_known(race)]
-    today = None if race.today is None else race.today.name
-    needed, but = condition_of(race, chosen), _but_lost(race, chosen)
-    name = f"{name_of(chosen.name)}{_with_keys(race, chosen)}"
+        return [f"{none} {overload(search)}".strip(), *interval_limits(search), *_unknown_tail(search)]
+    today = None if search.current_candidate is None else search.current_candidate.name
+    needed, but = condition_of(search, chosen), _exception_of_lost_task_managers(search, chosen)
+    name = f"{name_of(chosen.name)}{_with_keys(search, chosen)}"
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     keeps = f"keeps the limits ({bounds}){but}" if bounds else "is good"
     if chosen.tight:
-        advice = f"Try, and watch: {use} {name}. Too little room: {room_text(race, chosen)}."
-    elif not race.settled:
+        advice = f"Try, and watch: {use} {name}. Too little room: {room_text(search, chosen)}."
+    elif not search.settled:
         advice = (
             f"Try, and watch: {use} {name}. It {keeps}, but so few runs do not settle that no other setting is better."
         )
-    elif not race.confirmed:
+    elif not search.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
-    elif ends := attempts_cautions(race, chosen):
+    elif ends := attempts_cautions(search, chosen):
         advice = f"Try, and watch: {use} {name}. It {keeps}, but {ends[0].short}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
@@ -81,83 +81,90 @@ def verdict(race: CandidateSearch, choice: Choice, unknown: int = 0) -> list[str
         advice = f"Stay: {now} {keeps}{is_less}."
     else:
         advice = f"{capitalised(use)} {name}. {f'It {keeps}' if bounds else 'No limits were given'}."
-    if unlimited := unlimited_text(race.scenario.unlimited_bytes):
+    if unlimited := unlimited_text(search.scenario.unlimited_bytes):
         advice = f"{advice[:-1]}; {unlimited}."
     advice = f"{advice[:-1]}{rests}."
     return [
-        f"{advice} {overload(race)}".strip(),
-        *binding(race),
-        *_why_not(race, chosen),
-        _sure(race, choice),
-        *_seen(race, chosen),
+        f"{advice} {overload(search)}".strip(),
+        *interval_limits(search),
+        *_alternatives(search, chosen),
+        _certainty(search, choice),
+        *_judged_by(search, chosen),
     ]
 
 
-def _with_keys(race: CandidateSearch, chosen: Setting) -> str:
+def _with_keys(search: CandidateSearch, chosen: Setting) -> str:
     """Return e.g. ``, with min-pause 2 s`` for keys that must change for the interval or barriers to take effect, or ""."""
     keys = [
         f"{key.removeprefix('checkpoint.')} {value}"
-        for key, value in race.candidate_of(chosen.name).binding_keys.items()
+        for key, value in search.candidate_of(chosen.name).binding_keys.items()
     ]
     return f", with {listed(keys)}" if keys else ""
 
 
-def binding(race: CandidateSearch) -> list[str]:
+def interval_limits(search: CandidateSearch) -> list[str]:
     """Return sentences on what limits how often checkpoints start today, other than the interval: min-pause or their duration."""
-    options, today = race.scenario.checkpoint, race.current
+    options, today = search.scenario.checkpoint, search.current
     pause = ms_text(options.min_pause_ns / 1e6)
-    found = []
-    if any(PAUSE in race.candidate_of(setting.name).binding_keys for setting in race.settings):
-        found.append(
+    sentences = []
+    if any(PAUSE in search.candidate_of(setting.name).binding_keys for setting in search.settings):
+        sentences.append(
             f"Today's min-pause of {pause} keeps checkpoints from beginning more often: settings whose interval is too short for it "
             "were tried with a shorter min-pause."
         )
-    if today is not None and today.completed and not race.has_named_interval(today):
-        period, p50 = ms_text(race.period_ns(today) / 1e6), ms_text(today.checkpoint_p50_ms)
+    if today is not None and today.completed and not search.has_named_interval(today):
+        period, p50 = ms_text(search.period_ns(today) / 1e6), ms_text(today.checkpoint_p50_ms)
         number = "one at a time" if options.max_concurrent == 1 else f"{options.max_concurrent} at a time"
         after = f", with a min-pause of {pause}" if options.min_pause_ns else ""
-        found.append(
+        sentences.append(
             f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}."
         )
-    return found
+    return sentences
 
 
-def overload(race: CandidateSearch) -> str:
+def overload(search: CandidateSearch) -> str:
     """Return a sentence if the job falls behind with the advised setting, with today's, or with all; else "".
 
     A fully busy subtask is a sign of this, too, because sources may emit everything on time during a trial, while buffers
     are still filling.
     """
-    rows = rows_of_kind(race.rows, UNDISTURBED)
-    if race.unlimited or not len(rows):
+    rows = rows_of_kind(search.rows, UNDISTURBED)
+    if search.unlimited or not len(rows):
         return ""
     emitted, due, busy = "emitted_per_second", "offered_per_second", "busiest_subtask_share"
     means = rows.groupby([INTERVAL, PROTOCOL])[[emitted, due, busy]].mean()
     is_short, behind = falls_short(means), means[falls_behind(means)]
-    name = next((own.name for own in (race.chosen, race.today) if own is not None and own.name in behind.index), None)
-    if name is None or (race.chosen is None and len(behind) < len(means)):
+    name = next(
+        (
+            setting.name
+            for setting in (search.chosen, search.current_candidate)
+            if setting is not None and setting.name in behind.index
+        ),
+        None,
+    )
+    if name is None or (search.chosen is None and len(behind) < len(means)):
         return ""
     least: Any = behind.sort_values(emitted).iloc[0] if not is_short[name] else behind.loc[name]
-    full = situation_of(race, name).full
-    reasons = [f"'{full}' is full{_async_limit(race.scenario.job, full)}{_hot_subtask(race, name)}"] if full else []
+    full = situation_of(search, name).full
+    reasons = [f"'{full}' is full{_async_limit(search.scenario.job, full)}{_hot_subtask(search, name)}"] if full else []
     if is_short[least.name]:
         rates = f"sources emit {per_second_text(least[emitted])} of the {per_second_text(least[due])} that are due"
         reasons.append(f"{rates}, once buffers are full")
     why = ", and ".join(reasons)
-    if race.chosen is not None and race.chosen.name != name:
+    if search.chosen is not None and search.chosen.name != name:
         return f"Today the job falls behind: {why}; with the advised setting it keeps up."
     with_it = "it" if len(behind) < len(means) else "every setting that was tried"
     return f"The job falls behind with {with_it}: {why}."
 
 
-def _hot_subtask(race: CandidateSearch, name: SettingName) -> str:
+def _hot_subtask(search: CandidateSearch, name: SettingName) -> str:
     """Return a part of a sentence if the busiest subtask is far busier than the average of its vertex; else ""."""
-    rows = rows_of(race.rows, name, UNDISTURBED)
+    rows = rows_of(search.rows, name, UNDISTURBED)
     worst = rows.sort_values("busiest_subtask_share").iloc[-1]
     busy, usual = float(worst["busiest_subtask_share"]), float(worst.get("busy_share", math.inf))
-    if usual > HOT * busy:
+    if usual > MAX_USUAL_OF_HOT * busy:
         return ""
-    return f" in subtask {worst['busiest_subtask']} alone, {share(busy)} busy (all: {share(usual)}), as by a hot key"
+    return f" in subtask {worst['busiest_subtask']} alone, {percentage(busy)} busy (all: {percentage(usual)}), as by a hot key"
 
 
 def _async_limit(job: Job, name: str) -> str:
@@ -169,57 +176,55 @@ def _async_limit(job: Job, name: str) -> str:
     return f" (async-io.capacity {vertex.async_io.capacity} allows {rate})"
 
 
-def _but_lost(race: CandidateSearch, chosen: Setting) -> str:
+def _exception_of_lost_task_managers(search: CandidateSearch, chosen: Setting) -> str:
     """Return a part of a sentence if the setting breaks a limit after the loss of a TaskManager; else ""."""
-    other = other_failure(race, chosen)
+    other = other_failure(search, chosen)
     return ", but not where a task manager is lost" if other is not None and other.breaks else ""
 
 
-def condition_of(race: CandidateSearch, chosen: Setting) -> str:
+def condition_of(search: CandidateSearch, chosen: Setting) -> str:
     """Return the condition on sinks of unknown kind under which the setting is safe, or "" if it is safe with all sinks.
 
     Some sinks lose records if barriers overtake data.
     """
-    return condition(race.scenario, race.candidate_of(chosen.name).barriers)
+    return condition(search.scenario, search.candidate_of(chosen.name).barriers)
 
 
-def grade(race: CandidateSearch) -> str:
+def grade(search: CandidateSearch) -> str:
     """Return the grade of the advice: "use", "try" (watch it, and revert if it exceeds its limit) or "nothing"."""
-    if race.chosen is None:
+    if search.chosen is None:
         return "nothing"
-    return "use" if race.confirmed and not attempts_cautions(race, race.chosen) else "try"
+    return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
 
 
-def attempts_cautions(race: CandidateSearch, chosen: Setting) -> list[Caution]:
+def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
     """Return a caution if the expected failures use up the restart attempts of a setting, else []."""
-    scenario = race.bench.with_setting(race.candidate_of(chosen.name))
-    return exhausted_attempts(scenario, race.mtbf_s, race.bench.failure)
+    scenario = search.bench.with_setting(search.candidate_of(chosen.name))
+    return exhausted_attempts(scenario, search.mtbf_s, search.bench.failure)
 
 
-def room_text(race: CandidateSearch, setting: Setting) -> str:
+def room_text(search: CandidateSearch, setting: Setting) -> str:
     """Return e.g. ``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``, or "" if there is enough room."""
-    found = []
+    texts = []
     for tight in setting.tight:
-        column, bound = tight.column, race.limits.bounds[tight.column]
+        column, bound = tight.column, search.limits.bounds[tight.column]
         value = f"{close_value(column, setting.value(column), bound)} for {value_text(column, bound)}"
-        found.append(f"{LIMITED[column]} {value}, {_lacking(race, setting, tight)}")
-    return "; ".join(found)
+        texts.append(f"{LIMITED[column]} {value}, {_lacking(search, setting, tight)}")
+    return "; ".join(texts)
 
 
-def _lacking(race: CandidateSearch, setting: Setting, tight: Tight) -> str:
-    if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
-        return f"{share(tight.room)} room of the {share(tight.needed)} by which it may be off"
-    return (
-        f"which {share(found.kept)} of recorded changes like it would keep (four of five: {ms_text(found.likely_ms)})"
-    )
+def _lacking(search: CandidateSearch, setting: Setting, tight: Tight) -> str:
+    if tight.column != "checkpoint_ms" or (probabilities := chances(search, setting)) is None:
+        return f"{percentage(tight.room)} room of the {percentage(tight.needed)} by which it may be off"
+    return f"which {percentage(probabilities.kept)} of recorded changes like it would keep (four of five: {ms_text(probabilities.likely_ms)})"
 
 
-def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
+def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the alternatives that keep the limits, and why each is not chosen, or [] if there is none.
 
     These are the best setting of each other protocol, and the best setting with more room than the chosen one.
     """
-    kept = [setting for setting in race.permitted if setting.keeps_limits]
+    kept = [setting for setting in search.permitted if setting.keeps_limits]
     best = {
         setting.protocol: setting
         for setting in sorted(kept, key=lambda setting: (-setting.lack, -setting.lost))
@@ -239,31 +244,31 @@ def _why_not(race: CandidateSearch, chosen: Setting) -> list[str]:
 def reason_against(setting: Setting, chosen: Setting) -> str:
     """Return why a setting that keeps the limits is not chosen."""
     more_lost = setting.lost - chosen.lost
-    loses = f"loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
+    loses = f"loses more time ({percentage(setting.lost)} instead of {percentage(chosen.lost)})"
     if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack:
         return f"it has more room, and {loses}"
     if setting.lack > chosen.lack * (1 + EQUAL_SHORTFALL):
         return "it has less room"
-    return f"it {loses}" if more_lost > COUNTED / 10 else "it loses about as much time, and changes more"
+    return f"it {loses}" if more_lost > MIN_LISTED_SHARE / 10 else "it loses about as much time, and changes more"
 
 
-def _not_known(race: CandidateSearch) -> list[str]:
+def _unknown_tail(search: CandidateSearch) -> list[str]:
     """Return a sentence on settings that keep the limits as simulated, but not with the tail of the job's history, or []."""
-    doubtful = within_limits_except_p99(race.settings, race.bench.backtest, race.limits)
+    doubtful = within_limits_except_p99(search.settings, search.bench.backtest, search.limits)
     if not doubtful:
         return []
     others = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
     least = min(doubtful, key=lambda setting: setting.lost)
-    bound = ms_text(race.limits.checkpoint_ms or 0.0)
+    bound = ms_text(search.limits.checkpoint_ms or 0.0)
     kept = f"Unknown: whether {name_of(least.name)}{others} would keep checkpoints at most {bound}."
     return [f"{kept} As simulated they would, with the tail of the history they would not."]
 
 
-def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
+def _judged_by(search: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the number of checkpoints by which the limit on p99 is judged, or [] without such a limit."""
-    if race.limits.checkpoint_ms is None:
+    if search.limits.checkpoint_ms is None:
         return []
-    count = race.seen(chosen.name)
+    count = search.checkpoint_count(chosen.name)
     few = (
         ""
         if count >= LONG_RUNS * MIN_CHECKPOINTS_FOR_P99
@@ -277,16 +282,18 @@ def _seen(race: CandidateSearch, chosen: Setting) -> list[str]:
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
-def _sure(race: CandidateSearch, choice: Choice) -> str:
+def _certainty(search: CandidateSearch, choice: Choice) -> str:
     """Return a sentence on the certainty of the choice."""
-    if reasons := doubts(race.bench.backtest, race.limits):
+    if reasons := doubts(search.bench.backtest, search.limits):
         return (
             f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
             f"because the simulation of the job as it is is off from its history ({reasons})."
         )
-    if race.chosen is not None and race.chosen.runs <= MIN_RUNS_FOR_RESAMPLING:
-        return f"How sure: too few runs to tell ({race.chosen.runs} of the advised setting)."
-    alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
+    if search.chosen is not None and search.chosen.runs <= MIN_RUNS_FOR_RESAMPLING:
+        return f"How sure: too few runs to tell ({search.chosen.runs} of the advised setting)."
+    alternatives = [
+        f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= MIN_LISTED_SHARE
+    ]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (
         f"How sure: chosen in {_percent(choice.same_setting)} of bootstrap resamples, "
@@ -294,22 +301,22 @@ def _sure(race: CandidateSearch, choice: Choice) -> str:
     )
 
 
-def closest(race: CandidateSearch) -> list[str]:
+def closest(search: CandidateSearch) -> list[str]:
     """Return a sentence on the setting nearest to the limits, and by how much it exceeds them."""
-    if not any(setting.completed for setting in race.settings):
+    if not any(setting.completed for setting in search.settings):
         return ["No checkpoint completes under any of them."]
-    near = race.nearest
+    near = search.nearest
     if not near.completed:
         return [f"Closest: {name_of(near.name)}: no checkpoint completes."]
     broken, within = [], []
-    for column, bound in race.limits.bounds.items():
-        what, value = quantity_of(column, near), near.value(column)
+    for column, bound in search.limits.bounds.items():
+        quantity, value = quantity_of(column, near), near.value(column)
         if column not in near.breaks:
-            within.append(f"{what} {value_text(column, value)}")
+            within.append(f"{quantity} {value_text(column, value)}")
             continue
         compared = COMPARED.get(column)
         p90 = f" (p90 {ms_text(near.value(compared))}: settings are compared by that)" if compared else ""
-        broken.append(f"{what} is {close_value(column, value, bound)} instead of {value_text(column, bound)}{p90}")
+        broken.append(f"{quantity} is {close_value(column, value, bound)} instead of {value_text(column, bound)}{p90}")
     kept = f"; {', '.join(within)} within the limit" if within else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
 
@@ -338,28 +345,28 @@ def checkpoint_text(setting: Setting) -> str:
     return f"{ms_text(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
 
-def comparison_with_today(race: CandidateSearch) -> TextTable | None:
+def comparison_with_today(search: CandidateSearch) -> TextTable | None:
     """Return a table that compares the chosen with the current setting, or None if nothing changes or there is none to compare."""
-    chosen, now = race.chosen, race.replaced
+    chosen, now = search.chosen, search.replaced
     if chosen is None or now is None:
         return None
-    found = differences_to_current(race)
-    rows = [difference.row() for difference in found]
+    differences = differences_to_current(search)
+    rows = [difference.row() for difference in differences]
     if not (_is_p99(now) and _is_p99(chosen)):
         rows = [["longest checkpoint" if row[0] == P99_LABEL else row[0], *row[1:]] for row in rows]
-    rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
-    are_repeated = any(math.isfinite(difference.change.half_width) for difference in found)
+    rows.append(["time lost", percentage(now.lost), percentage(chosen.lost), ""])
+    are_repeated = any(math.isfinite(difference.change.half_width) for difference in differences)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
     return TextTable(f"Against today ({name_of(now.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
-def tables_of_settings(race: CandidateSearch) -> list[TextTable]:
+def tables_of_settings(search: CandidateSearch) -> list[TextTable]:
     """Return a table of the settings with several or long runs, and one of the settings with a single short run.
 
     They are separate, because the longest of many checkpoints is not comparable with the longest of a few.  Remarks in the
     last column name the limits that a setting breaks.
     """
-    settings = sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
+    settings = sorted(search.settings, key=lambda setting: parse_duration(setting.interval))
     repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
     short = [setting for setting in settings if setting not in repeated]
     titles = (
@@ -367,10 +374,14 @@ def tables_of_settings(race: CandidateSearch) -> list[TextTable]:
         "Tried once: few checkpoints show that a limit is broken, not kept",
     )
     visible = any(math.isfinite(setting.visible_ms) for setting in settings)
-    return [_settings(race, title, own, visible) for title, own in zip(titles, (repeated, short), strict=True) if own]
+    return [
+        _settings(search, title, of_title, visible)
+        for title, of_title in zip(titles, (repeated, short), strict=True)
+        if of_title
+    ]
 
 
-def _settings(race: CandidateSearch, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
+def _settings(search: CandidateSearch, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
     header = ["setting", "runs", "checkpoints", "p50", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
@@ -383,38 +394,38 @@ def _settings(race: CandidateSearch, title: str, settings: Sequence[Setting], vi
             change_text(-setting.loss),
             f"{'about ' if setting.is_extrapolated else ''}{ms_text(setting.recovery_ms)}",
             *([ms_text(setting.visible_ms)] if visible else []),
-            f"{'' if math.isfinite(setting.recovery_ms) else '> '}{share(setting.lost)}",
-            "; ".join(_remarks(setting, race)),
+            f"{'' if math.isfinite(setting.recovery_ms) else '> '}{percentage(setting.lost)}",
+            "; ".join(_remarks(setting, search)),
         ]
         for setting in settings
     ]
     return TextTable(title, header, rows)
 
 
-def _remarks(setting: Setting, race: CandidateSearch) -> Iterator[str]:
+def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
     """Yield the remarks on a setting in its row of the table."""
-    chosen = race.chosen
+    chosen = search.chosen
     if chosen is not None and setting.name == chosen.name:
         yield "advised"
-    if race.today is not None and setting.name == race.today.name:
+    if search.current_candidate is not None and setting.name == search.current_candidate.name:
         yield "today"
-    if setting.completed and not race.has_named_interval(setting):
-        yield f"begins every {ms_text(race.period_ns(setting) / 1e6)}"
+    if setting.completed and not search.has_named_interval(setting):
+        yield f"begins every {ms_text(search.period_ns(setting) / 1e6)}"
     if setting.breaks:
-        yield breaks_text(setting, race.limits)
+        yield breaks_text(setting, search.limits)
     for tight in setting.tight:
-        yield f"{_REMARK_NAMES[tight.column]}: {share(tight.room)} room of {share(tight.needed)}"
+        yield f"{_REMARK_NAMES[tight.column]}: {percentage(tight.room)} room of {percentage(tight.needed)}"
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
     """Return the exceeded limits, e.g. ``checkpoints 6.3 s > 2 s``, separated by commas."""
-    found = []
+    texts = []
     for column, at_most in limits.bounds.items():
         if column in setting.breaks:
             value, bound = setting.value(column), value_text(column, at_most)
             limit = f"> {bound}" if math.isfinite(value) else f"(limit {bound})"
-            found.append(f"{_REMARK_NAMES[column]} {close_value(column, value, at_most)} {limit}")
-    return ", ".join(found)
+            texts.append(f"{_REMARK_NAMES[column]} {close_value(column, value, at_most)} {limit}")
+    return ", ".join(texts)
 
 
 def passes_text(setting: Setting, limits: Limits) -> str:
@@ -428,9 +439,9 @@ def passes_text(setting: Setting, limits: Limits) -> str:
     )
 
 
-def theory(race: CandidateSearch) -> str:
+def theory(search: CandidateSearch) -> str:
     """Return a sentence with the optimal intervals by the formulas of Young and Daly and by renewal theory."""
-    cost, mtbf_s = race.cost_s, race.mtbf_s
+    cost, mtbf_s = search.cost_s, search.mtbf_s
     if not cost:
         return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
     by_young, by_daly, by_renewal = (ms_text(1e3 * optimum(cost, mtbf_s)) for optimum in (young, daly, renewal))
@@ -440,7 +451,7 @@ def theory(race: CandidateSearch) -> str:
     )
 
 
-def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | None]]:
+def changed_by_failures(search: CandidateSearch) -> list[tuple[float, Setting | None]]:
     """Return the nearest failure rates, one higher and one lower than the assumed one, at which the advice changes.
 
     Each is a pair (mean time between failures [s], setting that would be advised; None: no setting keeps the limits).
@@ -449,22 +460,22 @@ def changed_by_failures(race: CandidateSearch) -> list[tuple[float, Setting | No
     changes = []
     for sign in (-1, 1):
         for step in range(1, 31):  # 20 steps per decade
-            mtbf_s = race.mtbf_s * 10 ** (sign * step / 20)
-            advised = race.advised_at(mtbf_s)
-            if (advised and advised.name) != (race.chosen and race.chosen.name):
+            mtbf_s = search.mtbf_s * 10 ** (sign * step / 20)
+            advised = search.advised_at(mtbf_s)
+            if (advised and advised.name) != (search.chosen and search.chosen.name):
                 changes.append((mtbf_s, advised))
                 break
     return changes
 
 
-def failure_rates(race: CandidateSearch, *, is_assumed: bool) -> str:
+def failure_rates(search: CandidateSearch, *, is_assumed: bool) -> str:
     """Return a sentence on the failure rates at which the advice would change, after a question if the rate is assumed."""
-    assumed = f"Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    assumed = f"Assumed: every {ms_text(1e3 * search.mtbf_s)}; --mtbf says otherwise. "
     question = f"UNKNOWN: how often does the job fail? {assumed}" if is_assumed else ""
     changes = [
-        f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
+        f"{'more rarely' if mtbf_s > search.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
         f"{name_of(None if advised is None else advised.name)}"
-        for mtbf_s, advised in changed_by_failures(race)
+        for mtbf_s, advised in changed_by_failures(search)
     ]
     if not changes:
         return f"{question}From thirty times as often to thirty times as rarely the advice is the same."
@@ -483,7 +494,7 @@ def name_of(name: SettingName | None) -> str:
     return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
 
 
-def share(value: float, digits: int = 2) -> str:
+def percentage(value: float, digits: int = 2) -> str:
     """Return a share as a percentage, e.g. ``5.3 %`` for 0.053, or ``-`` if it is not finite."""
     if not math.isfinite(value):
         return "-"
@@ -494,7 +505,7 @@ def share(value: float, digits: int = 2) -> str:
 
 def value_text(column: str, value: float, digits: int = 2) -> str:
     """Return the value of a limited column with its unit: a percentage for loss, a duration for all others."""
-    return share(max(value, 0.0), digits) if column == "loss" else ms_text(value, digits)
+    return percentage(max(value, 0.0), digits) if column == "loss" else ms_text(value, digits)
 
 
 def close_value(column: str, value: float, bound: float) -> str:

@@ -58,15 +58,15 @@ if TYPE_CHECKING:
 
 # ---- The budget (for the work of all runs) and the time limit. When one is reached, the answer is based on the finished runs.
 
-GRID, LEVERS, CERTAINTY, RACE, REST, ALL = 0.5, 0.6, 0.65, 0.85, 0.95, 1.0
+GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, CONFIRM_SHARE, REST_SHARE, FULL_BUDGET = 0.5, 0.6, 0.65, 0.85, 0.95, 1.0
 """Shares of the budget up to which the stages may plan runs (`sim.advice.optimizer`).
 
 The grid of intervals leaves some budget for levers, both leave some for repeated runs of the best settings, and all of
-these leave some for long runs.  What is left up to `REST` is spent on a choice that is not confirmed.  The rest is for the
+these leave some for long runs.  What is left up to `REST_SHARE` is spent on a choice that is not confirmed.  The rest is for the
 changes that would be enough if no setting keeps the limits, and for unknown values.
 """
 OVER_BUDGET = "more work than the budget leaves (--budget)"
-OUT_OF_TIME = "time was up"
+OUT_OF_TIME = "time was up (--within), and the same command goes on from here"
 
 
 class BudgetUsedError(Exception):
@@ -119,9 +119,6 @@ def _number(value: object) -> float:
 # The budget counts work, which does not depend on the machine, and determines which trials run. The time limit abandons
 # unfinished runs when it is reached. So a search that was not interrupted gives the same answer on any machine.
 
-SPARE = 1.25
-"""Safety factor of the time limit that is suggested after an interruption."""
-
 
 class _TimeUp(BaseException):
     """Raised in runs when the time limit is reached.  It is not an Exception, because cells record these as errors of the run."""
@@ -158,7 +155,6 @@ class TrialRunner:
         self._begun_s = clock()
         self._kept_s = self._spent_now_s = 0.0  # work [s] by earlier calls of the command, and by this one
         self._lack = OVER_BUDGET  # see `lack`
-        self._cut = ""  # result of `_out_of_time`, which must not change later; "": time is left
 
     def run(self, scenarios: Sequence[Scenario]) -> pd.DataFrame:
         """Run the cells of these scenarios that have no stored row.
@@ -198,7 +194,7 @@ class TrialRunner:
         if not missing:
             return True
         if self._passed_s() >= self._within_s:
-            self._lack = self._out_of_time()
+            self._lack = OUT_OF_TIME
             return False
         simulated_ns = sum(cell.scenario.run.duration_ns for cell in missing)
         self._lack = OVER_BUDGET
@@ -223,17 +219,8 @@ class TrialRunner:
         return collect(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
-        self._lack = self._out_of_time()
+        self._lack = OUT_OF_TIME
         return TimeUpError(collect(self.store, planned))
-
-    def _out_of_time(self) -> str:
-        """Return ``time was up``, with a value of ``--within`` that would be enough for the whole budget at the current pace."""
-        if self._cut:
-            return self._cut
-        done = min(max((self._kept_s + self._spent_now_s) / self._budget_s, 0.01), 1.0) if self._budget_s < inf else 1.0
-        minutes = max(ceil(SPARE * self._passed_s() / done / 60), ceil((self._within_s + 1) / 60))
-        self._cut = f"{OUT_OF_TIME} (--within '{minutes} min')"
-        return self._cut
 
     def _passed_s(self) -> float:
         return self._clock() - self._begun_s
@@ -271,8 +258,8 @@ def slots_ms(scenario: Scenario) -> tuple[float, float] | None:
 @lru_cache(maxsize=256)
 def _slots_ms(restart: Restart, fail_ns: int, restart_ns: int) -> tuple[float, float] | None:
     ready = [outage.ready_ns for outage in outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)]
-    known = [ready_ns for ready_ns in ready if ready_ns is not None]
-    return (min(known) / 1e6, max(known) / 1e6) if len(known) == len(ready) else None
+    finite = [ready_ns for ready_ns in ready if ready_ns is not None]
+    return (min(finite) / 1e6, max(finite) / 1e6) if len(finite) == len(ready) else None
 
 
 # ---- The trials of a setting: an undisturbed run for its cost, and a run with a failure.

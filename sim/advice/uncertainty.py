@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 MIN_CHECKPOINTS_FOR_P99 = smallest_sample(0.99)
 """Minimum number of checkpoints that have a p99."""
-RECOVERY = 0.2
+RECOVERY_ERROR = 0.2
 """Relative error of predicted recoveries on published measurements (docs/truth.md: 3 to 19 % by interval)."""
-UNKNOWN = RECOVERY
+DEFAULT_ERROR = RECOVERY_ERROR
 """Relative error of all predictions about which there is no history."""
 MIN_AGREEMENT = 0.1
 """Lower bound of the agreement with the history that is used for margins; with less, no limit would have room."""
@@ -37,7 +37,7 @@ _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", 
 _DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
 
 
-def corrected(
+def with_corrected_durations(
     trials: Trials, backtest: Backtest | None, today: SettingName | None, longer_ms: Mapping[SettingName, float]
 ) -> Trials:
     """Return copies of the trials with corrected checkpoint durations.
@@ -46,17 +46,17 @@ def corrected(
     own history.  `longer_ms`: setting -> longest checkpoint of its long runs [ms].
     """
     ratio = 1.0 if backtest is None else backtest.tail
-    found: Trials = {}
+    results: Trials = {}
     for name, worlds in trials.items():
-        found[name] = {}
+        results[name] = {}
         for world, values in worlds.items():
             table = values.copy()
             _raise(table, longer_ms.get(name, 0.0))
             table[:, [_DURATION, _LONGEST, _P90]] *= ratio
             if backtest is not None and name == today and backtest.checkpoints:
                 _raise(table, backtest.p99_ms)
-            found[name][world] = table
-    return found
+            results[name][world] = table
+    return results
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
@@ -64,7 +64,7 @@ def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: f
     table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
 
 
-def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
+def with_capped_confidence(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     """Return the choice with its certainty capped by the agreement of the simulation with the history."""
     cap = min((share for share, _ in agreements(backtest, limits)), default=1.0)
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
@@ -78,25 +78,25 @@ def margins(
 ) -> Margins:
     """Return the function that gives the relative error of a prediction.
 
-    * Recovery: the error on published measurements (`RECOVERY`), or `recovery_range` if that is larger.
+    * Recovery: the error on published measurements (`RECOVERY_ERROR`), or `recovery_range` if that is larger.
     * Checkpoints of today's setting, or of any if the backtest has no `other_settings`: the error of the backtest.
     * Checkpoints of another setting: at least that, and as much as four of five recorded changes of the same kinds stayed
       within (`sim.jobs.evidence.what_ifs`).
-    * All other limits, and checkpoints without a history: `UNKNOWN`.
+    * All other limits, and checkpoints without a history: `DEFAULT_ERROR`.
 
     `recovery_range`: by how much the recovery of a setting may differ from run to run, as a share of it.
     """
     row = None if backtest is None else backtest.of("end-to-end")
-    own = 0.0 if row is None else 1 / max(row.agreement("p90"), MIN_AGREEMENT) - 1
+    of_today = 0.0 if row is None else 1 / max(row.agreement("p90"), MIN_AGREEMENT) - 1
 
     def margin(name: SettingName, column: str) -> float:
         if column == "recovery_ms":
-            return max(RECOVERY, recovery_range(name))
+            return max(RECOVERY_ERROR, recovery_range(name))
         if column != "checkpoint_ms" or backtest is None:
-            return UNKNOWN
+            return DEFAULT_ERROR
         if backtest.other_settings is None or name == today:
-            return own
-        return max(own, within(kinds_of(name)) - 1)
+            return of_today
+        return max(of_today, within(kinds_of(name)) - 1)
 
     return margin
 
@@ -125,13 +125,13 @@ def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
     """Return sentences on what the history shows about the limit on checkpoints, and how it was used."""
     if backtest is None or limits.checkpoint_ms is None or not backtest.checkpoints:
         return []
-    found = [_history(backtest, limits.checkpoint_ms)]
+    sentences = [_history(backtest, limits.checkpoint_ms)]
     if backtest.tail != 1:
-        found.append(
+        sentences.append(
             f"Tails are taken {backtest.tail:.2g} times as long as simulated: the history has them so. "
             "For settings other than today's that is an assumption."
         )
-    return found
+    return sentences
 
 
 def _history(backtest: Backtest, limit_ms: float) -> str:

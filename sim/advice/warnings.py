@@ -118,15 +118,19 @@ OtherFailure = FailingTask | LostTaskManager
 """The recovery from the failure by which the limit is not judged."""
 
 
-def other_failure(race: CandidateSearch, chosen: Setting) -> OtherFailure | None:
+def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
-    if race.bench.failure == TASK:
-        return lost_task_manager(race.scenario, chosen, race.limits)
-    slots_ms, recovery_ms, today = race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), race.today
+    if search.bench.failure == TASK:
+        return lost_task_manager(search.scenario, chosen, search.limits)
+    slots_ms, recovery_ms, today = (
+        search.slots_ms(chosen.name),
+        search.failing_task_ms.get(chosen.name),
+        search.current_candidate,
+    )
     if today is None or today.name == chosen.name:
         return FailingTask(slots_ms, recovery_ms)
-    gives_up = race.slots_ms(today.name) is None
-    return FailingTask(slots_ms, recovery_ms, race.failing_task_ms.get(today.name), gives_up)
+    gives_up = search.slots_ms(today.name) is None
+    return FailingTask(slots_ms, recovery_ms, search.failing_task_ms.get(today.name), gives_up)
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
@@ -144,21 +148,21 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
 # ---- Predicted ranges to watch after a change, and bounds beyond which it should be reverted. The bounds allow for the error of
 # predictions: a value within the error factor is not a reason to revert.
 
-FACTOR = 1.66
+P50_ERROR_FACTOR = 1.66
 """Error factor of predicted p50 under other barriers, if a history does not give a better one.
 
 All 80 settings in benchmarks/lab/what_ifs.csv are within it.  A move to RocksDB on a real Flink was off by 1.66
 (docs/your-own-job.md).
 """
-FACTOR_UNSEEN = 3.6
+BACKEND_ERROR_FACTOR = 3.6
 """Error factor of predicted p50 and p90 after a change of the state backend or to the changelog (what_ifs.csv)."""
-CHECKPOINTS = 10
+WATCHED_CHECKPOINTS = 10
 """Number of checkpoints to watch: enough for the median and the longest, not for a p99."""
-MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(CHECKPOINTS) / 1.2816
+MEDIAN_STANDARD_ERRORS = 2 * 1.2533 / math.sqrt(WATCHED_CHECKPOINTS) / 1.2816
 """Two standard errors of the median, as a multiple of the distance from p50 to p90, if logarithms are normally distributed."""
-SLOWER = 0.05
+MAX_SHORTFALL = 0.05
 """Relative shortfall of throughput that is above the noise: repetitions of one job differ by 1.5 %."""
-SLOWER_RESCALED = 0.15
+MAX_RESCALED_SHORTFALL = 0.15
 """SLOWER for a changed parallelism, because recordings of such changes were up to 13 % below their predictions."""
 
 
@@ -180,13 +184,13 @@ class Watch:
     roll_back_only_if_lag_grows: bool  # the job serves all arrivals, so that throughput may decrease with them
     is_most: bool  # bytes are an upper bound, because the rate at which records rewrite state is unknown
 
-    def watched(self) -> str:
+    def watch_text(self) -> str:
         """Return what to watch, for the overview, e.g. ``p50 325 ms to 900 ms, 1.2 GB each, 10,000/s served``."""
         least, most = map(ms_text, self.p50_ms)
         size = f"{'up to ' if self.is_most else ''}{bytes_text(self.checkpointed_bytes)}"
         return f"p50 {least} to {most}, {size} each, {per_second_text(self.per_second)} served"
 
-    def taken_back(self) -> str:
+    def roll_back_text(self) -> str:
         """Return when to revert the change, for the overview, e.g. ``p50 of 10 > 900 ms, or under 9,500/s and lag grows``."""
         p50, longest_ms = ms_text(self.roll_back_above_p50_ms), self.roll_back_above_longest_ms
         longest = "" if longest_ms is None else f", longest > {ms_text(longest_ms)}"
@@ -211,13 +215,13 @@ def watch(
     effective interval.  `keeps_up`: the job serves all arrivals, so that a lower throughput may be due to a lower load.
     `is_most`: bytes are an upper bound.
     """
-    known = None if backtest is None else factors_of(backtest, kinds)
-    usual = FACTOR_UNSEEN if "backend" in kinds else FACTOR
-    factor = known.p50 if known is not None and math.isfinite(known.p50) else usual
+    factors = None if backtest is None else factors_of(backtest, kinds)
+    usual = BACKEND_ERROR_FACTOR if "backend" in kinds else P50_ERROR_FACTOR
+    factor = factors.p50 if factors is not None and math.isfinite(factors.p50) else usual
     p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms
     spread = max(p90_ms / p50_ms, 1.0) if p50_ms > 0 and math.isfinite(p90_ms) else 1.0
     longest_ms = limits.checkpoint_ms
-    slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
+    slower = MAX_RESCALED_SHORTFALL if "parallelism" in kinds else MAX_SHORTFALL
     return Watch(
         factor,
         (p50_ms / factor, p50_ms * factor),
@@ -226,7 +230,7 @@ def watch(
         _down(chosen.per_second * (1 - slower)),
         min(_up(p50_ms * factor * spread**MEDIAN_STANDARD_ERRORS), longest_ms or math.inf),
         longest_ms,
-        CHECKPOINTS,
+        WATCHED_CHECKPOINTS,
         keeps_up,
         is_most,
     )
@@ -234,10 +238,10 @@ def watch(
 
 def _up(ms: float) -> float:
     """Return a duration rounded up until its text, which is rounded, is not shorter than the duration."""
-    found = ms
-    while math.isfinite(ms) and parse_duration(ms_text(found)) / 1e6 < ms:
-        found *= 1.003
-    return found
+    rounded_ms = ms
+    while math.isfinite(ms) and parse_duration(ms_text(rounded_ms)) / 1e6 < ms:
+        rounded_ms *= 1.003
+    return rounded_ms
 
 
 def _down(rate: float) -> float:

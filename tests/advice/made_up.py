@@ -7,7 +7,7 @@ import pandas as pd
 from sim.advice import judgement
 from sim.advice.candidates import CandidateSearch
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import run_until_sure
+from sim.advice.optimizer import run_until_decided
 from sim.advice.trials import OVER_BUDGET, Bench
 from sim.model.units import parse_duration
 
@@ -29,7 +29,7 @@ def measured(rows, **options):
         "observed": lambda name: max(2 * parse_duration(name[0]) / 1e9, 60),
         "period": lambda name, p50_ms: max(parse_duration(name[0]) / 1e9, p50_ms / 1e3),
     }
-    return judgement.measured(rows, **usual | options)
+    return judgement.measure(rows, **usual | options)
 
 
 def row(axes, k, ms, **others):
@@ -106,5 +106,5 @@ def searched(bench, runner, most=12, mtbf_s=DAY_S, **limits):
     """A search that is over.  `bench`: or the file of the job."""
     bench = bench if isinstance(bench, Bench) else Bench(bench, {})
     found = CandidateSearch(bench, Limits(**limits), mtbf_s, runner, most)
-    run_until_sure(found)
+    run_until_decided(found)
     return found

@@ -7,13 +7,13 @@ import pytest
 
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
 from sim.advice.uncertainty import (
-    RECOVERY,
-    UNKNOWN,
-    capped,
-    corrected,
+    DEFAULT_ERROR,
+    RECOVERY_ERROR,
     doubts,
     margins,
     remarks,
+    with_capped_confidence,
+    with_corrected_durations,
     within_limits_except_p99,
 )
 from sim.jobs.evidence.what_ifs import within
@@ -56,7 +56,7 @@ def settings(found, limits=LIMIT):
 
 def test_a_history_that_breaks_the_limit_is_broken_by_today():
     """However fast the simulation is; the other setting's tail is assumed to be as long."""
-    found = settings(corrected(trials(100.0, 120.0), WINDOW, TODAY, {}))
+    found = settings(with_corrected_durations(trials(100.0, 120.0), WINDOW, TODAY, {}))
 
     assert ("checkpoint_ms",) == found[TODAY].breaks == found[OTHER].breaks
     assert found[TODAY].checkpoint_ms == 2200
@@ -66,8 +66,10 @@ def test_a_history_that_breaks_the_limit_is_broken_by_today():
 def test_a_file_without_a_history_changes_nothing():
     before = trials(150.0)
 
-    assert np.array_equal(before[TODAY][""], corrected(before, None, TODAY, {})[TODAY][""], equal_nan=True)
-    assert capped(ALWAYS, None, LIMIT) == ALWAYS
+    assert np.array_equal(
+        before[TODAY][""], with_corrected_durations(before, None, TODAY, {})[TODAY][""], equal_nan=True
+    )
+    assert with_capped_confidence(ALWAYS, None, LIMIT) == ALWAYS
     assert [] == remarks(None, LIMIT) == within_limits_except_p99((), None, LIMIT)
 
 
@@ -75,9 +77,9 @@ def test_confidence_is_capped_by_the_agreement():
     """By the tail only if a limit is on it."""
     slow = ComparedQuantity("throughput", Quantiles(100, 100, 100, 1), Quantiles(40, 40, 40, 3), off=("p50",))
 
-    assert pytest.approx(capped(ALWAYS, WINDOW, LIMIT).same_setting) == 133 / 2180
-    assert capped(ALWAYS, WINDOW, Limits()).same_setting == 0.98
-    assert capped(ALWAYS, Backtest((slow,)), Limits()).same_setting == 0.4
+    assert pytest.approx(with_capped_confidence(ALWAYS, WINDOW, LIMIT).same_setting) == 133 / 2180
+    assert with_capped_confidence(ALWAYS, WINDOW, Limits()).same_setting == 0.98
+    assert with_capped_confidence(ALWAYS, Backtest((slow,)), Limits()).same_setting == 0.4
     assert doubts(Backtest((slow,)), Limits()) == "throughput p50 -60 %"
     assert doubts(WINDOW, LIMIT) == "end-to-end p90 -94 %, tail -94 %"
 
@@ -87,7 +89,7 @@ def test_a_simulation_without_checkpoints_allows_no_confidence():
         (ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:]
     )
 
-    assert capped(ALWAYS, nothing, Limits()).same_setting == 0.0
+    assert with_capped_confidence(ALWAYS, nothing, Limits()).same_setting == 0.0
 
 
 def test_what_the_history_says_of_the_limit():
@@ -103,8 +105,8 @@ def test_what_the_history_says_of_the_limit():
 
 def test_what_only_the_tail_of_the_history_breaks_is_unknown():
     """As simulated the other setting keeps the limit; a setting that breaks it as simulated is no such one."""
-    fast = tuple(settings(corrected(trials(100.0), WINDOW, TODAY, {})).values())
-    slow = tuple(settings(corrected(trials(1100.0), WINDOW, TODAY, {})).values())
+    fast = tuple(settings(with_corrected_durations(trials(100.0), WINDOW, TODAY, {})).values())
+    slow = tuple(settings(with_corrected_durations(trials(1100.0), WINDOW, TODAY, {})).values())
 
     assert OTHER in {setting.name for setting in within_limits_except_p99(fast, WINDOW, LIMIT)}
     assert within_limits_except_p99(slow, WINDOW, LIMIT) == []
@@ -120,12 +122,12 @@ def test_predictions_may_be_off_as_the_history_says():
     assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
     assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
     assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"), no_range)(OTHER, "checkpoint_ms")
-    assert (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms")) == (UNKNOWN, RECOVERY)
+    assert (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms")) == (DEFAULT_ERROR, RECOVERY_ERROR)
     assert margins(None, None, changed(), lambda _: 0.7)(OTHER, "recovery_ms") == 0.7  # as wide as heartbeats make it
     assert tuple(
         margins(None, None, changed(), no_range)(OTHER, column)
         for column in ("checkpoint_ms", "visible_ms", "recovery_ms")
-    ) == (UNKNOWN, UNKNOWN, RECOVERY)
+    ) == (DEFAULT_ERROR, DEFAULT_ERROR, RECOVERY_ERROR)
 
 
 def test_a_history_without_its_longest_checkpoints_says_so():
@@ -133,4 +135,7 @@ def test_a_history_without_its_longest_checkpoints_says_so():
     (line,) = remarks(Backtest(HOLDS.compared), LIMIT)
 
     assert "History: its longest checkpoints are not known" in line
-    assert settings(corrected(trials(150.0), Backtest(HOLDS.compared), TODAY, {}))[TODAY].checkpoint_ms == 150.0
+    assert (
+        settings(with_corrected_durations(trials(150.0), Backtest(HOLDS.compared), TODAY, {}))[TODAY].checkpoint_ms
+        == 150.0
+    )

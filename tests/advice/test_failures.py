@@ -9,8 +9,8 @@ from sim.advice.answer import answer
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.constraints import exhausted_attempts
 from sim.advice.judgement import MEASURED
-from sim.advice.levers import HEARTBEATS, RESTARTS, ranked
-from sim.advice.settings import candidate, protocols
+from sim.advice.levers import HEARTBEATS, RESTARTS, rank_levers
+from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, verdict
 from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
@@ -119,7 +119,7 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
 def outage(text):
     """The levers of a situation in which slots are what takes long."""
     where = situation(text, **{OUTAGE: 1.0})
-    return {lever: changes for lever, changes in ranked(where) if lever in (HEARTBEATS, RESTARTS)}
+    return {lever: changes for lever, changes in rank_levers(where) if lever in (HEARTBEATS, RESTARTS)}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
     bench = Bench(file, {})
-    own = candidate(bench.load({}), 2 * S, protocols()[0])
+    own = make_candidate(bench.load({}), 2 * S, protocols()[0])
     faster = replace(own, point=own.point | {"restart.heartbeat-interval": "2 s", "restart.max": "2 s"})
     down = []
     for setting in (own, faster):

@@ -5,10 +5,10 @@ import pytest
 from sim.advice import horizon as horizons
 from sim.advice.candidates import CandidateSearch
 from sim.advice.horizon import GrowingState
-from sim.advice.job import prepared
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import Lasting, lasting, lasting_sentence
-from sim.advice.settings import candidate, protocols
+from sim.advice.optimizer import LimitBreak, limit_break_sentence, predict_limit_break
+from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILURE, LONG, UNDISTURBED
 from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.model.schema.study import loads
@@ -38,7 +38,7 @@ class Growing(MadeUp):
 
 
 def bench_of(job, ahead_s):
-    return prepared(job, (), (), recovery_ms=None, ahead_ns=ahead_s * S)
+    return prepare_bench(job, (), (), recovery_ms=None, ahead_ns=ahead_s * S)
 
 
 def raced(job, ahead_s, limit_ms):
@@ -49,7 +49,7 @@ def raced(job, ahead_s, limit_ms):
 def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
     """40 kB/s from 1 MB on; a trial that lasts longer than the horizon has no more, and none grows."""
     bench = bench_of(job, ahead_s)
-    setting = candidate(bench.load({}), 30 * S, protocols()[0])
+    setting = make_candidate(bench.load({}), 30 * S, protocols()[0])
     states = [
         bench.scenario(trial).job.vertices[-1].state for trial in bench.trials(setting, (UNDISTURBED, FAILURE, LONG))
     ]
@@ -63,7 +63,7 @@ def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
 def test_another_job_has_another_state_at_the_horizon(job):
     """Twice the records bring twice the growth.  A storage that is faster brings none."""
     bench = bench_of(job, 3600)
-    setting = candidate(bench.load({}), 30 * S, protocols()[0])
+    setting = make_candidate(bench.load({}), 30 * S, protocols()[0])
 
     def size_of(extra):
         (size,) = {bench.scenario(trial).job.vertices[-1].state.bytes for trial in bench.trials(setting, extra=extra)}
@@ -87,31 +87,31 @@ def test_the_horizon_begins_at_the_end_of_the_history(job):
 def test_a_limit_that_growing_state_breaks_is_refused(job):
     """State reaches 3 MB after 50 s, and the hour is not over."""
     found = raced(job, 3600, 3000.0)
-    lasts = lasting(found)
+    lasts = predict_limit_break(found)
 
     assert found.chosen is None
     # an eighth of the hour is 450 s, and the gap to now is halved twice
     assert (lasts.kept_s, lasts.broken_s) == (0.0, 112.5)
-    assert "keeps the limits until some time between 0 ms and 1" in lasting_sentence(found, lasts)
+    assert "keeps the limits until some time between 0 ms and 1" in limit_break_sentence(found, lasts)
 
 
 def test_advice_says_when_it_breaks(job):
     """10 MB are reached after 225 s: after the horizon, before twice its length."""
     found = raced(job, 200, 10_000.0)
-    lasts = lasting(found)
+    lasts = predict_limit_break(found)
 
     assert found.chosen is not None
     assert found.other_trials
     assert (lasts.kept_s, lasts.broken_s) == (200.0, 250.0)  # twice the horizon is 400 s, and the gap is halved twice
-    assert "checkpoints pass 10 s with sink between 9 MB and 11 MB" in lasting_sentence(found, lasts)
+    assert "checkpoints pass 10 s with sink between 9 MB and 11 MB" in limit_break_sentence(found, lasts)
 
 
 def test_a_setting_that_outlasts_all_that_is_tried_says_so(job):
     found = raced(job, 200, 1e6)
-    lasts = lasting(found)
+    lasts = predict_limit_break(found)
 
-    assert Lasting(found.chosen.name, 3200.0, None) == lasts
-    assert "keeps them for the next 53 min as well" in lasting_sentence(found, lasts)
+    assert LimitBreak(found.chosen.name, 3200.0, None) == lasts
+    assert "keeps them for the next 53 min as well" in limit_break_sentence(found, lasts)
 
 
 class Uploading(Growing):
@@ -130,9 +130,9 @@ def test_a_first_upload_that_outlasts_a_trial_breaks_no_limit_later(tmp_path, in
             "interval: 30 s", f"interval: 30 s, incremental: {incremental}"
         )
     )
-    race = CandidateSearch(bench_of(file, 20), Limits(checkpoint_ms=1e4), 86_400.0, Uploading(), 1)
-    race.replicate([race.today], 1)
-    found = lasting(race)
+    search = CandidateSearch(bench_of(file, 20), Limits(checkpoint_ms=1e4), 86_400.0, Uploading(), 1)
+    search.replicate([search.current_candidate], 1)
+    found = predict_limit_break(search)
 
     assert lasts == (found.kept_s, found.broken_s)
 

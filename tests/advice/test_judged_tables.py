@@ -13,10 +13,10 @@ from sim.advice.judgement import (
     RESAMPLES,
     Limits,
     Tight,
-    _drawn,
+    _draw_means,
     choose,
     judged,
-    redrawn,
+    resample_choice,
 )
 from sim.model.quantities import S3_STANDARD, USE
 from tests.advice.made_up import measured
@@ -312,7 +312,7 @@ def test_the_choice_among_settings(settings, changes, expected):
 
 def test_means_are_drawn_from_their_distribution():
     """The mean of 90, 100 and 110 is 100, off by 10 / sqrt(3) times Student's t of two degrees; a single run is off by a tenth."""
-    own = _drawn(
+    own = _draw_means(
         {
             A: {"": values(*({"recovery_ms": ms} for ms in (90.0, 100.0, 110.0)))},
             B: {"": values({"recovery_ms": 100.0})},
@@ -335,28 +335,28 @@ def test_means_are_drawn_from_their_distribution():
 def test_settings_share_the_draws():
     """Effects that all met cancel: the difference of two settings that spread alike is sure."""
     spread = (90.0, 100.0, 110.0)
-    own = _drawn(
+    own = _draw_means(
         {name: {"": values(*({"recovery_ms": ms + offset} for ms in spread))} for name, offset in ((A, 0.0), (B, 7.0))}
     )
     before, after = (own[name][""][:, MEASURED.index("recovery_ms")] for name in (A, B))
 
     assert pytest.approx(after - before) == 7
-    several = _drawn({A: {world: values(*({"recovery_ms": ms} for ms in spread)) for world in ("a", "b")}})[A]
+    several = _draw_means({A: {world: values(*({"recovery_ms": ms} for ms in spread)) for world in ("a", "b")}})[A]
     assert np.array_equal(several["a"], several["b"], equal_nan=True)
 
 
 def test_shares_of_the_choice_add_up():
     """A recovery of 100 s, off by 10 s in a single run, keeps a limit of 105 s in seven of ten draws; else the other one is chosen."""
     trials = {A: {"": values({"recovery_ms": 100_000.0})}, B: {"": values({"recovery_ms": 10_000.0, "loss": 0.3})}}
-    choice = redrawn(trials, Limits(recovery_ms=105_000.0), DAY_S, {A: 0, B: 1})
+    choice = resample_choice(trials, Limits(recovery_ms=105_000.0), DAY_S, {A: 0, B: 1})
 
     assert choice.chosen == A
     assert pytest.approx(choice.same_setting, abs=0.05) == 0.69
     assert ((B, pytest.approx(1 - choice.same_setting)),) == choice.others
     assert choice.same_setting == choice.same_protocol
     alike = {A: trials[A], ("10 s", "aligned"): trials[B]}
-    assert redrawn(alike, Limits(recovery_ms=105_000.0), DAY_S, {}).same_protocol == 1.0
-    nothing = redrawn({A: trials[A]}, Limits(recovery_ms=1.0), DAY_S, {})
+    assert resample_choice(alike, Limits(recovery_ms=105_000.0), DAY_S, {}).same_protocol == 1.0
+    nothing = resample_choice({A: trials[A]}, Limits(recovery_ms=1.0), DAY_S, {})
     assert (nothing.chosen, nothing.same_setting, nothing.same_protocol, nothing.others) == (None, 1.0, 1.0, ())
 
 
@@ -366,7 +366,7 @@ def test_draws_know_the_room_that_is_needed():
     trials = {A: {"": values(*sure)}, B: {"": values(*({"recovery_ms": 50_000.0, "loss": 0.05},) * 3)}}
 
     def chosen(margin):
-        return redrawn(
+        return resample_choice(
             trials, Limits(recovery_ms=110_000.0), DAY_S, {A: 0, B: 1}, margins=lambda _name, _column: margin
         ).chosen
 

@@ -10,8 +10,8 @@ import pytest
 from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import Lasting, horizon_sentence, lasting_sentence, to_json
-from sim.advice.texts import changed_by_failures, failure_rates, share, value_text
+from sim.advice.optimizer import LimitBreak, horizon_sentence, horizon_to_json, limit_break_sentence
+from sim.advice.texts import changed_by_failures, failure_rates, percentage, value_text
 from tests.advice.test_judged_tables import setting
 
 S = 10**9
@@ -89,18 +89,21 @@ def test_only_state_that_changes_is_spoken_of():
 def test_when_a_limit_breaks(kept_s, broken_s, sentence):
     horizon, limits = Horizon(60 * S, (GrowingState("a", 10**6, 1e6),)), Limits(checkpoint_ms=1000)
     broken = SimpleNamespace(completed=1.0, breaks=("checkpoint_ms",))
-    found = Lasting(("30 s", "aligned"), kept_s, broken_s, broken)
-    race = SimpleNamespace(bench=SimpleNamespace(horizon=horizon), limits=limits)
+    found = LimitBreak(("30 s", "aligned"), kept_s, broken_s, broken)
+    search = SimpleNamespace(bench=SimpleNamespace(horizon=horizon), limits=limits)
 
-    assert sentence == lasting_sentence(race, found)
-    assert lasting_sentence(race, None) == ""
+    assert sentence == limit_break_sentence(search, found)
+    assert limit_break_sentence(search, None) == ""
     sizes = {} if broken_s is None else {"a": 10**6 + int(broken_s) * 10**6}
-    assert {"setting": ("30 s", "aligned"), "kept_s": kept_s, "broken_s": broken_s, "broken_bytes": sizes} == to_json(
-        horizon, found
-    )["lasting"]
+    assert {
+        "setting": ("30 s", "aligned"),
+        "kept_s": kept_s,
+        "broken_s": broken_s,
+        "broken_bytes": sizes,
+    } == horizon_to_json(horizon, found)["lasting"]
     assert (
-        to_json(horizon, None)["horizon_s"],
-        to_json(horizon, None)["growing"],
+        horizon_to_json(horizon, None)["horizon_s"],
+        horizon_to_json(horizon, None)["growing"],
     ) == (60.0, {"a": {"now_bytes": 10**6, "then_bytes": 61 * 10**6}})
 
 
@@ -133,7 +136,7 @@ def test_a_setting_is_as_far_from_the_limits_as_from_the_worst(limits, values, f
 
 
 class ByFailures:
-    """A race that advises short intervals where failures come more often than every 400 s, and none where they come too often."""
+    """A search that advises short intervals where failures come more often than every 400 s, and none where they come too often."""
 
     mtbf_s = 1000.0
 
@@ -176,7 +179,7 @@ def test_the_nearest_rates_at_which_the_advice_changes():
     ],
 )
 def test_shares_have_their_digits(value, digits, text):
-    assert text == share(value, digits)
+    assert text == percentage(value, digits)
 
 
 def test_a_gain_of_throughput_is_no_loss():

@@ -3,8 +3,8 @@
 import pytest
 
 from sim.advice import trials
-from sim.advice.job import prepared
-from sim.advice.settings import candidate, protocols
+from sim.advice.job import prepare_bench
+from sim.advice.settings import make_candidate, protocols
 from sim.runtime.simulate import simulate
 
 S = 1_000_000_000
@@ -42,10 +42,10 @@ def test_short_trials_and_long_ones_agree(tmp_path, monkeypatch, state):
     monkeypatch.setattr(trials, "LONG_PERIODS", 40)
     file = tmp_path / "job.yaml"
     file.write_text(JOB.replace("STATE", state))
-    bench = prepared(file, (), (), recovery_ms=None, ahead_ns=180 * S)
+    bench = prepare_bench(file, (), (), recovery_ms=None, ahead_ns=180 * S)
     found = {}
     for protocol in (ALIGNED, UNALIGNED):
-        setting = candidate(bench.load({}), 10 * S, protocol)
+        setting = make_candidate(bench.load({}), 10 * S, protocol)
         found[protocol.name] = [
             checkpoints(bench, trial) for trial in bench.trials(setting, (trials.UNDISTURBED, trials.LONG))
         ]

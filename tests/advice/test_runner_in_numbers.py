@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.advice.candidates import LeftOut, chances
-from sim.advice.trials import OVER_BUDGET, TrialRunner
+from sim.advice.candidates import Skipped, chances
+from sim.advice.trials import TrialRunner
 from sim.jobs.evidence.what_ifs import chance, within
 
 
@@ -21,29 +21,6 @@ def runner(tmp_path):
         return found
 
     return made
-
-
-@pytest.mark.parametrize(
-    ("budget_s", "within_s", "kept_s", "spent_s", "now_s", "minutes"),
-    [
-        (100.0, 60.0, 20.0, 5.0, 60.0, 5),  # a quarter of the work took a minute: four, and a quarter more
-        (100.0, 60.0, 0.0, 100.0, 60.0, 2),
-        (math.inf, 600.0, 0.0, 5.0, 600.0, 13),
-        (100.0, 600.0, 0.0, 100.0, 60.0, 11),  # no less than was given
-        (1e6, 60.0, 0.0, 5.0, 60.0, 125),  # a hundredth of the work at least
-        (100.0, 179.0, 0.0, 100.0, 1.0, 3),
-        (100.0, 180.0, 0.0, 100.0, 1.0, 4),
-    ],
-)
-def test_the_time_that_would_have_sufficed_is_said_once(runner, budget_s, within_s, kept_s, spent_s, now_s, minutes):
-    found = runner(budget_s=budget_s, within_s=within_s)
-    found._kept_s, found._spent_now_s = kept_s, spent_s
-    found.set_clock(now_s)
-
-    assert f"time was up (--within '{minutes} min')" == found._out_of_time()
-    found.set_clock(10 * now_s)
-    assert f"time was up (--within '{minutes} min')" == found._out_of_time()
-    assert found.lack() == OVER_BUDGET
 
 
 @pytest.mark.parametrize(
@@ -84,31 +61,31 @@ def test_what_just_fits_is_afforded(runner, monkeypatch, budget_s, share, is_aff
 def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
     """A limit of 1 s leaves a factor of two for 500 ms; today's setting, and one without a duration, have none."""
     kinds = ("barriers",)
-    race = SimpleNamespace(
+    search = SimpleNamespace(
         limits=SimpleNamespace(checkpoint_ms=1000.0),
         bench=SimpleNamespace(backtest=object()),
         kinds_of=lambda _: kinds,
-        today=SimpleNamespace(name=("30 s", "aligned")),
+        current_candidate=SimpleNamespace(name=("30 s", "aligned")),
     )
     setting = SimpleNamespace(name=("30 s", "unaligned"), checkpoint_ms=500.0)
-    found = chances(race, setting)
+    found = chances(search, setting)
 
     assert (chance(kinds, 2.0), 500 * within(kinds)) == (found.kept, pytest.approx(found.likely_ms))
-    assert chances(race, SimpleNamespace(name=("30 s", "aligned"), checkpoint_ms=500.0)) is None
-    assert [chances(race, SimpleNamespace(name=("1 s", "x"), checkpoint_ms=ms)) for ms in (0.0, math.inf)] == [
+    assert chances(search, SimpleNamespace(name=("30 s", "aligned"), checkpoint_ms=500.0)) is None
+    assert [chances(search, SimpleNamespace(name=("1 s", "x"), checkpoint_ms=ms)) for ms in (0.0, math.inf)] == [
         None,
         None,
     ]
-    race.today = None
-    assert chances(race, setting) is not None
-    race.limits.checkpoint_ms = None
-    assert chances(race, setting) is None
+    search.current_candidate = None
+    assert chances(search, setting) is not None
+    search.limits.checkpoint_ms = None
+    assert chances(search, setting) is None
 
 
 def test_only_those_that_ran_are_named_as_few():
     """One of two protocols ran: it is named; one of three that ran is the only one."""
     names = tuple(("15 s", protocol) for protocol in ("aligned", "unaligned", "aligned-timeout 1 s"))
 
-    assert LeftOut("why", names).sentence(names[:2]) == "every 15 s (aligned and unaligned ran): why"
-    assert LeftOut("why", names).sentence(names[:1]) == "every 15 s (only aligned ran): why"
-    assert LeftOut("why", what="more runs").sentence(names) == "more runs: why"
+    assert Skipped("why", names).sentence(names[:2]) == "every 15 s (aligned and unaligned ran): why"
+    assert Skipped("why", names).sentence(names[:1]) == "every 15 s (only aligned ran): why"
+    assert Skipped("why", what="more runs").sentence(names) == "more runs: why"

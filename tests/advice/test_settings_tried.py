@@ -5,11 +5,11 @@ import pytest
 from sim.advice.report import mtbf_of_faults_ms
 from sim.advice.settings import (
     Candidate,
-    allowed,
+    allowed_protocols,
     behind_the_barrier,
-    candidate,
     dangers,
     intervals,
+    make_candidate,
     protocols,
     sinks_of,
     todays_setting,
@@ -103,29 +103,33 @@ def test_a_setting_changes_what_differs_from_today_and_nothing_else():
     job, short = scenario(), scenario(checkpoint="{interval: 30 s, timeout: 599 s}")
     debloated = scenario(end="cluster: {network: {debloat: on}}\nrun:")
 
-    assert {} == candidate(job, 30 * S, NAMED["aligned"]).point == candidate(short, 30 * S, NAMED["aligned"]).point
-    assert candidate(job, 60 * S, NAMED["aligned"]).point == {"checkpoint.interval": "1 min"}
-    assert candidate(short, 60 * S, NAMED["aligned"]).point == {
+    assert (
+        {}
+        == make_candidate(job, 30 * S, NAMED["aligned"]).point
+        == make_candidate(short, 30 * S, NAMED["aligned"]).point
+    )
+    assert make_candidate(job, 60 * S, NAMED["aligned"]).point == {"checkpoint.interval": "1 min"}
+    assert make_candidate(short, 60 * S, NAMED["aligned"]).point == {
         "checkpoint.interval": "1 min",
         "checkpoint.timeout": "10 min",
     }
-    assert candidate(job, 30 * S, NAMED["unaligned"]).point == {"checkpoint.barriers": "unaligned"}
-    assert candidate(job, 30 * S, NAMED["aligned, debloating"]).point == {"cluster.network.debloat": "on"}
-    assert candidate(debloated, 30 * S, NAMED["aligned"]).point == {"cluster.network.debloat": "off"}
+    assert make_candidate(job, 30 * S, NAMED["unaligned"]).point == {"checkpoint.barriers": "unaligned"}
+    assert make_candidate(job, 30 * S, NAMED["aligned, debloating"]).point == {"cluster.network.debloat": "on"}
+    assert make_candidate(debloated, 30 * S, NAMED["aligned"]).point == {"cluster.network.debloat": "off"}
     # whatever it changes
     assert hash(Candidate("1 min", "unaligned", {}, NAMED["unaligned"])) == hash(
-        candidate(job, 60 * S, NAMED["unaligned"])
+        make_candidate(job, 60 * S, NAMED["unaligned"])
     )
-    assert candidate(job, 60 * S, NAMED["unaligned"]).name == ("1 min", "unaligned")
+    assert make_candidate(job, 60 * S, NAMED["unaligned"]).name == ("1 min", "unaligned")
 
 
 def test_one_checkpoint_at_a_time_where_barriers_overtake():
     """Flink runs unaligned checkpoints alone; aligned ones stay as many as they are."""
     several = scenario(checkpoint="{interval: 30 s, max-concurrent: 2}")
 
-    assert candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"] == 1
-    assert "checkpoint.max-concurrent" not in candidate(several, 60 * S, NAMED["aligned"]).point
-    assert "checkpoint.max-concurrent" not in candidate(scenario(), 60 * S, NAMED["unaligned"]).point
+    assert make_candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"] == 1
+    assert "checkpoint.max-concurrent" not in make_candidate(several, 60 * S, NAMED["aligned"]).point
+    assert "checkpoint.max-concurrent" not in make_candidate(scenario(), 60 * S, NAMED["unaligned"]).point
 
 
 def test_a_timeout_below_ten_minutes_is_tried_with_ten():
@@ -173,8 +177,8 @@ def test_a_sink_that_loses_records_forbids_barriers_that_overtake():
     overtaking = "{interval: 30 s, barriers: unaligned}"
     lossy, safe = ({"sink": f"service: 1 ms, connector: {name},"} for name in ("iceberg-v1", "iceberg-v2"))
 
-    assert [protocol.name for protocol in allowed(scenario(**lossy))] == ["aligned", "aligned, debloating"]
-    assert protocols() == allowed(scenario(**safe)) == allowed(scenario())
+    assert [protocol.name for protocol in allowed_protocols(scenario(**lossy))] == ["aligned", "aligned, debloating"]
+    assert protocols() == allowed_protocols(scenario(**safe)) == allowed_protocols(scenario())
     assert (
         []
         == dangers(scenario(**lossy))
@@ -192,8 +196,8 @@ def test_debloating_keeps_the_target_of_the_job():
     """Switching it on where it is on would set Flink's default."""
     own = scenario(end="cluster: {network: {debloat: {target: 2 s}}}\nrun:")
 
-    assert candidate(own, 30 * S, NAMED["aligned, debloating"]).point == {}
-    assert candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point == {
+    assert make_candidate(own, 30 * S, NAMED["aligned, debloating"]).point == {}
+    assert make_candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point == {
         "checkpoint.barriers": {"aligned-timeout": "1 s"}
     }
 

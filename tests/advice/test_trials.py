@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.advice.job import write_sweep
-from sim.advice.settings import candidate, protocols
+from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import Bench
 from sim.runtime.manifest import identity
 from sim.studies.sweeps.sweep_file import define
@@ -33,14 +33,16 @@ def bench(tmp_path):
 
 
 def runs(bench, interval_s, protocol):
-    setting = candidate(bench.load({}), interval_s * S, protocol)
+    setting = make_candidate(bench.load({}), interval_s * S, protocol)
     return {trial.kind: bench.scenario(trial) for trial in bench.trials(setting)}
 
 
 def test_the_sweep_file_says_the_same_runs(bench, tmp_path):
     """`ckptsim sweep` finds every row that is there: same scenarios, same seeds, same names of cells."""
     now = bench.load({})
-    settings = [candidate(now, 20 * S, protocol) for protocol in PROTOCOLS] + [candidate(now, 60 * S, PROTOCOLS[2])]
+    settings = [make_candidate(now, 20 * S, protocol) for protocol in PROTOCOLS] + [
+        make_candidate(now, 60 * S, PROTOCOLS[2])
+    ]
     trials = {trial: i + 1 for i, setting in enumerate(settings) for trial in bench.trials(setting)}
     varied = dict.fromkeys(bench.trials(settings[0], extra={"job.sink.state.size": "10 MB"}), 1)
     folder = tmp_path / "out"

@@ -7,12 +7,12 @@ import pytest
 
 from sim.advice.configuration import KeyChange, patch
 from sim.advice.constraints import cautions, condition, refusals
-from sim.advice.horizon import WINDOW_NS, arriving
-from sim.advice.job import prepared, write_sweep
+from sim.advice.horizon import WINDOW_NS, load_worlds
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.levers import more_subtasks
 from sim.advice.requirements import ParsedQuantity, _faster, _rates, quantities
-from sim.advice.settings import candidate, protocols
+from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench
 from sim.advice.warnings import FailingTask, LostTaskManager, lost_task_manager, watch
 from sim.model.schema.study import loads
@@ -29,7 +29,7 @@ def bench_of(job, **options):
 
 
 def trials_of(bench, interval_s):
-    own = candidate(bench.load({}), interval_s * S, protocols()[0])
+    own = make_candidate(bench.load({}), interval_s * S, protocols()[0])
     kinds = (UNDISTURBED, FAILURE, LONG, FAILING_TASK)
     return {trial.kind: trial.point for trial in bench.trials(own, kinds)}
 
@@ -69,7 +69,7 @@ def test_a_trial_waits_for_the_recovery_as_long_as_its_limit_asks(job):
     ]
 
     assert waits == ["267 s", "267 s", "287 s", "309 s"]
-    assert [prepared(job, (), (), recovery_ms=ms).patience_ns / 1e9 for ms in (200_000.0, None)] == [250.0, 180.0]
+    assert [prepare_bench(job, (), (), recovery_ms=ms).patience_ns / 1e9 for ms in (200_000.0, None)] == [250.0, 180.0]
 
 
 def test_worlds_and_further_changes_are_part_of_a_trial(job):
@@ -77,7 +77,7 @@ def test_worlds_and_further_changes_are_part_of_a_trial(job):
     bench = bench_of(
         job, worlds={"busy": {"job.source.source.rate": "300/s", "checkpoint.min-pause": "1 s"}, "usual": {}}
     )
-    own = candidate(bench.load({}), 10 * S, protocols()[0])
+    own = make_candidate(bench.load({}), 10 * S, protocols()[0])
     found = {
         (trial.world, trial.kind): trial.point
         for trial in bench.trials(own, extra={"checkpoint.min-pause": "2 s", "checkpoint.interval": "7 s"})
@@ -96,42 +96,6 @@ def test_worlds_and_further_changes_are_part_of_a_trial(job):
     )
 
 
-def test_a_sweep_file_names_what_a_trial_leaves_as_it_is(job, tmp_path):
-    """Keys that only some of the trials change have their present values in the others."""
-    bench = bench_of(job)
-    changes = {
-        "job.sink.parallelism": 4,
-        "storage.file-merging": "on",
-        "job.sink.service": "2 ms",
-        "restart.delay": "5 s",
-        "checkpoint.transfer-threads": 16,
-        "checkpoint.min-pause": "1 s",
-        "cluster.network.segment-size": "8 KiB",
-    }
-    own = candidate(bench.load({}), 30 * S, protocols()[0])
-    trials = [next(bench.trials(own)), next(bench.trials(own, extra=changes))]
-    write_sweep(tmp_path / "sweep.yaml", bench, dict.fromkeys(trials, 2))
-    found = compose((tmp_path / "sweep.yaml").read_text(), Reading("sweep"))
-    (columns,) = found["together"]
-
-    assert {
-        key: ["off", "on"] if key.endswith("merging") else [columns[key][0], value] for key, value in changes.items()
-    } == {key: columns[key] for key in changes}
-    assert tuple(
-        columns[key][0]
-        for key in (
-            "job.sink.parallelism",
-            "job.sink.service",
-            "restart.delay",
-            "checkpoint.transfer-threads",
-            "checkpoint.min-pause",
-            "cluster.network.segment-size",
-        )
-    ) == (2, "1 ms", "1 s", 4, "0 s", "32 KiB")
-    assert columns["run.replications"] == [2, 2]
-    assert found["scenario"] == "job.yaml"
-
-
 @pytest.mark.parametrize(("minutes", "worlds"), [(19, [""]), (20, ["busiest", "usual"]), (60, ["busiest", "usual"])])
 def test_a_load_of_two_windows_has_a_busy_and_a_usual_one(tmp_path, minutes, worlds):
     """Ten minutes each; from the middle of one to the middle of the next."""
@@ -139,7 +103,7 @@ def test_a_load_of_two_windows_has_a_busy_and_a_usual_one(tmp_path, minutes, wor
     (tmp_path / "load.csv").write_text("time,rate\n" + "\n".join(rows) + "\n")
     (tmp_path / "job.yaml").write_text(JOB.replace("rate: 200/s", "rate: {trace: load.csv, column: rate}"))
     text = (tmp_path / "job.yaml").read_text()
-    _, found = arriving(
+    _, found = load_worlds(
         tmp_path / "job.yaml", compose(text, Reading("job")), loads(text, folder=tmp_path).scenarios[0], ()
     )
 
@@ -231,10 +195,10 @@ def test_ranges_to_watch():
             own.roll_back_above_p50_ms,
         )
     ) == (1.66, 500 / 1.66, 830.0, 1e6, 400.0, 380.0, 830.0)
-    assert own.watched() == "p50 301 ms to 830 ms, 1 MB each, 400/s served"
-    assert own.taken_back() == "p50 of 10 > 830 ms, or under 380/s"
+    assert own.watch_text() == "p50 301 ms to 830 ms, 1 MB each, 400/s served"
+    assert own.roll_back_text() == "p50 of 10 > 830 ms, or under 380/s"
     assert (
-        watch(chosen, Limits(), None, 30.0, keeps_up=True).taken_back()
+        watch(chosen, Limits(), None, 30.0, keeps_up=True).roll_back_text()
         == "p50 of 10 > 830 ms, or under 380/s and lag grows"
     )
 

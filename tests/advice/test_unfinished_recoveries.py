@@ -33,44 +33,44 @@ class CutOff(MadeUp):
 
 
 @pytest.fixture(scope="module")
-def race(tmp_path_factory):
+def search(tmp_path_factory):
     job = tmp_path_factory.mktemp("cut") / "job.yaml"
     job.write_text(JOB)
     return searched(job, CutOff(), checkpoint_ms=2000)
 
 
-def test_what_a_trial_did_not_see_is_estimated(race):
+def test_what_a_trial_did_not_see_is_estimated(search):
     """30 s and 5 s of records are behind; at a twentieth more than arrives that takes 700 s after 5 s down."""
-    found = {setting.interval: setting for setting in race.settings if setting.protocol == "aligned"}
+    found = {setting.interval: setting for setting in search.settings if setting.protocol == "aligned"}
 
     for seconds in (30, 60):
         own = found[f"{seconds} s" if seconds < 60 else "1 min"]
         assert own.recovery_ms == pytest.approx(1e3 * (5 + (5 + seconds) / SPARE))
         assert own.is_extrapolated
     assert found["10 s"].lost < found["30 s"].lost < found["1 min"].lost
-    assert race.chosen.interval == "10 s"  # "loses clearly less" is not said of trials that were all cut at once
+    assert search.chosen.interval == "10 s"  # "loses clearly less" is not said of trials that were all cut at once
 
 
-def test_the_first_screen_says_how_long_recovery_takes(race):
-    screen = answer(race, race.chosen, 14, "").screen
+def test_the_first_screen_says_how_long_recovery_takes(search):
+    screen = answer(search, search.chosen, 14, "").screen
 
     assert "about 12 min -> 5.1 min (no limit given)" in screen
     assert "until it has caught up, checkpoints of up to 2.5 s" in screen
-    assert {"about 12 min"} & {row[6] for table in tables_of_settings(race) for row in table.rows}
+    assert {"about 12 min"} & {row[6] for table in tables_of_settings(search) for row in table.rows}
 
 
 def test_a_job_that_falls_behind_never_recovers(job):
-    race = searched(job, CutOff(busiest_subtask_share=1.0, bottleneck="sink"), checkpoint_ms=2000)
+    search = searched(job, CutOff(busiest_subtask_share=1.0, bottleneck="sink"), checkpoint_ms=2000)
 
-    assert {math.inf} == {setting.recovery_ms for setting in race.settings}
-    assert "loses clearly less" not in verdict(race, race.choice())[0]
-    assert all(row[7].startswith("> ") for table in tables_of_settings(race) for row in table.rows)
+    assert {math.inf} == {setting.recovery_ms for setting in search.settings}
+    assert "loses clearly less" not in verdict(search, search.choice())[0]
+    assert all(row[7].startswith("> ") for table in tables_of_settings(search) for row in table.rows)
 
 
 def test_a_job_that_works_nothing_off_never_recovers(job):
-    race = searched(job, CutOff(spare=0.0), checkpoint_ms=2000)
+    search = searched(job, CutOff(spare=0.0), checkpoint_ms=2000)
 
-    assert {math.inf} == {setting.recovery_ms for setting in race.settings}
+    assert {math.inf} == {setting.recovery_ms for setting in search.settings}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,6 @@ def test_a_hot_subtask_is_named(job, usual, text):
 
 def test_what_is_left_for_catching_up_is_said(job):
     busy = CutOff(busiest_subtask_share=0.97, bottleneck="sink")
-    race = searched(job, busy, most=1, recovery_ms=60_000)
+    search = searched(job, busy, most=1, recovery_ms=60_000)
 
-    assert dominant(situation_of(race, ("30 s", "aligned"))).endswith("('sink' is 97 % busy)")
+    assert dominant(situation_of(search, ("30 s", "aligned"))).endswith("('sink' is 97 % busy)")

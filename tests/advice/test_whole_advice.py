@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from sim.advice.job import prepared
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.trials import TASK
@@ -122,7 +122,7 @@ def advised(name, folder):
     """The text of an advice, a line per row of its tables, and its data."""
     job, run, limits, mtbf_ms, options = ADVICES[name]
     (folder / "job.yaml").write_text(dedent(job))
-    bench = prepared(folder / "job.yaml", (), (), recovery_ms=limits.recovery_ms, **options)
+    bench = prepare_bench(folder / "job.yaml", (), (), recovery_ms=limits.recovery_ms, **options)
     found = report(bench, limits, mtbf_ms, run, folder, max_replications=3)
     return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n", shortened(
         found.plain()

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from sim.advice.job import prepared
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from tests.advice.made_up import JOB, MadeUp
@@ -270,7 +270,7 @@ def made_up(seed, folder):
     )
     told.written, state = ("", "") if seed % 2 else ("20 MB", ", state: {size: 40 MB}")
     (folder / "job.yaml").write_text(dedent(JOB).replace("service: 1 ms,", f"service: 1 ms{state},"))
-    bench = prepared(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
+    bench = prepare_bench(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
     run_trials, run.run = run.run, lambda scenarios: told.note(run_trials(scenarios))
     found = report(bench, told.limits, 8.64e7, run, folder, max_replications=3)
     texts = [" ".join(line.split()) for part in found.parts if isinstance(part, str) for line in (part.split("\n\n"))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.settings import allowed, protocols, sinks_of
+from sim.advice.settings import allowed_protocols, protocols, sinks_of
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.sinks import SINKS, recognised
@@ -49,13 +49,13 @@ def test_what_the_job_says_counts():
 @pytest.mark.parametrize("connector", ["iceberg-v1", "hudi", "paimon"])
 def test_no_barrier_overtakes_in_front_of_a_sink_that_loses_records(connector):
     assert [protocol.name for protocol in protocols() if protocol.aligned] == [
-        protocol.name for protocol in allowed(job("sink", connector))
+        protocol.name for protocol in allowed_protocols(job("sink", connector))
     ]
 
 
 @pytest.mark.parametrize("connector", ["", "kafka-exactly-once", "iceberg-v2"])
 def test_any_barriers_in_front_of_others(connector):
-    assert protocols() == allowed(job("sink", connector))
+    assert protocols() == allowed_protocols(job("sink", connector))
 
 
 def test_a_sink_that_is_none():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from sim.advice.job import job_file, prepared
+from sim.advice.job import job_file, prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, no_advice, report
 from sim.advice.trials import FAILURES, Failure, TrialRunner
@@ -152,7 +152,7 @@ def advise(source: Path | AdvisedJob, *, listener: Listener = SILENT, **given: U
         with locked(folder, listener.message), runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)
             changes = job.changes if flink is None else (flink_change(flink, file), *job.changes)
-            bench = prepared(
+            bench = prepare_bench(
                 file,
                 changes,
                 given["load"],

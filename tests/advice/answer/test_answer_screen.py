@@ -9,10 +9,10 @@ from sim.advice.answer import WIDTH, Text, lines_below, no_answer, overview
 from sim.advice.configuration import diff_flink_keys, patch
 from sim.advice.constraints import cautions
 from sim.advice.judgement import Limits
-from sim.advice.levers import CHANGELOG, ranked
+from sim.advice.levers import CHANGELOG, rank_levers
 from sim.advice.settings import Change, protocols
 from sim.advice.situation import FOLDER, QUEUE, UPLOAD
-from sim.advice.warnings import FACTOR
+from sim.advice.warnings import P50_ERROR_FACTOR
 from sim.model.schema.study import loads
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
@@ -32,7 +32,7 @@ KEYS = [f"+ execution.checkpointing.some-quite-long-key-of-flink-{i}: 15 s" for 
 
 def rocksdb():
     where = situation(JOB.replace("count", LONG), full=LONG, **{UPLOAD: 0.5, QUEUE: 0.5})
-    return next(own[0] for lever, own in ranked(where) if lever.name == "RocksDB incremental")
+    return next(own[0] for lever, own in rank_levers(where) if lever.name == "RocksDB incremental")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_without_a_history_all_predictions_of_other_barriers_are_within_the_fact
     off_by = [setting.off_by[0] for setting in read_results() if setting.kinds == ("barriers",)]
 
     assert len(off_by) == 86
-    assert max(off_by) <= FACTOR <= 1.05 * max(off_by)
+    assert max(off_by) <= P50_ERROR_FACTOR <= 1.05 * max(off_by)
 
 
 def test_unaligned_is_never_advised_without_a_word_about_the_sink():

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from sim.advice.answer import (
-    _left_because,
+    _lever_sentences,
     _others,
-    _pulled,
+    _reason_left,
     _with_source,
     _without_overtaking,
     levers_left,
@@ -18,7 +18,7 @@ from sim.advice.configuration import differences
 from sim.advice.judgement import Limits, Tight
 from sim.advice.settings import Assumption, Candidate, Change, Lever, Protocol
 from sim.advice.texts import (
-    _why_not,
+    _alternatives,
     breaks_text,
     checkpoint_text,
     passes_text,
@@ -32,7 +32,7 @@ ALIGNED, UNALIGNED = ("30 s", "aligned"), ("30 s", "unaligned")
 LIMITS = Limits(checkpoint_ms=1000.0, recovery_ms=40_000.0, loss=0.01)
 
 
-def race_of(*settings, limits=LIMITS, **others):
+def search_of(*settings, limits=LIMITS, **others):
     named = {own.name: own for own in settings}
     return SimpleNamespace(
         **{
@@ -41,7 +41,7 @@ def race_of(*settings, limits=LIMITS, **others):
             "limits": limits,
             "permitted": settings,
             "chosen": None,
-            "today": None,
+            "current_candidate": None,
             "candidate_of": candidate_of,
             "relaxed": None,
             "trials": dict.fromkeys(named),
@@ -117,17 +117,17 @@ def test_the_best_of_every_other_protocol_is_named_the_least_loss_first():
         setting(("5 s", "empty"), 0.0, completed=0.0),
         setting(("5 s", "tight"), 0.0, lack=1.2),
     ]
-    (line,) = _why_not(race_of(chosen, *others), chosen)
+    (line,) = _alternatives(search_of(chosen, *others), chosen)
 
     assert line == (
         "Also fits, and is not chosen: aligned-timeout 1 s, every 30 s (checkpoints 400 ms, longest of 20): it loses more time "
         "(2 % instead of 1 %); unaligned, every 30 s (checkpoints p99 400 ms of 300): it loses more time (3 % instead of 1 %)."
     )
-    assert _why_not(race_of(chosen), chosen) == []
-    forbidden = race_of(chosen, others[0], permitted=(chosen,))
-    assert _why_not(forbidden, chosen) == []
+    assert _alternatives(search_of(chosen), chosen) == []
+    forbidden = search_of(chosen, others[0], permitted=(chosen,))
+    assert _alternatives(forbidden, chosen) == []
     tight = setting(ALIGNED, 0.01, lack=1.2)
-    (roomier,) = _why_not(race_of(tight, others[0]), tight)
+    (roomier,) = _alternatives(search_of(tight, others[0]), tight)
     assert "unaligned, every 30 s (checkpoints p99 400 ms of 300): it has more room, and loses more time" in roomier
 
 
@@ -156,8 +156,8 @@ def test_tables_of_settings_by_how_often_they_ran():
     tight = (Tight("recovery_ms", 0.083, 0.2),)
     chosen = replace(setting(("10 s", "unaligned"), 0.01, runs=1, ran_long=True, checkpoints=300), tight=tight)
     once = setting(("5 s", "aligned"), 0.5, runs=1)
-    race = race_of(today, once, chosen, chosen=chosen, today=SimpleNamespace(name=ALIGNED))
-    often, short = tables_of_settings(race)
+    search = search_of(today, once, chosen, chosen=chosen, current_candidate=SimpleNamespace(name=ALIGNED))
+    often, short = tables_of_settings(search)
 
     remarks = ["advised; recovery: 8.3 % room of 20 %", "today; loss 2 % > 1 %"]
     assert [
@@ -167,10 +167,10 @@ def test_tables_of_settings_by_how_often_they_ran():
     assert short.rows == [
         ["aligned, every 5 s", "1", "400 ms, longest of 4", "100 ms", "1 MB", "±0 %", "35 s", "50 %", ""]
     ]
-    visible = race_of(setting(ALIGNED, 0.02, runs=3, visible_ms=4000.0), once)
+    visible = search_of(setting(ALIGNED, 0.02, runs=3, visible_ms=4000.0), once)
     first, second = tables_of_settings(visible)
     assert (first.header[7], first.rows[0][7], second.rows[0][7]) == ("visible", "4 s", "-")
-    assert len(tables_of_settings(race_of(once))) == 1
+    assert len(tables_of_settings(search_of(once))) == 1
 
 
 def test_levers_that_were_tried_are_named_with_their_nearest_setting():
@@ -181,24 +181,24 @@ def test_levers_that_were_tried_are_named_with_their_nearest_setting():
         name: setting(("30 s", name), breaks=("checkpoint_ms",), checkpoint_ms=ms, checkpoint_p90_ms=ms)
         for name, ms in (("a", 9000.0), ("b", 4000.0), ("c", 2000.0), ("d", 3000.0))
     }
-    race = race_of(
+    search = search_of(
         *by_name.values(), setting(ALIGNED), candidate_of=lambda name: candidate_of(name, *pulled.get(name[1], ()))
     )
 
-    assert levers_left(race, None) == [
+    assert levers_left(search, None) == [
         "Levers that were tried and are not advised: b, every 30 s: checkpoints 4 s > 1 s; c, every 30 s: checkpoints 2 s > 1 s."
     ]
-    (left,) = levers_left(race, by_name["d"])
+    (left,) = levers_left(search, by_name["d"])
     assert left.endswith("not advised: b, every 30 s: checkpoints 4 s > 1 s.")
-    assert levers_left(race_of(setting(ALIGNED)), None) == []
+    assert levers_left(search_of(setting(ALIGNED)), None) == []
 
 
 def test_why_a_lever_is_left():
-    race, chosen = race_of(), setting(ALIGNED, 0.01)
+    search, chosen = search_of(), setting(ALIGNED, 0.01)
 
-    assert _left_because(race, setting(UNALIGNED, completed=0.0), chosen) == "no checkpoint completes"
-    assert _left_because(race, setting(UNALIGNED, 0.02), chosen) == "it loses more time (2 % instead of 1 %)"
-    assert _left_because(race, setting(UNALIGNED, 0.02), None) == ""
+    assert _reason_left(search, setting(UNALIGNED, completed=0.0), chosen) == "no checkpoint completes"
+    assert _reason_left(search, setting(UNALIGNED, 0.02), chosen) == "it loses more time (2 % instead of 1 %)"
+    assert _reason_left(search, setting(UNALIGNED, 0.02), None) == ""
 
 
 def test_changes_that_no_key_of_flink_expresses():
@@ -229,20 +229,20 @@ def test_an_aligned_setting_is_named_beside_an_unaligned_one():
         setting(("1 s", "aligned"), 0.0, completed=0.0),
     ]
 
-    (line,) = _without_overtaking(race_of(chosen, *aligned), chosen)
+    (line,) = _without_overtaking(search_of(chosen, *aligned), chosen)
     assert (
         line
         == "If the sink forbids unaligned checkpoints: aligned, every 10 s keeps the limits as well, in short runs."
     )
-    (none,) = _without_overtaking(race_of(chosen, *aligned[2:]), chosen)
+    (none,) = _without_overtaking(search_of(chosen, *aligned[2:]), chosen)
     assert "no aligned setting that was tried keeps the limits" in none
-    assert _without_overtaking(race_of(*aligned), aligned[0]) == []
+    assert _without_overtaking(search_of(*aligned), aligned[0]) == []
 
 
 def test_what_a_lever_takes_for_granted_is_said():
     own = Assumption("an access", "+10 us", "+3 us", "+100 us", "a benchmark")
     lever = lever_of("a cache")
-    said = list(_pulled([Change(lever, "a cache", assumption=own), Change(lever, "no cache")]))
+    said = list(_lever_sentences([Change(lever, "a cache", assumption=own), Change(lever, "no cache")]))
 
     assert len(said) == 3
     assert said[1] == (

@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from sim.advice.judgement import Limits
-from sim.advice.warnings import CHECKPOINTS, FACTOR, FACTOR_UNSEEN, SLOWER, SLOWER_RESCALED, watch
+from sim.advice.warnings import (
+    BACKEND_ERROR_FACTOR,
+    MAX_RESCALED_SHORTFALL,
+    MAX_SHORTFALL,
+    P50_ERROR_FACTOR,
+    WATCHED_CHECKPOINTS,
+    watch,
+)
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.model.units import parse_duration
@@ -56,7 +63,7 @@ def advices(random, count=400):
 
 def factor_of(history, kinds):
     known = None if history is None else factors_of(history, kinds)
-    usual = FACTOR_UNSEEN if "backend" in kinds else FACTOR
+    usual = BACKEND_ERROR_FACTOR if "backend" in kinds else P50_ERROR_FACTOR
     return usual if known is None or known.p50 > 1e9 else known.p50
 
 
@@ -64,9 +71,9 @@ def test_what_is_observed_within_the_factors_and_the_limit_is_no_reason_to_go_ba
     """At both ends of each range, and anywhere between, as printed: of 400 advices with and without limits and a history."""
     random = Random(3)
     for chosen, limits, history, kinds, keeps_up in advices(random):
-        rule = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up).taken_back()
+        rule = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up).roll_back_text()
         limit_ms = limits.checkpoint_ms or math.inf
-        slower = SLOWER_RESCALED if "parallelism" in kinds else SLOWER
+        slower = MAX_RESCALED_SHORTFALL if "parallelism" in kinds else MAX_SHORTFALL
         for share in (-1.0, 1.0, random.uniform(-1, 1)):
             p50 = min(chosen.checkpoint_p50_ms * factor_of(history, kinds) ** share, limit_ms)
             longest = limit_ms
@@ -79,7 +86,7 @@ def test_twice_the_bounds_are_a_reason_to_go_back():
     random = Random(4)
     for chosen, limits, history, kinds, keeps_up in advices(random, 50):
         own = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
-        rule, served = own.taken_back(), chosen.per_second
+        rule, served = own.roll_back_text(), chosen.per_second
         beyond = 1.01 * (limits.checkpoint_ms or math.inf)
 
         assert is_broken(rule, 2 * own.roll_back_above_p50_ms, 0.0, served, lag_grows=False)
@@ -98,9 +105,10 @@ def test_medians_of_few_checkpoints_scatter(spread):
     chosen = SimpleNamespace(
         checkpoint_p50_ms=100.0, checkpoint_p90_ms=100.0 * spread, written_per_hour=1e9, per_second=1.0
     )
-    bound = watch(chosen, Limits(), None, 30.0).roll_back_above_p50_ms / FACTOR
+    bound = watch(chosen, Limits(), None, 30.0).roll_back_above_p50_ms / P50_ERROR_FACTOR
     medians = [
-        sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(CHECKPOINTS))[4:6] for _ in range(2000)
+        sorted(100.0 * spread ** (random.gauss(0, 1) / 1.2816) for _ in range(WATCHED_CHECKPOINTS))[4:6]
+        for _ in range(2000)
     ]
 
     assert sum(sum(middle) / 2 > bound * 1.001 for middle in medians) <= 2000 * 0.04

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sim.advice.job import prepared
+from sim.advice.job import prepare_bench
 from sim.model.schema.text import ScenarioError
 
 JOB = """\
@@ -35,7 +35,7 @@ def job(folder, rate="rate: 10/s"):
 @pytest.mark.parametrize("rate", ["rate: 10/s", "rate-per-subtask: 10/s"])
 def test_a_csv_of_rates_drives_a_source(day, tmp_path, rate):
     """However the scenario says its rate, the trace is that of the whole vertex; limits hold in its busiest piece as well."""
-    bench = prepared(job(tmp_path, rate), (), [f"a={day}"], recovery_ms=None)
+    bench = prepare_bench(job(tmp_path, rate), (), [f"a={day}"], recovery_ms=None)
     rates = {
         name: bench.load(bench.common | world).job.vertex("a").source.rates for name, world in bench.worlds.items()
     }
@@ -46,11 +46,11 @@ def test_a_csv_of_rates_drives_a_source(day, tmp_path, rate):
 def test_a_trace_of_the_scenario_itself(day, tmp_path):
     """Nobody has to say it twice; one that is cut by hand stays so."""
     written = job(tmp_path, "rate: {trace: day.csv, column: rate}")
-    cut = prepared(job(tmp_path, "rate: {trace: day.csv, column: rate, from: 1 h}"), (), (), recovery_ms=None)
+    cut = prepare_bench(job(tmp_path, "rate: {trace: day.csv, column: rate, from: 1 h}"), (), (), recovery_ms=None)
 
     assert cut.worlds == {"": {}}
     written = job(tmp_path, "rate: {trace: day.csv, column: rate}")
-    assert list(prepared(written, (), (), recovery_ms=None).worlds) == ["busiest", "usual"]
+    assert list(prepare_bench(written, (), (), recovery_ms=None).worlds) == ["busiest", "usual"]
 
 
 def test_of_two_traces_only_what_both_have_is_a_piece(day, tmp_path):
@@ -58,7 +58,7 @@ def test_of_two_traces_only_what_both_have_is_a_piece(day, tmp_path):
     (tmp_path / "morning.csv").write_text(
         "time,rate\n" + "\n".join(f"{60 * i},{5 if i < 60 else 7}" for i in range(120)) + "\n"
     )
-    bench = prepared(job(tmp_path), (), [f"a={day}", f"b={tmp_path / 'morning.csv'}"], recovery_ms=None)
+    bench = prepare_bench(job(tmp_path), (), [f"a={day}", f"b={tmp_path / 'morning.csv'}"], recovery_ms=None)
     vertices = bench.load(bench.common | bench.worlds["busiest"]).job.vertices
 
     assert [vertex.source.rates[0].per_second for vertex in vertices[:2]] == [50, 7]
@@ -81,4 +81,4 @@ def test_what_cannot_arrive(day, tmp_path, monkeypatch, given, message):
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(ScenarioError, match=re.escape(message)):
-        prepared(job(tmp_path), (), [given], recovery_ms=None)
+        prepare_bench(job(tmp_path), (), [given], recovery_ms=None)

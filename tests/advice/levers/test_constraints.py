@@ -192,10 +192,10 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
     binding = {section: {name: binding_value(path)}} if "debloat." in key else {key: binding_value(path)}
     bench, run = Bench(file, {**context_of(path), **binding}, failure=TASK), Bound(path)
     assert run.binds(bench.load(bench.common)), "the value does not bind"
-    race = searched(bench, run, most=1, recovery_ms=10_000)
+    search = searched(bench, run, most=1, recovery_ms=10_000)
 
-    assert race.chosen is not None
-    point = race.candidate_of(race.chosen.name).point
+    assert search.chosen is not None
+    point = search.candidate_of(search.chosen.name).point
     assert {key, section, "restart.scheduler"} & set(point)  # options of the adaptive scheduler bind under no other
     assert not run.binds(bench.load({**bench.common, **point}))
     others = {"checkpoint.interval", "checkpoint.barriers", "cluster.network.debloat", "checkpoint.timeout", *BINDING}

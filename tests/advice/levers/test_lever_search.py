@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.trials import CERTAINTY, LEVERS, LONG
+from sim.advice.trials import LEVER_SHARE, LONG, REPEAT_SHARE
 from tests.advice.made_up import MadeUp, searched
 
 JOB = """\
@@ -134,13 +134,13 @@ def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(jo
     assert found.has_room
 
 
-def left_out(race, text):
-    return [sentence for sentence in race.given_up if text in sentence]
+def left_out(search, text):
+    return [sentence for sentence in search.skipped_sentences if text in sentence]
 
 
 def test_a_lever_that_no_budget_covers_ends_the_search(job):
     """It is named with those that would have followed, and counts as tried nowhere."""
-    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVERS, CERTAINTY))
+    run = Uploading({"aligned": 9000.0}, affords=lambda _scenarios, share: share not in (LEVER_SHARE, REPEAT_SHARE))
     found = searched(job, run, checkpoint_ms=1000)
 
     assert len(left_out(found, "and further ones: more work than the budget leaves")) == 1
@@ -149,7 +149,9 @@ def test_a_lever_that_no_budget_covers_ends_the_search(job):
 
 def test_what_was_kept_for_later_stages_is_spent_on_levers_in_the_end(job):
     """No long run was needed; what the first round left out is not said to be left out."""
-    run = Uploading({"aligned": 9000.0, "aligned, changelog": 500.0}, affords=lambda _scenarios, share: share != LEVERS)
+    run = Uploading(
+        {"aligned": 9000.0, "aligned, changelog": 500.0}, affords=lambda _scenarios, share: share != LEVER_SHARE
+    )
     found = searched(job, run, checkpoint_ms=1000)
 
     assert found.chosen.protocol == "aligned, changelog"
@@ -159,7 +161,9 @@ def test_what_was_kept_for_later_stages_is_spent_on_levers_in_the_end(job):
 def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
     """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
     run = TogetherOnly(ALONE)
-    run.affords = lambda _scenarios, share: share not in (LEVERS, CERTAINTY) or {1} == set(run.replications.values())
+    run.affords = lambda _scenarios, share: (
+        share not in (LEVER_SHARE, REPEAT_SHARE) or {1} == set(run.replications.values())
+    )
     found = searched(job, run, checkpoint_ms=1000)
 
     assert found.chosen is None

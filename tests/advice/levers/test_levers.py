@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.advice.levers import LEVERS, more_subtasks, ranked
+from sim.advice.levers import LEVERS, more_subtasks, rank_levers
 from sim.advice.settings import Situation, protocols
 from sim.advice.situation import LOSS, PARTS, UPLOAD
 from sim.model.job import SHIPPING
@@ -30,7 +30,7 @@ def situation(text=JOB, full="", **shares):
 
 
 def names(where):
-    return [lever.name for lever, _ in ranked(where)]
+    return [lever.name for lever, _ in rank_levers(where)]
 
 
 def test_state_in_rocksdb_calls_for_increments():
@@ -53,7 +53,7 @@ def test_every_lever_shortens_known_parts():
 def test_every_change_makes_a_scenario(part):
     """Keys that a lever changes are keys of a scenario, with values that it takes."""
     where = situation(full="count", **{part: 1.0})
-    for _, changes in ranked(where):
+    for _, changes in rank_levers(where):
         for change in changes:
             changes_of_job = [override(key, value) for key, value in change.point.items()]
             assert len(loads(JOB, overrides=changes_of_job).scenarios) == 1

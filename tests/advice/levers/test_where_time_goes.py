@@ -12,18 +12,16 @@ from sim.advice.levers import (
     CHANGELOG,
     CORES,
     FILE_MERGING,
-    FLOATING,
     INTERVAL,
     LOCAL_RECOVERY,
     MIN_PAUSE,
     PARALLELISM,
     PREFIXES,
     ROCKSDB,
-    SEGMENTS,
     SPARE,
     TIMEOUT,
     TRANSFER_THREADS,
-    ranked,
+    rank_levers,
 )
 from sim.advice.settings import Lever
 from sim.advice.situation import (
@@ -212,31 +210,6 @@ def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, oth
     assert others == found
 
 
-@pytest.mark.parametrize(
-    ("cluster", "segments", "floating"),
-    [
-        ("", True, False),
-        ("network: {segment-size: 8 KiB}", False, False),
-        ("network: {segment-size: 16 KiB}", True, False),
-        ("network: {debloat: on}", False, False),
-        ("profile: '1.20'", True, True),
-        ("profile: '1.20', network: {floating-buffers-per-gate: 2}", True, False),
-        ("profile: '1.20', network: {debloat: on}", False, False),
-        ("profile: '1.20', network: {floating-buffers-per-gate: 3}", True, True),
-    ],
-)
-def test_smaller_buffers_are_tried_where_flink_uses_them(cluster, segments, floating):
-    """Debloating sizes them by itself, and Flink 2 has no floating buffers per gate."""
-    where = situation(JOB + (f"cluster: {{{cluster}}}\n" if cluster else ""))
-
-    assert ([("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})] if segments else []) == proposed(
-        SEGMENTS, where
-    )
-    assert ([("2 floating buffers", {"cluster.network.floating-buffers-per-gate": 2})] if floating else []) == proposed(
-        FLOATING, where
-    )
-
-
 def test_machines_are_doubled():
     """Cores where they are limited, subtasks of the vertex that is full, prefixes of a store that limits requests."""
     full = situation(JOB + "cluster: {cores: 3}\n", full="count")
@@ -324,20 +297,18 @@ def test_levers_that_take_no_machines_come_first():
     """Among them those that help most, by quarters; within a quarter the order of the list decides."""
     alike, apart = (situation(full="count", **{UPLOAD: share, QUEUE: 1 - share}) for share in (0.6, 0.63))
 
-    assert [lever.name for lever, _ in ranked(alike)] == [
+    assert [lever.name for lever, _ in rank_levers(alike)] == [
         "barriers",
         "interval",
         "RocksDB incremental",
         "changelog",
-        "segments",
         "parallelism",
     ]
-    assert [lever.name for lever, _ in ranked(apart)] == [
+    assert [lever.name for lever, _ in rank_levers(apart)] == [
         "interval",
         "RocksDB incremental",
         "changelog",
         "barriers",
-        "segments",
         "parallelism",
     ]
 
@@ -345,7 +316,7 @@ def test_levers_that_take_no_machines_come_first():
 @pytest.mark.parametrize(("share", "is_tried"), [(0.05, False), (0.051, True)])
 def test_a_lever_that_shortens_no_more_than_a_twentieth_is_not_tried(share, is_tried):
     assert is_tried == (
-        "local recovery" in [lever.name for lever, _ in ranked(situation(**{RESTORE: share, LOSS: 1 - share}))]
+        "local recovery" in [lever.name for lever, _ in rank_levers(situation(**{RESTORE: share, LOSS: 1 - share}))]
     )
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.advice.horizon import arriving
+from sim.advice.horizon import load_worlds
 from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
@@ -256,7 +256,7 @@ def test_advise_and_sweep_refuse_a_lag_as_run_does(tmp_path):
 
     for file in ("lag.csv", "prometheus.json"):
         with pytest.raises(ScenarioError, match="a backlog in records"):
-            arriving(tmp_path / "job.yaml", plain, loads(JOB).scenarios[0], [str(tmp_path / file)])
+            load_worlds(tmp_path / "job.yaml", plain, loads(JOB).scenarios[0], [str(tmp_path / file)])
     with pytest.raises(ScenarioError, match="a backlog in records"):
         define(tmp_path / "sweep.yaml")
 

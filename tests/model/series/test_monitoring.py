@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sim.advice.horizon import arriving
+from sim.advice.horizon import load_worlds
 from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.trace import TraceError, columns_and_rows, read_trace
@@ -109,7 +109,7 @@ def test_a_sweep_over_its_windows_is_the_same(folder, name):
 def test_load_takes_the_one_source(folder, name):
     """`--load FILE` needs no column either."""
     study = loads(JOB)
-    changes, _ = arriving(
+    changes, _ = load_worlds(
         folder / "job.yaml", {"job": {"orders": {"source": {"rate": "1k/s"}}}}, study.scenarios[0], [str(folder / name)]
     )
 

@@ -1,11 +1,11 @@
-"""Steps of a race, one at a time: what runs how often, what is left out, and what counts as run."""
+"""Steps of a search, one at a time: what runs how often, what is left out, and what counts as run."""
 
 import math
 
 import pandas as pd
 import pytest
 
-from sim.advice.candidates import LONG_RUNS, CandidateSearch, finished, longest
+from sim.advice.candidates import LONG_RUNS, CandidateSearch, count_complete, longest_checkpoint
 from sim.advice.configuration import diff_flink_keys
 from sim.advice.judgement import Limits
 from sim.advice.levers import CHANGELOG, LOCAL_RECOVERY
@@ -20,8 +20,8 @@ from sim.advice.optimizer import (
 )
 from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full
-from sim.advice.settings import behind_the_barrier, candidate, protocols
-from sim.advice.trials import CERTAINTY, GRID, LEVERS, RACE, TASK, Bench
+from sim.advice.settings import behind_the_barrier, make_candidate, protocols
+from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.sweeps.design import override
@@ -32,16 +32,16 @@ S = 10**9
 NAMED = {protocol.name: protocol for protocol in protocols()}
 
 
-def raced(job, run, *settings, most=12, mtbf_s=DAY_S, failure="task-manager", **limits):
-    """A race in which these settings, (interval [s], protocol), have run once."""
-    race = CandidateSearch(Bench(job, {}, failure=failure), Limits(**limits), mtbf_s, run, most)
+def search_of(job, run, *settings, most=12, mtbf_s=DAY_S, failure="task-manager", **limits):
+    """A search in which these settings, (interval [s], protocol), have run once."""
+    search = CandidateSearch(Bench(job, {}, failure=failure), Limits(**limits), mtbf_s, run, most)
     for interval_s, protocol in settings:
-        race.replicate([setting_of(race, interval_s, protocol)], 1)
-    return race
+        search.replicate([setting_of(search, interval_s, protocol)], 1)
+    return search
 
 
-def setting_of(race, interval_s, protocol="aligned", *changes):
-    return candidate(race.scenario, interval_s * S, NAMED[protocol], changes)
+def setting_of(search, interval_s, protocol="aligned", *changes):
+    return make_candidate(search.scenario, interval_s * S, NAMED[protocol], changes)
 
 
 def seconds(settings):
@@ -65,23 +65,23 @@ class Costly(MadeUp):
 
 def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
     run = MadeUp({"aligned": 100.0})
-    race = raced(job, run, (30, "aligned"))
-    own = setting_of(race, 30)
-    race.replicate([own], 3)
-    race.replicate([own], 2)
+    search = search_of(job, run, (30, "aligned"))
+    own = setting_of(search, 30)
+    search.replicate([own], 3)
+    search.replicate([own], 2)
 
-    assert {own: 3} == race.runs
-    assert 3 == len(race.trials[own.name][""]) == race.settings[0].runs
-    assert (race.seen(own.name), race.settings[0].checkpoints) == (6, 6)
+    assert {own: 3} == search.runs
+    assert 3 == len(search.trials[own.name][""]) == search.settings[0].runs
+    assert (search.checkpoint_count(own.name), search.settings[0].checkpoints) == (6, 6)
 
 
 @pytest.mark.parametrize(("limit_ms", "reason"), [(56_600, ""), (56_400, "recovery takes too long at 1 min already")])
 def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_per_cent(job, limit_ms, reason):
     """65 s at one minute: 1.15 times the limit are 65.09 s, or 64.86 s."""
-    race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"), recovery_ms=limit_ms)
+    search = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"), recovery_ms=limit_ms)
 
-    assert reason == _not_worth(race, 180 * S)
-    assert "" == _not_worth(race, 60 * S) == _not_worth(race, 10 * S)
+    assert reason == _not_worth(search, 180 * S)
+    assert "" == _not_worth(search, 60 * S) == _not_worth(search, 10 * S)
 
 
 class Visible(MadeUp):
@@ -97,7 +97,7 @@ class Visible(MadeUp):
 @pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output takes too long at 30 s already")])
 def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reason):
     """The best protocol counts."""
-    race = raced(
+    search = search_of(
         job,
         Visible({"aligned": 100.0, "unaligned": 60.0, "other": other_ms}),
         (30, "aligned"),
@@ -105,7 +105,7 @@ def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reaso
         visible_ms=2000,
     )
 
-    assert reason == _not_worth(race, 60 * S)
+    assert reason == _not_worth(search, 60 * S)
 
 
 @pytest.mark.parametrize(
@@ -114,30 +114,30 @@ def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reaso
 def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save(job, recovery_s, reason):
     """With 17 s each hour 0.8 of them are less than 1.02 x (1 s + 16 s / 1.8) and a per mille, 3.6 s; of 18 s they are more."""
     run = Costly({30: (recovery_s * 1000, 0.0)})
-    race = raced(job, run, (30, "aligned"), mtbf_s=3600.0)
+    search = search_of(job, run, (30, "aligned"), mtbf_s=3600.0)
 
-    assert reason == _not_worth(race, 60 * S)
+    assert reason == _not_worth(search, 60 * S)
 
 
 def test_neighbours_are_one_step_away_and_have_not_run(job):
-    race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"))
+    search = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"))
 
-    assert seconds(_neighbours(race, setting_of(race, 30))) == [20]
-    assert seconds(_neighbours(race, setting_of(race, 60))) == [120]
-    assert seconds(_neighbours(race, setting_of(race, 3600))) == [1800]
-    assert seconds(_neighbours(race, setting_of(race, 1))) == [2]
-    limited = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), recovery_ms=20_000)
+    assert seconds(_neighbours(search, setting_of(search, 30))) == [20]
+    assert seconds(_neighbours(search, setting_of(search, 60))) == [120]
+    assert seconds(_neighbours(search, setting_of(search, 3600))) == [1800]
+    assert seconds(_neighbours(search, setting_of(search, 1))) == [2]
+    limited = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"), recovery_ms=20_000)
     assert seconds(_neighbours(limited, setting_of(limited, 30))) == [20]  # a longer one cannot help
 
 
 def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
     """Three at the most: recovery asks for ever shorter intervals, from 120 s to 60, 30 and 20 s."""
     run = MadeUp({"aligned": 100.0})
-    race = raced(job, run, (120, "aligned"), recovery_ms=1000, failure=TASK)
-    try_neighbours(race)
+    search = search_of(job, run, (120, "aligned"), recovery_ms=1000, failure=TASK)
+    try_neighbours(search)
 
-    assert seconds(race.settings) == [20, 30, 60, 120]
-    stays = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"))
+    assert seconds(search.settings) == [20, 30, 60, 120]
+    stays = search_of(job, MadeUp({"aligned": 100.0}), (30, "aligned"))
     try_neighbours(stays)
     assert seconds(stays.settings) == [20, 30, 60]
 
@@ -145,10 +145,10 @@ def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
 @pytest.mark.parametrize(("limit_ms", "expected"), [(8_000, [1, 2, 5, 10]), (14_000, [5, 10]), (30_000, [10])])
 def test_ever_shorter_intervals_run_while_limits_ask_for_them(job, limit_ms, expected):
     """A recovery takes 5 s and the interval, and has to have a fifth of room."""
-    race = raced(job, MadeUp({"aligned": 100.0}), (10, "aligned"), recovery_ms=limit_ms, failure=TASK)
-    try_shorter(race)
+    search = search_of(job, MadeUp({"aligned": 100.0}), (10, "aligned"), recovery_ms=limit_ms, failure=TASK)
+    try_shorter(search)
 
-    assert expected == seconds(race.settings)
+    assert expected == seconds(search.settings)
 
 
 @pytest.mark.parametrize(
@@ -162,44 +162,44 @@ def test_ever_shorter_intervals_run_while_limits_ask_for_them(job, limit_ms, exp
 def test_intervals_between_the_one_that_fits_and_the_next_that_does_not_are_tried(job, limit_ms, expected, chosen):
     """A recovery takes 5 s and the interval, and has to have a fifth of room."""
     run = MadeUp({"aligned": 100.0})
-    race = raced(job, run, (10, "aligned"), (30, "aligned"), recovery_ms=limit_ms, failure=TASK)
-    ran = try_between(race)
+    search = search_of(job, run, (10, "aligned"), (30, "aligned"), recovery_ms=limit_ms, failure=TASK)
+    ran = try_between(search)
 
-    assert (expected, chosen) == (seconds(race.settings), race.chosen.interval)
+    assert (expected, chosen) == (seconds(search.settings), search.chosen.interval)
     assert ran == (len(expected) > 2)
 
 
 def test_the_interval_of_theory_is_tried_where_checkpoints_cost_something(job):
     """Half a second each and a failure every 5 h: 136 s by renewal, and 2 min are the nearest that people write."""
     for cost_s, expected in ((0.5, [30, 120]), (0.0, [30])):
-        race = raced(job, MadeUp({"aligned": 100.0}, cost_s=cost_s), (30, "aligned"), mtbf_s=18_000.0)
-        try_optimum(race)
+        search = search_of(job, MadeUp({"aligned": 100.0}, cost_s=cost_s), (30, "aligned"), mtbf_s=18_000.0)
+        try_optimum(search)
 
-        assert expected == seconds(race.settings)
+        assert expected == seconds(search.settings)
 
 
 @pytest.mark.parametrize(("loss", "cost_s"), [(0.003, 0.09), (0.0029, 0.0)])
 def test_a_cost_shows_from_three_per_mille_on(job, loss, cost_s):
     """Where it shows best, as seconds of a checkpoint."""
-    race = raced(job, Costly({30: (6000, loss), 60: (6000, loss / 2)}), (30, "aligned"), (60, "aligned"))
+    search = search_of(job, Costly({30: (6000, loss), 60: (6000, loss / 2)}), (30, "aligned"), (60, "aligned"))
 
-    assert cost_s == pytest.approx(race.cost_s)
+    assert cost_s == pytest.approx(search.cost_s)
 
 
-@pytest.mark.parametrize(("limit_share", "expected"), [(GRID - 0.01, [10, 30]), (GRID, [10, 30, 60, 180])])
+@pytest.mark.parametrize(("limit_share", "expected"), [(GRID_SHARE - 0.01, [10, 30]), (GRID_SHARE, [10, 30, 60, 180])])
 def test_the_grid_of_intervals_has_its_share_of_the_budget(job, limit_share, expected):
     """The shortest interval and today's always run."""
-    race = raced(job, MadeUp({"aligned": 100.0}, affords=lambda _scenarios, share: share <= limit_share))
-    try_intervals(race)
+    search = search_of(job, MadeUp({"aligned": 100.0}, affords=lambda _scenarios, share: share <= limit_share))
+    try_intervals(search)
 
-    assert expected == seconds(race.settings)
-    assert 0 < GRID < LEVERS < CERTAINTY < RACE < 1
+    assert expected == seconds(search.settings)
+    assert 0 < GRID_SHARE < LEVER_SHARE < REPEAT_SHARE < CONFIRM_SHARE < 1
 
 
 @pytest.mark.parametrize(("spread", "same_setting", "runs"), [(0.0, True, 3), (0.3, False, 8)])
 def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_setting, runs):
     """Three times at least, then twice as often; at most as often as is allowed."""
-    race = raced(
+    search = search_of(
         job,
         MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=spread),
         (30, "aligned"),
@@ -207,10 +207,10 @@ def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_
         most=8,
         checkpoint_ms=1548,
     )
-    race.replicate_until_sure()
+    search.replicate_until_decided()
 
-    assert runs == race.runs[setting_of(race, 30)]
-    assert same_setting == (race.choice().same_setting >= 0.95)
+    assert runs == search.runs[setting_of(search, 30)]
+    assert same_setting == (search.choice().same_setting >= 0.95)
 
 
 class Longer(MadeUp):
@@ -240,15 +240,15 @@ def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs,
     """
     run = Longer({"aligned": 100.0})
     run.longest_ms = longest_ms
-    race = raced(job, run, (30, "aligned"), checkpoint_ms=1000)
-    race.confirm()
+    search = search_of(job, run, (30, "aligned"), checkpoint_ms=1000)
+    search.confirm()
     name = ("30 s", "aligned")
 
-    assert ({name: longest_ms + runs - 1}, {name: 100 * runs}) == (race.longer_ms, race.long_checkpoints)
-    assert {runs} == set(race.other_trials.values())
-    assert (has_room, kept) == (race.confirmed and race.chosen is not None, race.chosen is not None)
-    assert (2 + 100 * runs, True) == (race.settings[0].checkpoints, race.settings[0].ran_long)
-    without = raced(job, Longer({"aligned": 100.0}), (30, "aligned"))
+    assert ({name: longest_ms + runs - 1}, {name: 100 * runs}) == (search.longer_ms, search.long_checkpoints)
+    assert {runs} == set(search.other_trials.values())
+    assert (has_room, kept) == (search.confirmed and search.chosen is not None, search.chosen is not None)
+    assert (2 + 100 * runs, True) == (search.settings[0].checkpoints, search.settings[0].ran_long)
+    without = search_of(job, Longer({"aligned": 100.0}), (30, "aligned"))
     without.confirm()
     assert (without.longer_ms, without.confirmed) == ({}, False)  # one run
     without.repeat()
@@ -276,7 +276,7 @@ def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
 
     def longest_of(*found):
         table = pd.DataFrame([*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)])
-        return longest(table, ("30 s", "aligned"))
+        return longest_checkpoint(table, ("30 s", "aligned"))
 
     assert longest_of(*rows) == (700.0, 99)
     assert (math.inf, 99) == longest_of(*rows[:2], rows[2] | {"failed": 2})
@@ -286,8 +286,8 @@ def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
 
 def test_what_counts_as_run_when_time_is_up(job):
     """Both rows of a replication, in each world, and the throughput without checkpoints that it is held against."""
-    race = raced(job, MadeUp({"aligned": 100.0}))
-    own, other = setting_of(race, 30), setting_of(race, 30, "unaligned")
+    search = search_of(job, MadeUp({"aligned": 100.0}))
+    own, other = setting_of(search, 30), setting_of(search, 30, "unaligned")
 
     def rows_of(setting, *kept, **changes):
         common = {"interval": "30 s", "protocol": setting.protocol, "status": "ok", "throughput_change": 0.1} | changes
@@ -295,7 +295,7 @@ def test_what_counts_as_run_when_time_is_up(job):
         return [rows[place] for place in kept]
 
     def counted(*rows, worlds=1):
-        return finished({own: 2, other: 2}, pd.DataFrame(rows), worlds)
+        return count_complete({own: 2, other: 2}, pd.DataFrame(rows), worlds)
 
     assert {own: 2} == counted(*rows_of(own, 0, 1, 2, 3), *rows_of(other, 0))
     assert {own: 1, other: 2} == counted(*rows_of(own, 0, 1, 2), *rows_of(other, 0, 1, 2, 3))
@@ -324,11 +324,11 @@ def test_state_is_written_in_full_without_increments_and_changelog(state, checkp
 
 def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job):
     """Today is 30 s, aligned; what was found is 10 s, unaligned, with two levers."""
-    race = raced(job, MadeUp({"aligned": 100.0}))
+    search = search_of(job, MadeUp({"aligned": 100.0}))
     levers = list(situation_levers())
     found = [
         (own.interval_ns // S, own.barriers.name, [change.name for change in own.changes])
-        for own in _simpler(race, setting_of(race, 10, "unaligned", *levers))
+        for own in _simpler(search, setting_of(search, 10, "unaligned", *levers))
     ]
     both = [change.name for change in levers]
 
@@ -360,7 +360,7 @@ def test_runs_are_doubled_until_no_more_are_allowed(job):
             return super().run(scenarios)
 
     run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
-    raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1548).replicate_until_sure()
+    search_of(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1548).replicate_until_decided()
 
     assert [count for count in dict.fromkeys(seen) if count > 1] == [3, 6, 12, 20]
 
@@ -375,20 +375,20 @@ class NeverBack(Costly):
 
 def test_a_recovery_that_no_trial_saw_costs_as_long_as_it_waited(job):
     """Three minutes a day are less than two per cent: the choice and its draws agree."""
-    race = raced(job, NeverBack({10: (6000, 0.02), 30: (6000, 0.0)}), (10, "aligned"), (30, "aligned"))
+    search = search_of(job, NeverBack({10: (6000, 0.02), 30: (6000, 0.0)}), (10, "aligned"), (30, "aligned"))
 
-    assert ("30 s", "aligned") == race.chosen.name == race.choice().chosen
-    assert race.choice().same_setting == 1.0
+    assert ("30 s", "aligned") == search.chosen.name == search.choice().chosen
+    assert search.choice().same_setting == 1.0
 
 
 def test_a_setting_that_no_option_says_is_described(job):
     """FLINK-37375 has none."""
-    race = raced(job, MadeUp({"aligned": 100.0}), (10, "unaligned"))
+    search = search_of(job, MadeUp({"aligned": 100.0}), (10, "unaligned"))
     behind = behind_the_barrier(
         loads(JOB.replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
     )
-    race.replicate([candidate(race.scenario, 10 * S, behind)], 1)
-    texts = {setting.protocol: _configuration(race, setting) for setting in race.settings}
+    search.replicate([make_candidate(search.scenario, 10 * S, behind)], 1)
+    texts = {setting.protocol: _configuration(search, setting) for setting in search.settings}
 
     assert {"unaligned": False, behind.name: True} == {name: "FLINK-37375" in text for name, text in texts.items()}
 
@@ -410,6 +410,6 @@ class WithoutCheckpoints(MadeUp):
 
 def test_a_job_without_checkpoints_is_not_said_to_recover(job):
     """A failure begins it anew, whatever a short trial looks like; it serves nothing, not less than nothing."""
-    (found,) = raced(job, WithoutCheckpoints({"aligned": 100.0}), (30, "aligned")).settings
+    (found,) = search_of(job, WithoutCheckpoints({"aligned": 100.0}), (30, "aligned")).settings
 
     assert (math.inf, 0.0) == (found.recovery_ms, found.per_second)

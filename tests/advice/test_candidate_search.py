@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from sim.advice.answer import LINES, answer
-from sim.advice.candidates import RACE_CONFIDENCE, LeftOut
-from sim.advice.job import prepared
+from sim.advice.candidates import SURE_SHARE, Skipped
+from sim.advice.job import prepare_bench
 from sim.advice.judgement import Limits
 from sim.advice.report import report
 from sim.advice.requirements import requirements
 from sim.advice.texts import close_value, closest, comparison_with_today, verdict
-from sim.advice.trials import RACE, TASK, Bench
+from sim.advice.trials import CONFIRM_SHARE, TASK, Bench
 from sim.model.schema.text import ScenarioError
 from sim.model.units import parse_duration
 from tests.advice.made_up import DAY_S, JOB, MadeUp, searched
@@ -25,7 +25,7 @@ def runs_at_most(count):
 
 
 def below_race(_scenarios, share):
-    return share < RACE
+    return share < CONFIRM_SHARE
 
 
 def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job):
@@ -36,9 +36,12 @@ def test_a_budget_that_is_used_up_ends_the_grid_and_says_what_was_not_tried(job)
     assert {("30 s", "aligned")} | {name for name in run.replications if name[0] == "10 s"} == set(run.replications)
     assert (
         "every 30 s (only aligned ran), 1 min, 3 min and 10 min: more work than the budget leaves (--budget)"
-        in found.given_up
+        in found.skipped_sentences
     )
-    assert "3 runs of each setting that may be the best: more work than the budget leaves (--budget)" in found.given_up
+    assert (
+        "3 runs of each setting that may be the best: more work than the budget leaves (--budget)"
+        in found.skipped_sentences
+    )
     assert {1} == set(run.replications.values())
 
 
@@ -54,7 +57,10 @@ def test_a_choice_that_is_not_run_for_long_is_said(job):
         == "Try, and watch: stay with today's setting aligned, every 30 s. In short runs it keeps the limits (checkpoints at most 1 s)."
     )
     assert seen.endswith("the budget has no room for a long run (--budget).")
-    assert "aligned, every 30 s for 100 checkpoints: more work than the budget leaves (--budget)" in found.given_up
+    assert (
+        "aligned, every 30 s for 100 checkpoints: more work than the budget leaves (--budget)"
+        in found.skipped_sentences
+    )
 
 
 def test_what_is_not_confirmed_does_not_keep_limits(job):
@@ -171,12 +177,12 @@ def test_what_makes_no_job_to_advise_on(job):
     with pytest.raises(
         ScenarioError, match=r"lists several values of checkpoint\.interval: give the one that is set today"
     ):
-        prepared(job, (), (), recovery_ms=None)
+        prepare_bench(job, (), (), recovery_ms=None)
 
 
 def test_the_start_of_a_job_is_left_out(job):
     """A short history shows a cold start; a setting is for a job that runs on."""
-    bench = prepared(job, ["run.cold-start=3 s"], [], recovery_ms=None)
+    bench = prepare_bench(job, ["run.cold-start=3 s"], [], recovery_ms=None)
 
     assert bench.load(bench.common).run.cold_start_ns == 0
 
@@ -185,7 +191,7 @@ def test_ends_and_actions_are_left_out(job):
     """A bounded source goes on, a savepoint is nobody's setting; what the user sets stays set."""
     bounded = JOB.replace("rate: 200/s", "rate: 200/s, records: 100")
     job.write_text(f"{bounded}actions: [{{savepoint: canonical, at: 1 s}}]\nexpect: {{checkpoints.completed: '> 1'}}\n")
-    bench = prepared(job, ["checkpoint.min-pause=2 s"], (), recovery_ms=None)
+    bench = prepare_bench(job, ["checkpoint.min-pause=2 s"], (), recovery_ms=None)
     scenario = bench.load(bench.common)
 
     assert scenario.job.vertices[0].source.total > 10**11
@@ -205,7 +211,7 @@ def test_few_runs_that_do_not_settle_the_choice_are_no_firm_advice(job):
     found = searched(job, UnlikeRecoveries({"aligned": 60.0}), most=3, recovery_ms=60_000)
     settled = searched(job, MadeUp({"aligned": 60.0}), most=3, recovery_ms=60_000)
 
-    assert found.choice().same_setting < RACE_CONFIDENCE
+    assert found.choice().same_setting < SURE_SHARE
     assert (settled.confirmed, found.confirmed) == (True, False)
     assert verdict(found, found.choice())[0].endswith("so few runs do not settle that no other setting is better.")
 
@@ -232,7 +238,7 @@ def test_what_is_over_a_limit_is_not_printed_equal_to_it():
 )
 def test_what_was_left_out_is_not_in_the_table(ran, sentence):
     """A setting that ran later, for another reason, is not said to be left out."""
-    left = LeftOut(
+    left = Skipped(
         "no time",
         tuple((interval, protocol) for interval in ("1 min", "15 s") for protocol in ("aligned", "unaligned")),
     )
@@ -330,7 +336,7 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
     found = searched(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000)
 
     assert found.is_forbidden
-    assert found.today.protocol == "unaligned"
+    assert found.current_candidate.protocol == "unaligned"
     assert found.chosen.protocol == "aligned"
     assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
     assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
