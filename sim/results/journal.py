@@ -5,7 +5,7 @@
 #   GrowingColumn    _cells [ 3 7 7 9 . . . . ]      one NumPy array; `_length` cells are used
 #                             `_length` = 4
 #
-#   PackedRows       _fresh  [(t, "map", 5), ...]    tuples, until there are _CHUNK = 4096
+#   PackedRows       _fresh  [(t, "map", 5), ...]    tuples, until there are _CHUNK_ROWS
 #                    _packed [int64 | list | int64]  a GrowingColumn per column; int64 becomes float64, and
 #                                                    numbers become a list, when a cell needs it
 #
@@ -13,7 +13,7 @@
 #                              times | kinds | checkpoints | tasks | numbers     5 x 4096 int64, by column
 #                    _latest [ (time, happening, checkpoint, task, number), ... ]   fewer than 4096
 #                    _details { position: text }     few entries have one
-#                    _looked_at                      the block that was unpacked last
+#                    _cached_block                   the block that was unpacked last
 #
 # Position p of the journal is row p % 4096 of block p // 4096.  Entries are never changed or removed.
 # Reading one entry unpacks a block, so readers ask for kinds (`only`) or positions in order (`at`), which
