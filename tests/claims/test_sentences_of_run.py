@@ -134,6 +134,9 @@ run: {duration: 30 s}
         duration="20 s",
         rest="storage: {bandwidth: 40 MB/s}\nfaults: [{storage: outage, at: 8 s, lasts: 3 s}]",
     ),
+    "a sink that compacts its files": job(
+        b=", connector: file-sink-compaction, commit: as-connector, flush: {share: 100 %, files: 3}", interval="2 s"
+    ),
     "savepoints only": job(interval="off", rest="actions: [{savepoint: native, at: 2 s}]"),
     "a restart after the end": job(
         interval="5 s",
@@ -391,6 +394,7 @@ WORDS = {
     "one checkpoint outlasts the interval": "apart instead of every",
     "failures as fast as they are tolerated": "that restart.rate tolerates: the job fails",
     "copies on disks": ", others up to",
+    "a sink that compacts its files": "as writers flush them",
     "a changelog that begins with state": "of initial state per subtask (a changelog, not in its size)",
     "overloaded until it stops": "before the first failure or stop (20 s)",
     "state that grows": "and still grows",
