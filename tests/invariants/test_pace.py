@@ -122,14 +122,14 @@ def test_a_task_that_goes_on_has_more_data():
 
 def test_the_timeout_counts_from_the_call():
     """It is set when the tasks are called, some time after the trigger."""
-    later_records = PACE._replace(call_ns=7)
+    delayed = PACE._replace(call_ns=7)
 
-    assert facts(failed(1, 0, 107, "CHECKPOINT_EXPIRED"), pace=later_records) == []
-    assert facts(failed(1, 0, 106, "CHECKPOINT_EXPIRED"), pace=later_records) == [
+    assert facts(failed(1, 0, 107, "CHECKPOINT_EXPIRED"), pace=delayed) == []
+    assert facts(failed(1, 0, 106, "CHECKPOINT_EXPIRED"), pace=delayed) == [
         "it expires after 9.9e-05 ms, the timeout is 0.0001 ms"
     ]
-    assert facts(completed(1, 0, 107), pace=later_records) == []
-    assert len(facts(completed(1, 0, 108), pace=later_records)) == 1
+    assert facts(completed(1, 0, 107), pace=delayed) == []
+    assert len(facts(completed(1, 0, 108), pace=delayed)) == 1
 
 
 def test_only_failures_in_a_row_that_flink_counts_are_counted():

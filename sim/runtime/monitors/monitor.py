@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from sim.invariants.counts import Ledger
 from sim.invariants.files import KeptSnapshot
@@ -22,6 +22,17 @@ from sim.runtime.context import CommittedOutput, Contents, Context
 from sim.runtime.ports import Checks, Ends
 
 _MAX_STORY = 8
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ByCheckpoint(dict[int, dict[K, V]]):
+    """Data of a monitor about checkpoints, by checkpoint and task.  `InvariantMonitor.forget` drops those that are gone."""
+
+    def keep(self, checkpoint: int, before: int, task: K) -> None:
+        """Let a task have the data of an earlier checkpoint, whose part it reuses in this one."""
+        if task in (parts := self.get(before, {})):
+            self.setdefault(checkpoint, {})[task] = parts[task]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +103,10 @@ class InvariantMonitor(Checks):
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Drop the data of checkpoints for which `gone` returns True: they can neither complete nor be restored any more."""
+        for data in vars(self).values():
+            if isinstance(data, ByCheckpoint):
+                for checkpoint in [number for number in data if gone(number)]:
+                    del data[checkpoint]
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         """Yield the violations that can be detected only at the end of the run."""

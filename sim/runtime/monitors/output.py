@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from sim.invariants import output as invariants_output
@@ -16,7 +16,7 @@ from sim.results.journal import Happening
 from sim.results.tables import CommittedEpoch
 from sim.runtime.context import TaskSnapshot, Uncommitted
 from sim.runtime.monitors.files import deletions
-from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from sim.runtime.monitors.monitor import ByCheckpoint, EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- Commits: the records that writers must commit, and the transactions in the checkpoint that a job starts from.
 #
@@ -46,10 +46,10 @@ class CommitMonitor(InvariantMonitor):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.names = self.context.names
-        self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # checkpoint -> task -> transactions of its committer
+        self._in_checkpoint = ByCheckpoint[int, _Content]()  # transactions of each committer
         self._ended = Counter[Transaction]()  # committed or lost by earlier job instances
-        # checkpoint -> (vertex, index) -> records that a writer has read and not written
-        self._held_back: dict[int, dict[tuple[str, int], int]] = {}
+        # records that each writer, (vertex, index), has read and not written
+        self._held_back = ByCheckpoint[tuple[str, int], int]()
         # transactions in the checkpoint that this instance starts from, until its first checkpoint completes
         self._owed = Counter[Transaction]()
         self._begun_from = 0  # that checkpoint
@@ -62,10 +62,8 @@ class CommitMonitor(InvariantMonitor):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        if (content := self._in_checkpoint.get(before, {}).get(task)) is not None:
-            self._in_checkpoint.setdefault(checkpoint, {})[task] = content
-        if records := self._held_back.get(before, {}).get(self.names[task]):
-            self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
+        self._in_checkpoint.keep(checkpoint, before, task)
+        self._held_back.keep(checkpoint, before, self.names[task])
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         """Check that records which writers have not written are redistributed completely, and take over open transactions."""
@@ -106,10 +104,6 @@ class CommitMonitor(InvariantMonitor):
             fact = f"{count_is(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
             story = self.formatter.story(lambda row: row.checkpoint == self._begun_from)
             self.found.append(Violation(ONCE, self.now_ns, where, fact, story))
-
-    def forget(self, gone: Callable[[int], bool]) -> None:
-        self._in_checkpoint = {number: contents for number, contents in self._in_checkpoint.items() if not gone(number)}
-        self._held_back = {number: held_back for number, held_back in self._held_back.items() if not gone(number)}
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, output, formatter = self.context, self.watched.output, self.formatter

@@ -42,7 +42,7 @@ from sim.protocol.options import Ending
 from sim.results.journal import Happening
 from sim.results.tables import stopped_with
 from sim.runtime.context import Context, StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from sim.runtime.monitors.monitor import ByCheckpoint, EndOfRun, InvariantMonitor, WatchedRun
 
 # ---- State of each checkpoint, and whether restored tasks get all of it: snapshots carry stamps, which are listed here too.
 
@@ -56,7 +56,7 @@ class StateMonitor(InvariantMonitor):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self.names = self.context.names
-        self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
+        self.parts = ByCheckpoint[int, _Part]()
         # checkpoint of another job instance -> (monitor of that instance, vertices that were rescaled since)
         self._rescaled_from: dict[int, tuple[StateMonitor, frozenset[str]]] = {}
         # task of a rescaled vertex -> state it has restored
@@ -76,8 +76,7 @@ class StateMonitor(InvariantMonitor):
         }
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        if task in (parts := self.parts.get(before, {})):
-            self.parts.setdefault(checkpoint, {})[task] = parts[task]
+        self.parts.keep(checkpoint, before, task)
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
@@ -122,9 +121,6 @@ class StateMonitor(InvariantMonitor):
                 self.parts[checkpoint][number[taker.names[task]]] = part
         if resized:
             self._rescaled_from[checkpoint] = taker, resized
-
-    def forget(self, gone: Callable[[int], bool]) -> None:
-        self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
         """Return the journal rows about the checkpoint and its restore, for one task."""

@@ -5,7 +5,7 @@ The expected values are computed from the records served and from the options of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
@@ -18,7 +18,7 @@ from sim.model.job import key_groups
 from sim.model.state import State
 from sim.results.journal import Happening
 from sim.runtime.context import StateSnapshot
-from sim.runtime.monitors.monitor import InvariantMonitor, WatchedRun
+from sim.runtime.monitors.monitor import ByCheckpoint, InvariantMonitor, WatchedRun
 from sim.storage.ledger import FileId
 from sim.storage.lsm import TreeImage
 from sim.storage.state_files import File, FrozenState, Handle
@@ -96,8 +96,8 @@ class KeyedStateMonitor(InvariantMonitor):
             for task in range(len(self.context.names))
             if (subtask := self._initial_state(task)) is not None
         }
-        self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # checkpoint -> task
-        self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # checkpoint -> (vertex, index)
+        self._frozen = ByCheckpoint[int, tuple[FrozenState, _Content]]()
+        self._by_checkpoint = ByCheckpoint[tuple[str, int], _Content]()  # tasks are (vertex, index)
         # task restored as finished -> maximum size of its state, which is not opened again [bytes]
         self._closed: dict[int, int] = {}
 
@@ -129,8 +129,7 @@ class KeyedStateMonitor(InvariantMonitor):
             self._report_snapshot(COVERED, checkpoint, task, fact)
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
-        if (name := self.context.names[task]) in (contents := self._by_checkpoint.get(before, {})):
-            self._by_checkpoint.setdefault(checkpoint, {})[name] = contents[name]
+        self._by_checkpoint.keep(checkpoint, before, self.context.names[task])
 
     def materialising(self, task: int, number: int) -> None:
         """Record the position of the log when a materialisation starts."""
@@ -203,10 +202,6 @@ class KeyedStateMonitor(InvariantMonitor):
         if checkpoint:
             subtask.ages = split_cohorts([(part.ages, share) for part, share in contributions])
             subtask.checked = max((part.at_ns for part, _ in contributions), default=0), subtask.served
-
-    def forget(self, gone: Callable[[int], bool]) -> None:
-        self._frozen = {number: frozen for number, frozen in self._frozen.items() if not gone(number)}
-        self._by_checkpoint = {number: contents for number, contents in self._by_checkpoint.items() if not gone(number)}
 
     # ------------------------------------------------------------------------------------------ comparisons
 

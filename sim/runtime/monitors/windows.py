@@ -6,7 +6,7 @@ It computes the expected watermarks and outputs from the events of a run, and co
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -30,7 +30,7 @@ from sim.plane.interface import ThreadState, channels_in
 from sim.results.journal import Happening
 from sim.runtime import context as runtime_context
 from sim.runtime.context import StateSnapshot, TaskSnapshot
-from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
+from sim.runtime.monitors.monitor import ByCheckpoint, EndOfRun, InvariantMonitor, WatchedRun
 
 _STATUSES = {runtime_context.IDLE: IDLE, runtime_context.ACTIVE: ACTIVE}
 
@@ -69,10 +69,10 @@ class WindowMonitor(InvariantMonitor):
         self._inputs = [channels_in(self.context.layout, task) for task in self.context.tasks]
         self._windows = [self.context.vertex(task).window for task in self.context.tasks]
         self._tasks: dict[int, _TaskTime] = {}
-        # checkpoint -> (vertex, index) -> timers in the snapshot, or None if the operators had finished
-        self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}
-        # checkpoint -> (vertex, index) -> records emitted by each end of sliding windows
-        self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}
+        # (vertex, index) -> timers in the snapshot, or None if the operators had finished
+        self._timers = ByCheckpoint[tuple[str, int], tuple[Pending, ...] | None]()
+        # (vertex, index) -> records emitted by each end of sliding windows
+        self._ends = ByCheckpoint[tuple[str, int], tuple[int, ...]]()
 
     def continue_from(self, before: Self, checkpoint: int) -> None:
         """Handle that the job starts from a checkpoint of another job instance.
@@ -265,10 +265,6 @@ class WindowMonitor(InvariantMonitor):
             records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
             if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
                 self.report_once_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
-
-    def forget(self, gone: Callable[[int], bool]) -> None:
-        self._timers = {number: pending for number, pending in self._timers.items() if not gone(number)}
-        self._ends = {number: ends for number, ends in self._ends.items() if not gone(number)}
 
     # ------------------------------------------------------------------------------------------ reading the run
 

@@ -103,9 +103,9 @@ class _Kept(NamedTuple):
     slices: tuple[int, ...] = ()  # of sliding windows: records emitted by each of the last window ends
 
     def redistribute(self, snapshots: Sequence[TaskSnapshot], subtask: int, tasks: int) -> _Kept:
-        """Return the content for subtask `own` of `tasks` after rescaling.  Record counts are split evenly.
+        """Return the content for a subtask of `tasks` after rescaling.  Record counts are split evenly.
 
-        `parts` are the snapshots of all subtasks before.  Processing-time timers are not redistributed.
+        `snapshots` are those of all subtasks before.  Processing-time timers are not redistributed.
         """
         ends = [(_of(part).slices, part.position.served - part.position.late) for part in snapshots]
         longest = max(len(slices) for slices, _ in ends)
