@@ -249,28 +249,25 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     """Return the logs of all jobs with checkpoints, by job id.  Raises `RecordingError` if there are none."""
     source = _named(paths)
     jobs: dict[str, JobLog] = {}
-    shared = JobLog(source, "")
+    cluster = JobLog(source, "")
     for path in paths:
         clock, failure = _Clock(), None
         for line in _lines(path):
             at_ms = clock.read(line)
-            shared.ended_ms = max(shared.ended_ms, at_ms)
-            failure = _read(line, at_ms, jobs, shared, failure)
+            cluster.ended_ms = max(cluster.ended_ms, at_ms)
+            failure = _read(line, at_ms, jobs, cluster, failure)
     for log in jobs.values():
-        log.version, log.ended_ms = shared.version, shared.ended_ms
-        log.fresh_restarts = shared.fresh_restarts if len(jobs) == 1 else 0
+        log.version, log.ended_ms = cluster.version, cluster.ended_ms
+        log.fresh_restarts = cluster.fresh_restarts if len(jobs) == 1 else 0
     if len(jobs) > 1:  # lines of vertices do not say to which job they belong
-        shared.vertices.clear()
+        cluster.vertices.clear()
     logs = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
     if not logs:
         running = next((log for log in jobs.values() if log.running_ms >= 0), None)
-        if running is None:
-            is_log = shared.ended_ms >= 0
-            reason = (
-                "is it a JobManager's log, at level INFO?"
-                if is_log
-                else "no line has a time, so it is not a log of a JobManager"
-            )
+        if running is None and cluster.ended_ms >= 0:
+            reason = "is it a JobManager's log, at level INFO?"
+        elif running is None:
+            reason = "no line has a time, so it is not a log of a JobManager"
         elif running.failures:
             times = f"{running.failures} time{'s' * (running.failures > 1)}"
             reason = " ".join([f"job {running.job} failed {times} before one was triggered.", *log_remarks(running)])
@@ -284,7 +281,7 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     for log in logs.values():
         for refusal in log.refusals if len(jobs) == 1 else ():
             if refusal.reason == FINISHED:
-                refusal.task = refusal.task or next(iter(shared.finished), "")
+                refusal.task = refusal.task or next(iter(cluster.finished), "")
         # CheckpointCoordinatorDeActivator aborts pending checkpoints when the job leaves RUNNING.
         for point in log.checkpoints.values():
             later = [switch for switch in log.switches if switch[0] >= point.line_ms >= 0 and switch[2] != "RUNNING"]
@@ -326,8 +323,8 @@ class _Clock:
 Failure = LogCheckpoint | LogRefusal | LogTaskFailure
 
 
-def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
-    """Store the content of a line in its job or, if the line does not name the job, in `shared`.
+def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failure: Failure | None) -> Failure | None:
+    """Store the content of a line in its job or, if the line does not name the job, in `cluster`.
 
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
     that this line describes, or None.
@@ -347,47 +344,54 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
             return failure
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
-                return _note(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, shared))
+                return _store_message(kind, match.groupdict(), at_ms, _log_of(match["job"], jobs, cluster))
         if _TOLERANCE in line:
-            shared.exceeding = [None]
+            cluster.exceeding = [None]
         elif _NO_CHECKPOINT in line and any(log.failures for log in jobs.values()):
-            shared.fresh_restarts += 1
+            cluster.fresh_restarts += 1
     if match := _STATE.search(line):
-        log = _log_of(match["job"], jobs, shared)
-        log.name = masked_text(match["name"])[:200]
+        log = _log_of(match["job"], jobs, cluster)
+        log.name = _masked(match["name"], 200)
         log.switches.append((at_ms, match["before"], match["state"]))
         log.failed = [] if match["before"] == "CREATED" else log.failed
-        if shared.failing is not None and match["before"] == "RUNNING":
-            log.task_failures.append(shared.failing)
-        shared.failing = None
-        if shared.exceeding:
+        if cluster.failing is not None and match["before"] == "RUNNING":
+            log.task_failures.append(cluster.failing)
+        cluster.failing = None
+        if cluster.exceeding:
             log.exceeding.append(None if log.failed is None else sum(map(is_counted, log.failed)))
-            log.failed, shared.exceeding = [], []
-    elif (match := _TASK.search(line)) and len(shared.vertices) < MAX_NAMES:
+            log.failed, cluster.exceeding = [], []
+    elif (match := _TASK.search(line)) and len(cluster.vertices) < MAX_NAMES:
         name = masked_text(match["name"])
-        shared.vertices[name] = min(max(int(match["of"]), 1), 32768)
-        if len(shared.attempts) < MAX_NAMES:
-            shared.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
-    elif (match := _ENDED_TASK.search(line)) and len(shared.finished) < MAX_NAMES:
-        task = masked_text(match["name"])[:200]
+        cluster.vertices[name] = min(max(int(match["of"]), 1), 32768)
+        if len(cluster.attempts) < MAX_NAMES:
+            cluster.attempts[match["attempt"]] = f"{name[:200]} {match['place']}"
+    elif (match := _ENDED_TASK.search(line)) and len(cluster.finished) < MAX_NAMES:
+        task = _masked(match["name"], 200)
         if match["state"] == "FINISHED":
-            shared.finished[task] = None
-        elif shared.failing is None:
-            shared.failing = LogTaskFailure(at_ms, task, masked_text(match["where"] or "")[:100])
-            return shared.failing
-    elif "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(shared.lost) < MAX_NAMES:
-        shared.lost.setdefault(masked_text(match["id"])[:100], at_ms)
+            cluster.finished[task] = None
+        elif cluster.failing is None:
+            cluster.failing = LogTaskFailure(at_ms, task, _masked(match["where"]))
+            return cluster.failing
+    elif (
+        "askManager with id" in line and (match := _LOST.search(line)) and at_ms >= 0 and len(cluster.lost) < MAX_NAMES
+    ):
+        cluster.lost.setdefault(_masked(match["id"]), at_ms)
     elif match := _OPTION.search(line):
-        shared.options[match["key"]] = match["value"].strip().strip("'\"")
-    elif match := _VERSION.search(line) or (None if shared.version else _JAR.search(line)):
-        shared.version = match["version"]
+        cluster.options[match["key"]] = match["value"].strip().strip("'\"")
+    elif match := _VERSION.search(line) or (None if cluster.version else _JAR.search(line)):
+        cluster.version = match["version"]
     return failure if at_ms < 0 else None  # a stack trace has no times
 
 
-def _log_of(job: str, jobs: dict[str, JobLog], shared: JobLog) -> JobLog:
+def _log_of(job: str, jobs: dict[str, JobLog], cluster: JobLog) -> JobLog:
     """Return the log of a job, which is created at its first line.  It shares what the lines tell of the cluster."""
-    tables = {name: getattr(shared, name) for name in ("options", "lost", "attempts", "vertices")}
-    return jobs.setdefault(job, JobLog(shared.source, job, **tables))
+    tables = {name: getattr(cluster, name) for name in ("options", "lost", "attempts", "vertices")}
+    return jobs.setdefault(job, JobLog(cluster.source, job, **tables))
+
+
+def _masked(text: str | None, chars: int = 100) -> str:
+    """Return the first characters of a text, with secrets masked."""
+    return masked_text(text or "")[:chars]
 
 
 def _masked_line(text: str) -> str:
@@ -402,10 +406,10 @@ def _explain(failure: Failure, why: str) -> None:
     reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
     failure.reason = _masked_line(reason)
     if isinstance(failure, LogRefusal) and task is not None:
-        failure.task = masked_text(task["task"])[:200]
+        failure.task = _masked(task["task"], 200)
 
 
-def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
+def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
     """Store a message about a checkpoint.  `kind` is a key of `_PATTERNS`.  Return the failure in it, or None."""
     if kind in ("refused", "not running"):
         last = log.refusals[-1] if log.refusals else None
@@ -428,8 +432,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
     match kind:
         case "late":
             if min(line_ms, point.line_ms) >= 0 and len(point.late) < MAX_NAMES:
-                where = masked_text(fields["where"] or "")[:100]
-                point.late.append((line_ms - point.line_ms, masked_text(fields["task"] or "")[:100], where))
+                point.late.append((line_ms - point.line_ms, _masked(fields["task"]), _masked(fields["where"])))
         case "triggered":
             point.triggered_ms, point.line_ms = numbers["at"], line_ms
             point.is_savepoint = "savepoint" in (fields["type"] or "").lower()
@@ -442,7 +445,7 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             if point.triggered_ms < 0 <= line_ms:  # the log begins after the trigger
                 point.triggered_ms = max(line_ms - point.duration_ms - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
-            point.status, point.reason, point.where = "FAILED", kind, masked_text(fields.get("where") or "")[:100]
+            point.status, point.reason, point.where = "FAILED", kind, _masked(fields.get("where"))
             if log.failed is not None and not point.is_savepoint:
                 log.failed.append(point)
             if why := fields.get("why"):
