@@ -104,8 +104,8 @@ class Causes:
 
     def slow(self, parts: Sequence[PathPart]) -> SlowPlace | None:
         """Return the slowest part of storage that the files of these parts were written to, or None if none was slow."""
-        found = [slow_file(self.context, file) for file in self._files(parts)]
-        return max((slow for slow in found if slow is not None), key=lambda slow: slow.factor, default=None)
+        places = [slow_file(self.context, file) for file in self._files(parts)]
+        return max((slow for slow in places if slow is not None), key=lambda slow: slow.factor, default=None)
 
     def text(self, parts: Sequence[PathPart]) -> str:
         """Return the cause of consecutive parts of the same kind and place, as a clause without a full stop."""
@@ -196,8 +196,8 @@ class Causes:
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
         if window is None or fired * vertex.fan_out * window.fire_ns < part.duration_ns // 2:
             return None
-        left = math.ceil(fired * vertex.fan_out)
-        return f"its window ended, and {left} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
+        emitted = math.ceil(fired * vertex.fan_out)
+        return f"its window ended, and {emitted} records or more left it on the task thread, {format_duration(window.fire_ns)} each"
 
     def _alignment(self, part: PathPart) -> str:
         """Return why the last barrier of a task arrived later than the first."""
@@ -236,11 +236,11 @@ class Causes:
         longest = max(files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
         size = sum(file.size_bytes for file in files)
         name = one_line("/".join(map(str, longest.name)), 60)
-        what = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, the longest {name}"
+        subject = f"file {name}" if len(files) == 1 else f"{len(files)} files one after the other, the longest {name}"
         if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
-            text = f"{what} was not durable {self._until}"
+            text = f"{subject} was not durable {self._until}"
         else:
-            text = f"{what}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
+            text = f"{subject}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
             text += self._sharing_nic(longest, size * SECOND / spent_ns)
         slow = self.slow(parts)
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"

@@ -107,17 +107,21 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     def lines(parts: tuple[PathPart, ...]) -> Iterator[AccountLine]:
         """Yield a line for consecutive parts of the same kind at the same place."""
         for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
-            alike = tuple(group)
+            consecutive = tuple(group)
             # an unaligned barrier would wait for the thread, too
-            is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(alike[0])
+            is_thread = kind is PathKind.QUEUE and causes.waits_for_thread(consecutive[0])
             # entries of a canonical savepoint are serialised while files are written, and the slower of both counts
-            is_hidden = kind is PathKind.UPLOAD and alike[0].task in serialising
-            change = None if is_thread or is_hidden else what_if(kind, alike, causes.slow(alike), instance.context)
-            begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (alike[0].begin_ns, alike[-1].end_ns))
-            yield AccountLine(kind, begin_ns, end_ns, causes.place(alike[0]), causes.text(alike), change)
+            is_hidden = kind is PathKind.UPLOAD and consecutive[0].task in serialising
+            change = (
+                None
+                if is_thread or is_hidden
+                else what_if(kind, consecutive, causes.slow(consecutive), instance.context)
+            )
+            begin_ns, end_ns = (at_ns - stats.trigger_ns for at_ns in (consecutive[0].begin_ns, consecutive[-1].end_ns))
+            yield AccountLine(kind, begin_ns, end_ns, causes.place(consecutive[0]), causes.text(consecutive), change)
 
-    about = stats.number, stats.status, stats.failure, stats.savepoint_format, stats.trigger_ns
-    return Account(strategy, job, *about, tuple(lines(path.parts)), tuple(lines(path.after)))
+    facts = stats.number, stats.status, stats.failure, stats.savepoint_format, stats.trigger_ns
+    return Account(strategy, job, *facts, tuple(lines(path.parts)), tuple(lines(path.after)))
 
 
 # ---- An account as text in 80 columns: a sentence, a waterfall chart, and notes about notable parts.
@@ -339,16 +343,16 @@ def _typical(run: CloseUp) -> list[tuple[int, int]]:
     is the last one that failed, or else the one that has been in progress for longest.  Raises `NoCheckpointError`.
     """
     warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
-    every = [(job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values()]
-    rows = [(job, row) for job, row in every if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads]
-    done = sorted(
+    all_rows = [(job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values()]
+    rows = [(job, row) for job, row in all_rows if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads]
+    completed = sorted(
         (row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED"
     )
-    if done or uploads:
-        usual = [done[(len(done) - 1) // 2][1:], done[-1][1:]] if done else []
+    if completed or uploads:
+        usual = [completed[(len(completed) - 1) // 2][1:], completed[-1][1:]] if completed else []
         return list(dict.fromkeys([*uploads, *usual]))
     failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
-    under_way = [(row.trigger_ns, job, row.number) for job, row in every if row.status == "IN_PROGRESS"]
+    under_way = [(row.trigger_ns, job, row.number) for job, row in all_rows if row.status == "IN_PROGRESS"]
     if not failed and not under_way:
         raise NoCheckpointError("no checkpoint was triggered after the warm-up: run longer, or set an interval")
     return [max(failed)[1:] if failed else min(under_way)[1:]]

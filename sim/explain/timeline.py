@@ -45,13 +45,13 @@ class TimelineSlice(NamedTuple):
 
 def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
     """Distribute slices over lanes without overlaps, because viewers would nest overlapping slices."""
-    found: list[list[TimelineSlice]] = []
+    lanes_so_far: list[list[TimelineSlice]] = []
     for row in sorted(slices, key=lambda row: (row.begin_ns, row.end_ns)):
-        lane = next((lane for lane in found if lane[-1].end_ns <= row.begin_ns), None)
+        lane = next((lane for lane in lanes_so_far if lane[-1].end_ns <= row.begin_ns), None)
         if lane is None:
-            found.append(lane := [])
+            lanes_so_far.append(lane := [])
         lane.append(row)
-    return found
+    return lanes_so_far
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ def checkpoints(context: Context) -> Iterator[TimelineSlice]:
 
 def files(context: Context) -> dict[str, list[TimelineSlice]]:
     """Return a slice per file, from its first byte until it is durable, by storage node, local disk or writing process."""
-    found: dict[str, list[TimelineSlice]] = defaultdict(list)
+    slices: dict[str, list[TimelineSlice]] = defaultdict(list)
     medium = context.storage.medium
     for file in context.storage.files:
         end_ns = file.durable_ns if file.given_up_ns is None else file.given_up_ns
@@ -227,8 +227,8 @@ def files(context: Context) -> dict[str, list[TimelineSlice]]:
             places = [f"storage, written by {'the JobManager' if file.host < 0 else f'task manager {file.host}'}"]
         end_ns = context.env.now if end_ns is None else end_ns
         for place in places:
-            found[place] += _slice("/".join(map(str, file.name)), file.created_ns, end_ns, bytes=file.size_bytes)
-    return found
+            slices[place] += _slice("/".join(map(str, file.name)), file.created_ns, end_ns, bytes=file.size_bytes)
+    return slices
 
 
 def task_slices(context: Context, job: int) -> dict[str, dict[int, list[TimelineSlice]]]:
@@ -236,7 +236,7 @@ def task_slices(context: Context, job: int) -> dict[str, dict[int, list[Timeline
 
     `job`: number of the job instance.
     """
-    found: dict[str, dict[int, list[TimelineSlice]]] = defaultdict(lambda: defaultdict(list))
+    slices: dict[str, dict[int, list[TimelineSlice]]] = defaultdict(lambda: defaultdict(list))
     times_of: dict[tuple[int, int], dict[Happening, int]] = defaultdict(dict)
     arrivals_of: dict[tuple[int, int], dict[tuple[int, int], None]] = defaultdict(dict)  # (time [ns], channel)
     for entry in context.journal:
@@ -248,7 +248,7 @@ def task_slices(context: Context, job: int) -> dict[str, dict[int, list[Timeline
         arrivals = arrivals_of[checkpoint, task]
         begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
         synced_ns = times.get(Happening.SYNC_FINISHED)
-        snapshots, barriers, phases = (found[kind][task] for kind in ("snapshots", "barriers", "asynchronous"))
+        snapshots, barriers, phases = (slices[kind][task] for kind in ("snapshots", "barriers", "asynchronous"))
         if arrivals:
             last_ns = [*arrivals][-1][0] if begun_ns is None else begun_ns
             snapshots += _slice(f"waits for alignment {checkpoint}", next(iter(arrivals))[0], last_ns)
@@ -271,7 +271,7 @@ def task_slices(context: Context, job: int) -> dict[str, dict[int, list[Timeline
             phases += _slice(f"waits for the async thread {checkpoint}", synced_ns, free_ns)
             phases += _slice(f"async {checkpoint}", free_ns, written_ns, bytes=row.written_bytes)
             phases += _slice(f"waits for channel state {checkpoint}", written_ns, finished_ns, bytes=persisted)
-    return found
+    return slices
 
 
 def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:

@@ -98,8 +98,8 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
 def other_kind(path: Path) -> str:
     """Return what a file or folder is that is not a source, and which command reads it, or "" if it is not recognized."""
     if path.is_dir():
-        if found := answers_beside(path):
-            name, request = next(iter(found.items()))
+        if answers := answers_beside(path):
+            name, request = next(iter(answers.items()))
             return f"{name} in it is the answer to {request}, and would have to be called {request[1:]}.json; {HOW_TO_SAVE}"
         is_kept = any((path / name).is_file() for name in ("comparison.json", "manifest.json"))
         return (
@@ -143,12 +143,12 @@ def _mapping(text: str) -> Mapping[str, Any]:
 
 def answers_beside(folder: Path) -> dict[str, str]:
     """Return file name -> request of the REST answers in a folder that do not have the file names that are expected."""
-    found = {}
+    requests = {}
     for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MAX_ANSWERS]:
         with suppress(RecordingError):
             if (lone := read_lone_answer(file)) is not None:
-                found[file.name] = lone.path
-    return found
+                requests[file.name] = lone.path
+    return requests
 
 
 _MAX_ANSWERS = 20

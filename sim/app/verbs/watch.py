@@ -182,8 +182,8 @@ class _Session:
             except (ScenarioError, OSError) as error:
                 self.listener.warning(f"{self.folder / SCENARIO}: {error}; a new forecast is made")
                 state.forecast = None
-        known = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
-        self.listener.message(f"resuming: {self.folder} has {known} checkpoints; {verdict(self.watcher)}")
+        checkpoint_count = sum(count for name, count in state.counts.items() if name.startswith("checkpoints"))
+        self.listener.message(f"resuming: {self.folder} has {checkpoint_count} checkpoints; {verdict(self.watcher)}")
 
     def run(self) -> None:
         """Poll until the duration is over."""
@@ -259,8 +259,8 @@ class _Session:
         job = _choose_watched_job(overview, self.options["job"], state.look, client.url)
         seen = frozenset(state.seen) if state.look is not None and state.look.job == job else frozenset()
         snapshot = fetch(self.url, job, sample_s=sample_s or 0.0, client=client, seen=seen if sample_s is None else ())
-        if about_missing := snapshot.missing.get(f"/jobs/{job}"):
-            raise RestError(f"{client.url}/jobs/{job}", about_missing)
+        if error := snapshot.missing.get(f"/jobs/{job}"):
+            raise RestError(f"{client.url}/jobs/{job}", error)
         try:
             return snapshot, observe_job(snapshot, now_ms, seen)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -342,20 +342,22 @@ class _Session:
                 replace_text(self.folder / PAGE, self.published[PAGE_PATH])
 
 
-def _choose_watched_job(overview: Any, job: str | None, known: JobObservation | None, url: str) -> str:
+def _choose_watched_job(overview: Any, job: str | None, watched: JobObservation | None, url: str) -> str:
     """Return the id of the job to watch: the known job while it runs, then a running job of the same name.
 
     RestError: there is no such job, or there are several.
     """
     jobs = rows_of(overview, "jobs")
-    if known is not None:
-        mine = next((row for row in jobs if row.get("jid") == known.job), None)
+    if watched is not None:
+        mine = next((row for row in jobs if row.get("jid") == watched.job), None)
         if mine is not None and mine.get("state") not in TERMINAL:
-            return known.job
-        alike = [row for row in jobs if row.get("state") not in TERMINAL and one_line(row.get("name")) == known.name]
-        if job is None and len(alike) == 1:
-            return choose_job({"jobs": alike}, None, url)[0]
+            return watched.job
+        same_name = [
+            row for row in jobs if row.get("state") not in TERMINAL and one_line(row.get("name")) == watched.name
+        ]
+        if job is None and len(same_name) == 1:
+            return choose_job({"jobs": same_name}, None, url)[0]
         if mine is not None:
-            return known.job
-        raise RestError(url, f"it does not list job {known.job[:8]} ('{known.name}')")
+            return watched.job
+        raise RestError(url, f"it does not list job {watched.job[:8]} ('{watched.name}')")
     return choose_job(overview, job, url)[0]

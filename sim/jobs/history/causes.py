@@ -406,15 +406,15 @@ class HistoryCauses:
         The search follows the most back-pressured subtask downstream, until a subtask is busier than that.
         """
         for _ in self.history.vertices:
-            behind = {reader.name for reader in self.history.readers(vertex)}
-            threads = {name: thread for name, thread in self.history.threads.items() if name[0] in behind}
+            readers = {reader.name for reader in self.history.readers(vertex)}
+            threads = {name: thread for name, thread in self.history.threads.items() if name[0] in readers}
             if not threads:
                 return None
             busiest = max(threads, key=lambda name: threads[name].busy)
-            pressed = max(threads, key=lambda name: threads[name].back_pressured)
-            if threads[busiest].busy >= max(_MIN_BUSY_SHARE, threads[pressed].back_pressured):
+            most_pressed = max(threads, key=lambda name: threads[name].back_pressured)
+            if threads[busiest].busy >= max(_MIN_BUSY_SHARE, threads[most_pressed].back_pressured):
                 return busiest
-            vertex = pressed[0]
+            vertex = most_pressed[0]
         return None
 
     def _slow(self, subtask: SubtaskId) -> str:
@@ -491,14 +491,16 @@ class HistoryCauses:
 
     def _with_channels(self, step: PathStep) -> str:
         """Return a clause about all in-flight data of the TaskManager, because its subtasks share channel state files."""
-        places = self.history.task_managers
-        if step.at not in places:
+        managers = self.history.task_managers
+        if step.at not in managers:
             return ""
-        stored = [
-            max(row.alignment.persisted, 0) for name, row in self.rows.items() if places.get(name) == places[step.at]
+        persisted = [
+            max(row.alignment.persisted, 0)
+            for name, row in self.rows.items()
+            if managers.get(name) == managers[step.at]
         ]
-        rate = bytes_text(sum(stored) * 1e9 / step.duration_ns)
-        return f"; with those of its task manager, {one_line(places[step.at], 40)}, {bytes_text(sum(stored))}: {rate}/s"
+        rate = bytes_text(sum(persisted) * 1e9 / step.duration_ns)
+        return f"; with those of its task manager, {one_line(managers[step.at], 40)}, {bytes_text(sum(persisted))}: {rate}/s"
 
     @cached_property
     def _rows_of_others(self) -> list[Mapping[SubtaskId, RecordedSubtask]]:
@@ -548,10 +550,10 @@ class HistoryCauses:
         with_it = {
             name for name, earlier_ns in other.items() if abs(earlier_ns) <= _MAX_END_DIFFERENCE * step.duration_ns
         }
-        places = self.history.task_managers
-        if garbage := self._excessive_garbage(places.get(step.at, "")):
-            return f"the JVM of {one_line(places[step.at], 40)} has spent {ms_text(garbage.ms)} in garbage collection"
-        local = {name for name in other if step.at in places and places.get(name) == places[step.at]}
+        managers = self.history.task_managers
+        if garbage := self._excessive_garbage(managers.get(step.at, "")):
+            return f"the JVM of {one_line(managers[step.at], 40)} has spent {ms_text(garbage.ms)} in garbage collection"
+        local = {name for name in other if step.at in managers and managers.get(name) == managers[step.at]}
         remote = other.keys() - local
         if len(with_it) == len(other) > 1:
             on = "on all task managers" if remote and local else "of the job"
@@ -569,13 +571,13 @@ class HistoryCauses:
         """Return a clause if a sibling in another TaskManager wrote a similar file far quicker: then not all storage is slow."""
         if step.kind is PathKind.CHANNEL_STATE:
             return ""  # subtasks that share the file wait for each other, so their phases do not compare
-        places, slow = self.history.task_managers, self.rows[step.at]
-        manager = places.get(step.at, "")
+        managers, slow = self.history.task_managers, self.rows[step.at]
+        manager = managers.get(step.at, "")
         quick = [
             (row.checkpoint.async_, name)
             for name, row in self._siblings(step.at)
             if name in self.moments
-            and places.get(name, manager) != manager
+            and managers.get(name, manager) != manager
             and 2 * row.checkpointed_size >= slow.checkpointed_size > 0
             and _SLOW_FILE_FACTOR * row.checkpoint.async_ * slow.checkpointed_size
             <= slow.checkpoint.async_ * row.checkpointed_size
@@ -585,7 +587,7 @@ class HistoryCauses:
         took_ms, name = max(quick)
         size = bytes_text(self.rows[name].checkpointed_size)
         return (
-            f"{name_of(name)} wrote {size} in {ms_text(took_ms)} from task manager {one_line(places[name], 40)}: not all of the storage is "
+            f"{name_of(name)} wrote {size} in {ms_text(took_ms)} from task manager {one_line(managers[name], 40)}: not all of the storage is "
             f"slow, but the disk or network of {one_line(manager, 40)}, or its process"
         )
 

@@ -159,14 +159,14 @@ def head_text(history: History) -> str:
     """Return the first sentence: job, Flink version, barrier mode, and the number and times of the checkpoints."""
     version = f", Flink {one_line(history.flink_version)}" if history.flink_version else ""
     barriers = f", {history.strategy}" if history.strategy else ""
-    known, detailed = len(history.checkpoints), len(history.detailed)
-    counted = f" of {history.counted}" if history.counted > known else ""
-    if not known:
+    count, detailed_count = len(history.checkpoints), len(history.detailed)
+    counted = f" of {history.counted}" if history.counted > count else ""
+    if not count:
         return fill(f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known.", WIDTH)
     times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
-    subtasks = "" if detailed == known else f", {detailed} with statistics of their subtasks"
+    subtasks = "" if detailed_count == count else f", {detailed_count} with statistics of their subtasks"
     return fill(
-        f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoint{' is' if known == 1 else 's are'} known{subtasks}, {times}.",
+        f"{one_line(history.name, 60)}{version}{barriers}: {count}{counted} checkpoint{' is' if count == 1 else 's are'} known{subtasks}, {times}.",
         WIDTH,
     )
 
@@ -184,34 +184,34 @@ def choice_text(answer: HistoryAnswer) -> str:
 
     It counts slow, failed and in-progress checkpoints, and describes delayed triggers, trends, and restores.
     """
-    known, silence = answer.split, answer.history.silence
+    groups, silence = answer.split, answer.history.silence
     parts = []
-    if known.completed > 1:
-        parts.append(f"Median {ms_text(known.median_ms)}.")
-        if known.slow:
-            verb = "is" if len(known.slow) == 1 else "are"
+    if groups.completed > 1:
+        parts.append(f"Median {ms_text(groups.median_ms)}.")
+        if groups.slow:
+            verb = "is" if len(groups.slow) == 1 else "are"
             parts.append(
-                f"{len(known.slow)} of {known.completed} completed ones {verb} slow (over {ms_text(known.limit_ms)})"
-                f"{_what_slow_ones_write(known)}."
+                f"{len(groups.slow)} of {groups.completed} completed ones {verb} slow (over {ms_text(groups.limit_ms)})"
+                f"{_what_slow_ones_write(groups)}."
             )
         else:
-            longest = max(point.end_to_end_duration for point in known.others)
-            limit = ms_text(known.limit_ms)
+            longest = max(point.end_to_end_duration for point in groups.others)
+            limit = ms_text(groups.limit_ms)
             before = "Before that, none" if silence is not None else "None"
             parts.append(
-                f"{before} of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}."
+                f"{before} of the {groups.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}."
             )
         parts += _left_out(answer)
     if (outside := slowest_outside(answer.history)) >= 0:
         parts.append(
             f"The job's slowest checkpoint took {ms_text(outside)} according to Flink's summary; it is no longer in the history."
         )
-    if known.failed:
-        parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
-    if known.under_way:
-        parts.append(f"{len(known.under_way)} in progress.")
+    if groups.failed:
+        parts.append(f"{len(groups.failed)} did not complete{_where_they_ended(answer)}.")
+    if groups.under_way:
+        parts.append(f"{len(groups.under_way)} in progress.")
     parts += held_triggers(answer.history)
-    parts += trend(answer.history, known.slow, known.others)
+    parts += trend(answer.history, groups.slow, groups.others)
     if answer.history.restored:
         parts.append(
             f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}."
@@ -219,14 +219,14 @@ def choice_text(answer: HistoryAnswer) -> str:
     return fill(" ".join(parts), WIDTH)
 
 
-def _what_slow_ones_write(known: SplitHistory) -> str:
+def _what_slow_ones_write(groups: SplitHistory) -> str:
     """Return a clause if slow checkpoints write at least `_MIN_SIZE_FACTOR` times as much as the others.
 
     For example ``: they write 3.9 GB, the others 414 MB (medians)``.  Returns "" if they do not, or if sizes are unknown.
     """
     slow, others = (
         [point.checkpointed_size for point in points if point.checkpointed_size >= 0]
-        for points in (known.slow, known.others)
+        for points in (groups.slow, groups.others)
     )
     if not slow or not others or median(slow) < _MIN_SIZE_FACTOR * median(others):
         return ""
@@ -239,11 +239,11 @@ def _left_out(answer: HistoryAnswer) -> Iterator[str]:
     These are savepoints, and the job's first checkpoint, which uploads all state.
     """
     counted = (*answer.split.slow, *answer.split.others)
-    left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
-    savepoints = [point for point in left if point.is_savepoint]
+    uncompared = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
+    savepoints = [point for point in uncompared if point.is_savepoint]
     texts = [
         f"the first ({ms_text(point.end_to_end_duration)})"
-        for point in left
+        for point in uncompared
         if not point.is_savepoint and point.id == 1
     ]
     if savepoints:
@@ -255,8 +255,10 @@ def _left_out(answer: HistoryAnswer) -> Iterator[str]:
 
 def slowest_outside(history: History) -> int:
     """Return the duration [ms] of the job's slowest completed checkpoint if it is no longer in the history, otherwise -1."""
-    known = max((point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1)
-    return history.slowest_ms if history.slowest_ms > known else -1
+    longest_listed_ms = max(
+        (point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1
+    )
+    return history.slowest_ms if history.slowest_ms > longest_listed_ms else -1
 
 
 def _where_they_ended(answer: HistoryAnswer) -> str:
@@ -288,9 +290,9 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
             where = "no statistics of its subtasks"
         failure = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
         yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{failure}")
-    left = len(slow) + len(failed) - len(listed)
-    if left:
-        yield f"        and {left} more"
+    unlisted = len(slow) + len(failed) - len(listed)
+    if unlisted:
+        yield f"        and {unlisted} more"
 
 
 def _cut(line: str) -> str:
@@ -329,28 +331,28 @@ def is_notable(row: ProfileRow, rows: Sequence[ProfileRow]) -> bool:
     )
 
 
-def _common(found: InCommon) -> Iterator[str]:
+def _common(common: InCommon) -> Iterator[str]:
     """Yield a list of the features that are associated with slow checkpoints, with p-values.  No lines if none was tested."""
-    if not found.tried:
+    if not common.tried:
         return
-    if found.slow and found.is_too_few:
+    if common.slow and common.is_too_few:
         yield fill(
-            f"Associated with slow checkpoints: {found.slow} slow and {found.others} other checkpoints are too few to rule out chance "
-            f"(a feature of all slow checkpoints and no others would have p = {found.least_p:.2g}).",
+            f"Associated with slow checkpoints: {common.slow} slow and {common.others} other checkpoints are too few to rule out chance "
+            f"(a feature of all slow checkpoints and no others would have p = {common.least_p:.2g}).",
             WIDTH,
         )
         return
     sample = (
-        f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tested"
-        if found.slow
-        else f"{found.others} checkpoints"
+        f"{common.slow} slow {'one' if common.slow == 1 else 'ones'}, {common.others} others, {common.tried} features tested"
+        if common.slow
+        else f"{common.others} checkpoints"
     )
-    if not found.findings:
+    if not common.findings:
         yield fill(f"Associated with slow checkpoints: nothing that chance would not explain ({sample}).", WIDTH)
         return
-    which = "slow" if found.slow else "longer"
+    which = "slow" if common.slow else "longer"
     yield fill(f"Associated with {which} checkpoints ({sample}; p-value, then p-value corrected for all tests):", WIDTH)
-    for finding in found.findings[:_MAX_ROWS]:
+    for finding in common.findings[:_MAX_ROWS]:
         sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
         yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
@@ -360,14 +362,14 @@ def _common(found: InCommon) -> Iterator[str]:
 
 def unacknowledged_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     """Yield lines on the subtasks that have not acknowledged a checkpoint, and on their progress."""
-    late = late_in(history, point)
-    if not late:
+    unacknowledged = late_in(history, point)
+    if not unacknowledged:
         if point.tasks:
             yield "All subtasks with statistics had acknowledged."
         return
     total = sum(vertex.parallelism for vertex in history.vertices if vertex.name in point.tasks)
-    yield fill(f"Not acknowledged by {len(late)} of {total} subtasks: {_names(list(late))}.", WIDTH)
-    begun = [name for name, row in late.items() if row is not None and row.start_delay >= 0]
+    yield fill(f"Not acknowledged by {len(unacknowledged)} of {total} subtasks: {_names(list(unacknowledged))}.", WIDTH)
+    begun = [name for name, row in unacknowledged.items() if row is not None and row.start_delay >= 0]
     if begun:
         yield fill(f"Of these, {_names(begun)} had received their first barrier.", WIDTH)
     else:
@@ -437,7 +439,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
 
     `explained` has one record per explained checkpoint, in the format of simulated ones, plus those of `_history_only_fields`.
     """
-    history, known = answer.history, answer.split
+    history, groups = answer.history, answer.split
     explained = [record(account) | _history_only_fields(history, account.number) for account in answer.accounts]
     common = answer.in_common
     return {
@@ -445,10 +447,10 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
         "flink_version": history.flink_version,
         "barriers": history.strategy,
         "known": [point.id for point in history.checkpoints],
-        "median_ns": round(known.median_ms * MS),
-        "slow": [_brief(point) for point in known.slow],
-        "failed": [_brief(point) | {"failure": point.failure_message} for point in known.failed],
-        "under_way": [point.id for point in known.under_way],
+        "median_ns": round(groups.median_ms * MS),
+        "slow": [_brief(point) for point in groups.slow],
+        "failed": [_brief(point) | {"failure": point.failure_message} for point in groups.failed],
+        "under_way": [point.id for point in groups.under_way],
         "explained": explained,
         "where": [
             {

@@ -39,11 +39,11 @@ _THRESHOLD_KEY = "state.storage.fs.memory-threshold"
 
 def sharing_of_job(job: RestJob, points: Sequence[RecordedCheckpoint], inline_bytes: int) -> str:
     """Return a warning if incremental checkpoints are configured but do not share files, otherwise ""."""
-    wanted = job.options.get(
+    is_incremental = job.options.get(
         "execution.checkpointing.incremental", job.options.get("state.backend.incremental", "false")
     )
     backend = "" if job.checkpoint_config is None else job.checkpoint_config.state_backend or ""
-    return sharing(points, inline_bytes, backend=backend) if wanted.lower() == "true" else ""
+    return sharing(points, inline_bytes, backend=backend) if is_incremental.lower() == "true" else ""
 
 
 def sharing(
@@ -508,9 +508,9 @@ def find_checkpoint(history: History, number: int) -> RecordedCheckpoint:
         raise MissingCheckpointError(_no_checkpoints_text(history))
     first, last = history.checkpoints[0].id, history.checkpoints[-1].id
     if number < first:
-        kept = f"its history is of {history.kept}" if history.kept else "it keeps the last ones only"
+        limit = f"its history is of {history.kept}" if history.kept else "it keeps the last ones only"
         raise MissingCheckpointError(
-            f"no checkpoint {number}: the JobManager does not keep its statistics any more ({kept}, web.checkpoints.history): "
+            f"no checkpoint {number}: the JobManager does not keep its statistics any more ({limit}, web.checkpoints.history): "
             f"there are {first} to {last}"
         )
     raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")

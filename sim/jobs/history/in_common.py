@@ -260,8 +260,8 @@ def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequ
     explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     # The job's plan names these events, so they are a separate family of tests.
     expected = list(_in_rhythm(history, [*slow, *others]))
-    found = sorted([*_significant(explored), *_significant(expected)], key=lambda finding: finding.corrected)
-    return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(found))
+    findings = sorted([*_significant(explored), *_significant(expected)], key=lambda finding: finding.corrected)
+    return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(findings))
 
 
 def _significant(tested: Sequence[Finding]) -> Iterator[Finding]:
@@ -292,14 +292,14 @@ def _presences(
 
 def _features(history: History, points: Sequence[RecordedCheckpoint]) -> Mapping[str, set[int]]:
     """Return the features to test: description -> ids of the checkpoints that have it."""
-    found: dict[str, set[int]] = defaultdict(set)
+    features: dict[str, set[int]] = defaultdict(set)
     managers: dict[str, set[int]] = defaultdict(set)
     for point in points:
         path, before = steps(history, point), previous(history, point)
         for longest in sorted(path, key=lambda step: -step.duration_ns)[:1]:
             kind, vertex = _part_and_vertex(longest)
-            found[f"{kind.value}{f' of {vertex}' if vertex else ''} takes longest"].add(point.id)
-        found[f"{_last(point)} acknowledges last"].add(point.id)
+            features[f"{kind.value}{f' of {vertex}' if vertex else ''} takes longest"].add(point.id)
+        features[f"{_last(point)} acknowledges last"].add(point.id)
         managers[_main_task_manager(history, path)].add(point.id)
         circumstances_of = {
             "it is the first after one that did not complete": before is not None and before.status == "FAILED",
@@ -310,9 +310,9 @@ def _features(history: History, points: Sequence[RecordedCheckpoint]) -> Mapping
             ),
         }
         for text, is_so in circumstances_of.items():
-            found[text] |= {point.id} if is_so else set()
-    several = {manager: ids for manager, ids in managers.items() if manager and len(managers) > 1}
-    return found | {f"most of the path is in task manager {manager}": ids for manager, ids in several.items()}
+            features[text] |= {point.id} if is_so else set()
+    distinguishing = {manager: ids for manager, ids in managers.items() if manager and len(managers) > 1}
+    return features | {f"most of the path is in task manager {manager}": ids for manager, ids in distinguishing.items()}
 
 
 def _last(point: RecordedCheckpoint) -> str:
@@ -409,8 +409,8 @@ def _compared(
     """Yield the finding that an amount is larger in slow checkpoints.  Yields nothing if a value is unknown, or all are equal."""
     if not slow or not others or len({*slow, *others}) == 1 or min(*slow, *others) < 0:
         return
-    alike = median(slow) <= _MIN_FACTOR * median(others)
-    p = 1.0 if alike else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
+    is_similar = median(slow) <= _MIN_FACTOR * median(others)
+    p = 1.0 if is_similar else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
     text = f"more {name}: {in_words(median(slow))} in {len(slow)} slow ones, {in_words(median(others))} in {len(others)} others (medians)"
     yield Finding(text, p, 1.0)
 

@@ -113,21 +113,21 @@ class PathSearch:
 
         A subtask counts only if all its upstream subtasks have sent their barriers, unless there is no such subtask.
         """
-        late = late_in(self.history, self.point)
-        if not late:  # all subtasks have acknowledged: the JobManager was writing the metadata
+        unacknowledged = late_in(self.history, self.point)
+        if not unacknowledged:  # all subtasks have acknowledged: the JobManager was writing the metadata
             acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
             self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
             self._from_last_acknowledgement(acknowledged_ns)
             return
         blocking = [
-            name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))
-        ] or list(late)
+            name for name in unacknowledged if all(writer in self.moments for writer in writers_of(self.history, name))
+        ] or list(unacknowledged)
         silent = [name for name in blocking if name not in self.moments]
         if silent and failed_asynchronously(self.point):  # a subtask that declines reports no times
             self._add_declined(min(silent), end_ns)
             return
-        name = min(blocking, key=lambda name: (self._waits_since(name, late[name]), name))
-        self._add_interrupted(name, late[name], end_ns)
+        name = min(blocking, key=lambda name: (self._waits_since(name, unacknowledged[name]), name))
+        self._add_interrupted(name, unacknowledged[name], end_ns)
 
     def _waits_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
         """Return when the first barrier arrived or, if it has not, when upstream subtasks had sent theirs [ns; 0 if unknown]."""
@@ -229,8 +229,8 @@ class PathSearch:
 
     def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
         """Return whether two subtasks run, or may run, in the same TaskManager, and so may share a channel state file."""
-        places = self.history.task_managers
-        return name in places and places.get(other, places[name]) == places[name] if places else True
+        managers = self.history.task_managers
+        return name in managers and managers.get(other, managers[name]) == managers[name] if managers else True
 
     def _before_forward(self, name: SubtaskId, end_ns: int) -> None:
         row = self.moments[name]

@@ -5,14 +5,13 @@ A single saved answer of the REST API is a source as well.  Then the history als
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from sim.jobs.history.history import (
     History,
-    SubtaskId,
     ThreadShares,
     in_flight_text,
     sharing,
@@ -38,6 +37,7 @@ from sim.jobs.source.rest_answers import (
     CheckpointStatistics,
     ListedCheckpoints,
     RestSnapshot,
+    SubtaskPlace,
     TaskDetails,
     Totals,
     first_names,
@@ -79,35 +79,27 @@ def history_of(source: RecordingSource) -> History:
 def _history_of_snapshot(snapshot: RestSnapshot) -> History:
     """Return the history of a job from the answers of the REST API."""
     job = RestJob(snapshot)
-    known = {point.id: point for point in job.checkpoints}
+    detailed = {point.id: point for point in job.checkpoints}
     path = "/checkpoints"
     overview = parsed(ListedCheckpoints, snapshot.of_job(path) or {}, snapshot.source, f"/jobs/{snapshot.job}{path}")
-    listed = {point.id: point for point in overview.history if point.id not in known}
-    places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
-    kept = job.options.get(_HISTORY_SIZE_KEY, "")
+    listed = {point.id: point for point in overview.history if point.id not in detailed}
+    subtasks = {(vertex, row.subtask): row for vertex, details in job.details.items() for row in details.subtasks}
+    history_size = job.options.get(_HISTORY_SIZE_KEY, "")
     counts, counted = checked_counts(overview, overview.history)
     now_ms = job.job.now
-    points = _until([point for _, point in sorted((listed | known).items())], now_ms)
+    points = _until([point for _, point in sorted((listed | detailed).items())], now_ms)
     return History(
         job.job.name or job.job.jid,
         job.flink_version,
         job.vertices,
         points,
         job.checkpoint_config,
-        {
-            (vertex, place.subtask): name
-            for vertex, place in places
-            if (name := place.taskmanager_id or place.endpoint or place.host)
-        },
-        {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.records_in) is not None},
-        {
-            (vertex, place.subtask): thread
-            for vertex, place in places
-            if (thread := _thread_shares(place.metrics)) is not None
-        },
+        {key: name for key, row in subtasks.items() if (name := row.taskmanager_id or row.endpoint or row.host)},
+        {key: read for key, row in subtasks.items() if (read := row.metrics.records_in) is not None},
+        {key: thread for key, row in subtasks.items() if (thread := _thread_shares(row.metrics)) is not None},
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         job.failures_ms,
-        int(kept) if kept.isdecimal() else None,
+        int(history_size) if history_size.isdecimal() else None,
         counts.get("restored", 0),
         counts.get("total", 0),
         {name: sum_collections(collectors) for name, collectors in job.collectors.items()},
@@ -119,7 +111,7 @@ def _history_of_snapshot(snapshot: RestSnapshot) -> History:
             *filter(None, [counted, in_flight_text(points), sharing_of_job(job, points, inline_bytes(job))]),
             *failures_apart(points, _LISTED_CHECKPOINTS),
         ),
-        _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+        _contention(job, subtasks.values()),
     )
 
 
@@ -144,17 +136,20 @@ def checked_counts(
     counts = statistics.counts
     shown = Counter(point.status.lower() for point in points) + Counter(restored=int(bool(statistics.latest.restored)))
     ended = {name: counts[name] for name in _OUTCOMES if name in counts}
-    over = [
+    contradictions = [
         f"{counts[name]} {name.replace('_', ' ')} but shows {number}"
         for name, number in [*shown.items(), ("total", len(points))]
         if number > counts.get(name, number)
     ]
     if len(ended) == len(_OUTCOMES) and sum(ended.values()) != counts.get("total", sum(ended.values())):
         numbers = listed([f"{number} {name.replace('_', ' ')}" for name, number in ended.items()])
-        over.append(f"{counts['total']} in total but {numbers}")
-    if over:
+        contradictions.append(f"{counts['total']} in total but {numbers}")
+    if contradictions:
         restored = {name: number for name, number in counts.items() if name == "restored"}
-        return restored, f"Flink's answer contradicts itself: it counts {'; '.join(over)}. These counts are not used."
+        return (
+            restored,
+            f"Flink's answer contradicts itself: it counts {'; '.join(contradictions)}. These counts are not used.",
+        )
     if "failed" not in counts or counts.get("total", 0) <= len(points):
         return counts, ""
     among = f", and {shown['failed'] or 'none'} of them failed" if counts["failed"] else ""
@@ -173,37 +168,30 @@ def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...], counts: Mappi
     return silence_of_job(points, job.job.now, known_ms, counts, "the time of the answers")
 
 
-def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
-    """Return a sentence about the host with the most contention for cores, or "" if there is none.
-
-    `places` has the TaskManager of each subtask.
-    """
+def _contention(job: RestJob, subtasks: Collection[SubtaskPlace]) -> str:
+    """Return a sentence about the host with the most contention for cores, or "" if there is none."""
     managers = {manager.id: manager for manager in job.task_managers}
-    busy: dict[str, list[float]] = {}
-    cores: dict[str, int] = {}
-    for vertex, details in job.details.items():
-        for place in details.subtasks:
-            manager, thread = managers.get(places[vertex, place.subtask] or ""), _thread_shares(place.metrics)
-            if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
-                busy.setdefault(manager.address, []).append(thread.busy)
-                cores[manager.address] = min(
-                    manager.hardware.cpu_cores, cores.get(manager.address, manager.hardware.cpu_cores)
-                )
+    busy, cores = defaultdict[str, list[float]](list), dict[str, int]()
+    for subtask in subtasks:
+        manager, thread = managers.get(subtask.taskmanager_id), _thread_shares(subtask.metrics)
+        if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
+            host, count = manager.address, manager.hardware.cpu_cores
+            busy[host].append(thread.busy)
+            cores[host] = min(count, cores.get(host, count))
     slower = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
     worst = max(slower, key=lambda host: slower[host], default=None)
     if worst is None or slower[worst] < _MIN_REPORTED_SLOWDOWN:
         return ""
     where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
-    used = cores_used_by(
-        job, {name for name in places.values() if name in managers and managers[name].address == worst}
-    )
-    if used is not None and threads_block(used, sum(busy[worst]), slower[worst]):
+    used_managers = {managers[subtask.taskmanager_id] for subtask in subtasks if subtask.taskmanager_id in managers}
+    used_cores = cores_used_by(job, {manager.id for manager in used_managers if manager.address == worst})
+    if used_cores is not None and threads_block(used_cores, sum(busy[worst]), slower[worst]):
         return ""
     doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
     return (
         f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {where}, so records take "
         f"{slower[worst]:.2g} times as long as on idle ones, "
-        f"and other work of the host waits as well.{doubt if used is None else ''}"
+        f"and other work of the host waits as well.{doubt if used_cores is None else ''}"
     )
 
 
@@ -332,11 +320,13 @@ def _vertices_sentences(document: dict[str, Any]) -> Iterator[str]:
             f"{_vertex_bytes_text(tasks[last])}{earlier}."
         )
     counts = {name: (task.get("num_acknowledged_subtasks"), task.get("num_subtasks")) for name, task in tasks.items()}
-    late = [
-        f"{one_line(name)} ({one_line(done)} of {one_line(of)})" for name, (done, of) in counts.items() if done != of
+    unacknowledged = [
+        f"{one_line(name)} ({one_line(acknowledged)} of {one_line(of)})"
+        for name, (acknowledged, of) in counts.items()
+        if acknowledged != of
     ]
-    if late:
-        yield f"Not acknowledged in full by {first_names(late, 3)}."
+    if unacknowledged:
+        yield f"Not acknowledged in full by {first_names(unacknowledged, 3)}."
 
 
 _MAX_NAMED_VERTICES = 4
@@ -354,15 +344,15 @@ def _vertex_bytes_text(task: dict[str, Any]) -> str:
 def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     """Yield sentences on the subtasks of one vertex: how many acknowledged, and how the last compares with the others."""
     rows = parsed(TaskDetails, lone.document, lone.name, lone.path).subtasks
-    done = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
+    acknowledged = [row for row in rows if row.status == "completed" and row.end_to_end_duration >= 0]
     number = lone.document["id"] if is_known(lone.document["id"]) else "of an unknown id"
-    yield f"Checkpoint {number}: {len(done)} of {len(rows)} subtasks acknowledged."
-    pending = [f"subtask {row.index}" for row in rows if row not in done]
+    yield f"Checkpoint {number}: {len(acknowledged)} of {len(rows)} subtasks acknowledged."
+    pending = [f"subtask {row.index}" for row in rows if row not in acknowledged]
     if pending:
         yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}."
-    if not done:
+    if not acknowledged:
         return
-    *others, last = sorted(done, key=lambda row: row.end_to_end_duration)
+    *others, last = sorted(acknowledged, key=lambda row: row.end_to_end_duration)
     yield f"The last{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
     if others:
         yield f"The {len(others)} others, by their medians, after {_spent(others)}."
@@ -398,34 +388,23 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
     others = [
-        name.format(one_line(value, 60))
-        for key, name in _OTHERS.items()
-        if (value := document.get(key)) not in (None, "")
+        f"{key} {one_line(value, 60)}"
+        for key in _OTHER_SETTINGS
+        if (value := document.get(key)) not in (None, "", False)
     ]
-    others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
     if others:
-        yield f"{capitalised('; '.join(others))}."
-    if at_least_once:
-        yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
-    if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":
-        yield "The changelog is in memory: acknowledgements carry it to the JobManager, which writes it into the metadata."
-    externalized = document.get("externalization")
-    if isinstance(externalized, dict) and externalized.get("enabled") is True:
-        deletes = externalized.get("delete_on_cancellation") is True
-        yield f"Checkpoints are {'deleted' if deletes else 'retained'} when the job is cancelled."
+        yield f"{capitalised(', '.join(others))}."
 
 
-_OTHERS = {
-    "mode": "mode {}",
-    "max_concurrent": "at most {} at once",
-    "tolerable_failed_checkpoints": "{} failed ones in a row are tolerated",
-    "state_backend": "state backend {}",
-    "checkpoint_storage": "checkpoint storage {}",
-}
-_SWITCHES = {
-    "state_changelog_enabled": "with a changelog",
-    "checkpoints_after_tasks_finish": "checkpoints go on after tasks finish",
-}
+_OTHER_SETTINGS = (
+    "mode",
+    "max_concurrent",
+    "tolerable_failed_checkpoints",
+    "state_backend",
+    "checkpoint_storage",
+    "state_changelog_enabled",
+    "checkpoints_after_tasks_finish",
+)
 
 
 def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:

@@ -78,13 +78,13 @@ def fetch(
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
     answers = _Answers(client, seen, answered)
     version_error = _version_error(answers)
-    meant, state = _chosen_job(answers, job, version_error)
+    job_id, state = _chosen_job(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
-        _ask_all(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
+        _ask_all(answers, f"/jobs/{job_id}", state, sample_s, samples, watch)
         if under_way:
-            _checkpoints(answers, f"/jobs/{meant}", ("IN_PROGRESS",))
-    return answers.snapshot(meant, samples)
+            _checkpoints(answers, f"/jobs/{job_id}", ("IN_PROGRESS",))
+    return answers.snapshot(job_id, samples)
 
 
 def _ask_all(
@@ -272,8 +272,8 @@ def choose_job(overview: Any, prefix: str | None, source: str) -> tuple[str, str
         raise RestError(source, f"no job is running; --job ID imports what is known of one that ended: {_named(jobs)}")
     chosen = running if prefix is None else [job for job in jobs if str(job["jid"]).startswith(prefix.lower())]
     if len(chosen) > 1:
-        what = "run" if prefix is None else f"begin with {one_line(prefix)!r}"
-        raise RestError(source, f"several jobs {what}, choose one with --job: {_named(chosen)}")
+        condition = "run" if prefix is None else f"begin with {one_line(prefix)!r}"
+        raise RestError(source, f"several jobs {condition}, choose one with --job: {_named(chosen)}")
     if not chosen:
         others = f"running: {_named(running)}" if running else f"none is running: {_named(jobs)}"
         raise RestError(source, f"has no job {one_line(prefix or '')!r}; {others}")

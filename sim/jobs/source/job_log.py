@@ -240,8 +240,8 @@ def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
     prefix = job.lower() if job else ""
     chosen = [log for name, log in logs.items() if name.startswith(prefix)]
     if len(chosen) != 1:
-        what = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
-        raise RecordingError(f"{_named(paths)}: {what}: {first_names(list(logs))}")
+        problem = "has several jobs, choose one with --job" if chosen else f"has no job {job!r}"
+        raise RecordingError(f"{_named(paths)}: {problem}: {first_names(list(logs))}")
     return chosen[0]
 
 
@@ -402,8 +402,8 @@ def _masked_line(text: str) -> str:
 def _explain(failure: Failure, why: str) -> None:
     """Set the reason of a failure from Flink's message `why` and, for a declined trigger, the task that it names."""
     why = _END_OF_TEXT.split(why, maxsplit=1)[0]
-    found, task = _REASON.search(why), _NOT_RUNNING.search(why)
-    reason = FINISHED if _ENDED_TASKS.search(why) else found["reason"] if found else NOT_RUNNING if task else why
+    stated, task = _REASON.search(why), _NOT_RUNNING.search(why)
+    reason = FINISHED if _ENDED_TASKS.search(why) else stated["reason"] if stated else NOT_RUNNING if task else why
     failure.reason = _masked_line(reason)
     if isinstance(failure, LogRefusal) and task is not None:
         failure.task = _masked(task["task"], 200)
@@ -561,15 +561,15 @@ def _exceeded(count: int) -> Iterator[str]:
 def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
     """Yield sentences about declined triggers, per reason: how many, when, and because of which tasks."""
     for reason, count in Counter(refusal.reason for refusal in refusals).most_common():
-        alike = [refusal for refusal in refusals if refusal.reason == reason]
-        first, last = (_clock(refusal.line_ms) for refusal in (alike[0], alike[-1]))
+        with_reason = [refusal for refusal in refusals if refusal.reason == reason]
+        first, last = (_clock(refusal.line_ms) for refusal in (with_reason[0], with_reason[-1]))
         times = f" from {first} to {last}" if count > 1 else f" at {first}"
         why = one_line(reason, 160) or "the log gives no reason"
-        yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (alike[0].line_ms >= 0)}: {why}."
-        if tasks := Counter(refusal.task for refusal in alike if refusal.task):
+        yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times * (with_reason[0].line_ms >= 0)}: {why}."
+        if tasks := Counter(refusal.task for refusal in with_reason if refusal.task):
             names = [f"'{one_line(task, 120)}'" for task, _ in tasks.most_common()]
-            what = "A task that had finished" if reason == FINISHED else "The task that did not run"
-            yield f"{what}: {first_names(names, 2)}."
+            subject = "A task that had finished" if reason == FINISHED else "The task that did not run"
+            yield f"{subject}: {first_names(names, 2)}."
 
 
 def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
@@ -577,8 +577,10 @@ def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
     reasons = [
         "checkpoint expired" if reason == "expired" else reason for reason in reasons
     ]  # not, for example, an expired token
-    advice = [*{what: 0 for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)}]
-    yield from (f"{what}." for what in advice[:2])
+    advice = [
+        *{hint: 0 for pattern, hint in _WHAT_TO_DO if any(pattern.lower() in reason.lower() for reason in reasons)}
+    ]
+    yield from (f"{hint}." for hint in advice[:2])
 
 
 def silence_of_log(log: JobLog) -> Silence | None:
@@ -775,10 +777,10 @@ def silence_of_job(
         counts: Flink's number of checkpoints by outcome.
         end: The time of the answers as text.
     """
-    done = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+    completed = [point for point in points if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     if not points or now_ms < 0:
         return None
-    ends = [point.trigger_timestamp + point.end_to_end_duration for point in done]
+    ends = [point.trigger_timestamp + point.end_to_end_duration for point in completed]
     since_ms = max(ends, default=points[0].trigger_timestamp)
     failed = [
         point.failure_message.rstrip(". ")
@@ -786,10 +788,10 @@ def silence_of_job(
         if point.status == "FAILED" and point.trigger_timestamp >= since_ms
     ]
     triggers = [point.trigger_timestamp for point in points] if interval_ms <= 0 else [0, interval_ms]
-    longest_ms = max((point.end_to_end_duration for point in done), default=0)
-    begun = "" if done else "the first one that is known, at "
+    longest_ms = max((point.end_to_end_duration for point in completed), default=0)
+    begun = "" if completed else "the first one that is known, at "
     ever = "" if counts.get("completed", 1) else f", nor before (0 of {counts.get('total', 0)})"
-    silence = Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not done, (), tuple(failed), end=end)
+    silence = Silence(f"{begun}{_clock(since_ms)}{ever}", now_ms - since_ms, not completed, (), tuple(failed), end=end)
     return silence if silence.is_unusual(triggers, longest_ms) else None
 
 

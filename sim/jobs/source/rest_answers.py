@@ -155,11 +155,11 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
     """Return the id of the job that begins with `prefix`.  Raises `RecordingError` if there is none, or several."""
     ids = sorted({path.split("/")[2] for path in answers if path.startswith("/jobs/")} - {"overview"})
     ids = [name for name in ids if is_id(name)]
-    meant = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
-    if len(meant) == 1:
-        return meant[0]
+    chosen = [name for name in ids if name.startswith(prefix.lower())] if prefix else ids
+    if len(chosen) == 1:
+        return chosen[0]
     names = first_names(ids)
-    if meant:
+    if chosen:
         raise RecordingError(f"{source}: holds several jobs, choose one with --job: {names}")
     named = repr(one_line(prefix or ""))
     if ids:
@@ -281,8 +281,8 @@ class ConfigEntry(_Answer):
 
 
 def _read_options(entries: tuple[ConfigEntry, ...]) -> tuple[ConfigEntry, ...]:
-    names, known = current_names(), modelled_keys()
-    return tuple(row for row in entries if row.key in _OTHER_OPTIONS or names.get(row.key, row.key) in known)
+    names, modelled = current_names(), modelled_keys()
+    return tuple(row for row in entries if row.key in _OTHER_OPTIONS or names.get(row.key, row.key) in modelled)
 
 
 ClusterOptions = Annotated[tuple[ConfigEntry, ...], AfterValidator(_read_options)]

@@ -63,9 +63,9 @@ class WithinServer(HTTPRedirectHandler):
             same, target = False, location
         if not location or not same:
             fp.close()
-            place = one_line(str(Address(target)), MAX_REASON_CHARS)
-            known = f"sends us to {place}: if that is Flink, give its address"
-            raise RedirectError(known if location else "redirects, and does not say where")
+            address = one_line(str(Address(target)), MAX_REASON_CHARS)
+            reason = f"sends us to {address}: if that is Flink, give its address"
+            raise RedirectError(reason if location else "redirects, and does not say where")
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -329,8 +329,8 @@ class Client:
         proxy = getproxies().get(parts.scheme)
         if proxy is None or _is_loopback(str(parts.hostname)) or proxy_bypass(str(parts.hostname)):
             return ""
-        place = one_line(proxy.rpartition("@")[2], MAX_REASON_CHARS)  # without a password
-        return f" by the proxy {place} of {parts.scheme}_proxy; no_proxy={parts.hostname} goes without it"
+        address = one_line(proxy.rpartition("@")[2], MAX_REASON_CHARS)  # without a password
+        return f" by the proxy {address} of {parts.scheme}_proxy; no_proxy={parts.hostname} goes without it"
 
     def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()

@@ -110,12 +110,12 @@ def read_saved(path: Path, job: str | None = None) -> RestSnapshot:
             samples.setdefault(int(steps[1]), {})["/" + "/".join(steps[2:])] = answer
         else:
             answers["/" + "/".join(steps)] = answer
-    about = source if isinstance(source, dict) else {}
-    prefix = job or (about["job"] if isinstance(about.get("job"), str) else None)
-    missing = about.get("missing")
+    metadata = source if isinstance(source, dict) else {}
+    prefix = job or (metadata["job"] if isinstance(metadata.get("job"), str) else None)
+    missing = metadata.get("missing")
     missing = {str(key): str(why) for key, why in missing.items()} if isinstance(missing, dict) else {}
     job_id = choose(answers, prefix, str(path))
-    return RestSnapshot(str(about.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
+    return RestSnapshot(str(metadata.get("source", path.name)), job_id, answers, dict(sorted(samples.items())), missing)
 
 
 def _file(path: str) -> str:
@@ -156,28 +156,28 @@ def _saved_answers(path: Path, openers: Mapping[str, Opener]) -> Iterator[tuple[
     )
     if not roots:
         raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/ID.json; {HOW_TO_SAVE}")
-    left = FILES_LARGEST_BYTES
+    remaining_bytes = FILES_LARGEST_BYTES
     for name in names:
         if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):
             with openers[name]() as file:
-                content = file.read(left + 1)
-            left -= len(content)
-            if left < 0:
+                content = file.read(remaining_bytes + 1)
+            remaining_bytes -= len(content)
+            if remaining_bytes < 0:
                 raise RecordingError(f"{path}: holds more than {FILES_LARGEST_BYTES} bytes; no saved answers do")
             yield name.removeprefix(roots[0]), content
 
 
 def _in_folder(path: Path) -> Mapping[str, Opener]:
     """Return regular files only: a link may lead out of the folder, a pipe may block the reader."""
-    found: dict[str, Opener] = {}
+    openers: dict[str, Opener] = {}
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if not name.startswith(".")]
         for name in names:
             file = Path(folder) / name
             if name.endswith(SUFFIX) and file.is_file() and not file.is_symlink():
-                found[file.relative_to(path).as_posix()] = partial(open, file, "rb")  # type: ignore[assignment]
-        _check_number(path, found)
-    return found
+                openers[file.relative_to(path).as_posix()] = partial(open, file, "rb")  # type: ignore[assignment]
+        _check_number(path, openers)
+    return openers
 
 
 def _in_zip(path: Path, archive: zipfile.ZipFile) -> Mapping[str, Opener]:
@@ -282,9 +282,9 @@ def read_lone_answer(path: Path) -> LoneAnswer | None:
         if match.start() < at:
             continue  # part of the document before
         document, at, cut = _document(text, match.start())
-        found = next((kind for kind, keys in _KINDS if isinstance(document, dict) and keys <= set(document)), None)
-        if found is not None:
-            return LoneAnswer(path.name, found, document, cut)
+        kind = next((kind for kind, keys in _KINDS if isinstance(document, dict) and keys <= set(document)), None)
+        if kind is not None:
+            return LoneAnswer(path.name, kind, document, cut)
         if is_first and not text[: match.start()].strip():
             return None  # the whole file is a document of another kind
         is_first = False

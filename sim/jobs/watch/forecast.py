@@ -74,12 +74,12 @@ def simulate_durations(scenario: Scenario) -> tuple[float, float]:
 
     run = replace(scenario.run, duration_ns=CHECKPOINTS_PER_RUN * interval_ns, warmup_ns=0, cold_start_ns=0)
     rows = simulate(replace(scenario, run=run), check=False, progress=check_budget).checkpoints
-    done = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)][
+    completed = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)][
         "end_to_end_duration"
     ]
-    if done.empty:
+    if completed.empty:
         raise TooSlowError("no checkpoint completes")
-    p50, p90 = (float(value) for value in np.quantile(done, [0.5, 0.9]))
+    p50, p90 = (float(value) for value in np.quantile(completed, [0.5, 0.9]))
     return p50, p90
 
 

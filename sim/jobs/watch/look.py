@@ -105,8 +105,8 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         RecordingError: An answer is invalid, for example a time after the year 9999.
     """
     job, history = RestJob(snapshot), history_of(snapshot)
-    about = job.job
-    if max(about.now, about.start_time, *history.failures_ms) > MAX_TIME_MS:
+    details = job.job
+    if max(details.now, details.start_time, *history.failures_ms) > MAX_TIME_MS:
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
     errors = {point.id: error for point in ended if (error := _implausible(point))}
@@ -117,11 +117,11 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
     checkpoint_config = {} if job.checkpoint_config is None else job.checkpoint_config.model_dump(exclude_none=True)
     settings = {"cluster": job.options, "checkpoints": checkpoint_config}
     return JobObservation(
-        about.now if about.now >= 0 else now_ms,
+        details.now if details.now >= 0 else now_ms,
         snapshot.job,
-        one_line(about.name),
-        one_line(about.state, 20),
-        about.start_time,
+        one_line(details.name),
+        one_line(details.state, 20),
+        details.start_time,
         one_line(job.flink_version, 20),
         {vertex.name: vertex.parallelism for vertex in job.vertices},
         tuple(vertex.name for vertex in job.vertices if not vertex.inputs),
@@ -129,7 +129,7 @@ def observe_job(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ())
         len(job.task_managers),
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
-        {names[row.id]: row.metrics for row in about.vertices},
+        {names[row.id]: row.metrics for row in details.vertices},
         tuple(_checkpoint_of(history, point, snapshot.job) for point in plausible[-MAX_NEW_CHECKPOINTS:]),
         tuple(errors.values())[:3],
         (len(numbers), min(numbers, default=0)),
@@ -156,12 +156,12 @@ def without_earlier_checkpoints(snapshot: RestSnapshot, trigger_ms: int) -> Rest
         and isinstance(at := answer.get("trigger_timestamp"), int)
         and at < trigger_ms
     }
-    kept = {
+    answers = {
         path: answer
         for path, answer in snapshot.answers.items()
         if path.removeprefix(start).partition("/")[0] not in earlier
     }
-    return replace(snapshot, answers=kept)
+    return replace(snapshot, answers=answers)
 
 
 def _checkpoint_of(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:
@@ -320,12 +320,12 @@ def mean_circumstances(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenC
 
     Because of the weights, the next look compensates for a counter that was not up to date.
     """
-    done = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
+    completed = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return Circumstances(
         _means([(row.seconds, row.load) for row in rows]),
         _means([(row.seconds, row.busy) for row in rows]),
-        _medians(point.state_bytes for point in done),
-        _medians((point.parts_ms for point in done if point.parts_ms), fill=True),
+        _medians(point.state_bytes for point in completed),
+        _medians((point.parts_ms for point in completed if point.parts_ms), fill=True),
     )
 
 
@@ -344,7 +344,7 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
 
     A `sign` of -1 means that checkpoints have become shorter.  Then the threads and the part that shrank most are returned.
     """
-    found = [
+    differences = [
         Cause(
             f"load of '{name}' {times_text(factor)} ({per_second_text(was)} -> {per_second_text(is_)})",
             factor,
@@ -353,13 +353,13 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
         )
         for name, was, is_, factor in _ratios(usual.load, now.load, EQUAL_LOAD_FACTOR)
     ]
-    found += [
+    differences += [
         Cause(f"state of '{name}' {times_text(factor)} ({bytes_text(was)} -> {bytes_text(is_)})", factor, name, "state")
         for name, was, is_, factor in _ratios(usual.state, now.state, MIN_STATE_FACTOR)
     ]
-    found = found[:MAX_CAUSES]
+    differences = differences[:MAX_CAUSES]
     busier = _largest_difference(usual.busy, now.busy, _MIN_BUSY_DIFFERENCE, sign, usual.busy.keys() & now.busy.keys())
-    found += [
+    differences += [
         Cause(
             f"threads of '{name}' work {share_text(is_)} of the time on average (before: {share_text(was)})",
             1.0,
@@ -370,12 +370,12 @@ def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Caus
     ]
     parts = (usual.parts_ms.keys() | now.parts_ms.keys()) if usual.parts_ms and now.parts_ms else ()
     longer = _largest_difference(usual.parts_ms, now.parts_ms, _MIN_PART_DIFFERENCE_MS, sign, parts)
-    what = "grew" if sign > 0 else "shrank"
-    found += [
-        Cause(f"of a checkpoint, {name} {what} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part")
+    verb = "grew" if sign > 0 else "shrank"
+    differences += [
+        Cause(f"of a checkpoint, {name} {verb} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part")
         for name, was, is_ in longer
     ]
-    return found
+    return differences
 
 
 def unknown(usual: Circumstances, now: Circumstances) -> list[str]:

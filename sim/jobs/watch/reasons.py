@@ -69,27 +69,30 @@ def explain_deviation(
         study: The imported job, to simulate the differences; if None, nothing is simulated.
     """
     is_shorter = observed_ms[0] < forecast.p50_ms
-    found, missing = tuple(causes(forecast.usual, now, -1 if is_shorter else 1)), tuple(unknown(forecast.usual, now))
-    load = {cause.vertex: cause.factor for cause in found if cause.kind == "load"}
-    state = {cause.vertex: now.state[cause.vertex] for cause in found if cause.kind == "state"}
+    differences, not_compared = (
+        tuple(causes(forecast.usual, now, -1 if is_shorter else 1)),
+        tuple(unknown(forecast.usual, now)),
+    )
+    load = {cause.vertex: cause.factor for cause in differences if cause.kind == "load"}
+    state = {cause.vertex: now.state[cause.vertex] for cause in differences if cause.kind == "state"}
     if study is None or not (load or state) or {0.0, inf} & {*load.values()}:
-        return DeviationReason(found, "", missing)
+        return DeviationReason(differences, "", not_compared)
     scenario = study.scenarios[0]
     changed = with_circumstances(scenario, load, state)
     kinds = kinds_of(scenario, changed)
     factors = None if study.backtest is None else factors_of(study.backtest, kinds)
     if factors is None or not kinds:
-        return DeviationReason(found, "", missing)
-    what = " and ".join(filter(None, ["load" if load else "", "state" if state else ""]))
+        return DeviationReason(differences, "", not_compared)
+    change = " and ".join(filter(None, ["load" if load else "", "state" if state else ""]))
     try:
         p50, p90 = simulate_durations(changed)
     except TooSlowError as error:
-        return DeviationReason(found, f"Simulated with this {what}: {error}.", missing)
+        return DeviationReason(differences, f"Simulated with this {change}: {error}.", not_compared)
     explains = all(
         predicted / factor <= observed <= predicted * factor
         for predicted, observed, factor in zip((p50, p90), observed_ms, (factors.p50, factors.p90), strict=True)
     )
     verdict = "that explains it" if explains else "that does not explain all of it"
     within = f"within factors of {factors.p50:.2g} and {factors.p90:.2g}"
-    sentence = f"Simulated with this {what}: p50 {ms_text(p50)}, p90 {ms_text(p90)}, {within}: {verdict}."
-    return DeviationReason(found, sentence, missing, explains)
+    sentence = f"Simulated with this {change}: p50 {ms_text(p50)}, p90 {ms_text(p90)}, {within}: {verdict}."
+    return DeviationReason(differences, sentence, not_compared, explains)

@@ -99,8 +99,8 @@ def _percentiles(values: tuple[float, float], divisor: float = 1) -> Samples:
 
 
 def _samples_by(counts: Mapping[str, int], prefix: str, label: str) -> Samples:
-    found = ((key.partition(" "), count) for key, count in sorted(counts.items()))
-    return _by(label, [(name, count) for (first, _, name), count in found if first == prefix])
+    pairs = ((key.partition(" "), count) for key, count in sorted(counts.items()))
+    return _by(label, [(name, count) for (first, _, name), count in pairs if first == prefix])
 
 
 def _lines(name: str, kind: str, help_text: str, samples: Samples, job: Mapping[str, str]) -> Iterator[str]:
@@ -151,9 +151,9 @@ def verdict(watcher: Watcher) -> str:
     """Return sentences on the current state of the job: is it reachable, and are checkpoints within the forecast?"""
     state, forecast = watcher.state, watcher.state.forecast
     latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
-    done = sum(point.status == "COMPLETED" for point in latest)
-    durations = f", with {percentiles_text(latest)}" if done else ""
-    now = f"{done} of the last {len(latest)} checkpoints completed{durations}."
+    completed = sum(point.status == "COMPLETED" for point in latest)
+    durations = f", with {percentiles_text(latest)}" if completed else ""
+    now = f"{completed} of the last {len(latest)} checkpoints completed{durations}."
     away = "" if state.away_ms is None else f"The JobManager gives no answer since {time_text(state.away_ms)}. "
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
@@ -167,21 +167,23 @@ def verdict(watcher: Watcher) -> str:
 
 
 def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
-    done = [point for point in watcher.recent if point.status == "COMPLETED"]
-    if done:
+    completed = [point for point in watcher.recent if point.status == "COMPLETED"]
+    if completed:
         yield Block(
             "Durations",
-            chart=_durations_chart(watcher, done),
+            chart=_durations_chart(watcher, completed),
             caption="Completed checkpoints by their trigger, and the range of the forecast.",
         )
     if events:
         rows = [[time_text(event.time_ms), event.kind, event.text] for event in reversed(events[-_MAX_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
-    if any(point.state_bytes for point in done):
+    if any(point.state_bytes for point in completed):
         yield Block(
-            "State", chart=_state_chart(done), caption="Full state of the largest vertices, checkpoint by checkpoint."
+            "State",
+            chart=_state_chart(completed),
+            caption="Full state of the largest vertices, checkpoint by checkpoint.",
         )
-    if done:
+    if completed:
         rows = [
             [
                 str(point.checkpoint),
@@ -190,7 +192,7 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
                 bytes_text(point.full_bytes),
                 _longest_part_text(point),
             ]
-            for point in reversed(done[-_MAX_ROWS:])
+            for point in reversed(completed[-_MAX_ROWS:])
         ]
         yield Block(
             "The latest checkpoints", table=TextTable("", ["Id", "Trigger, UTC", "Took", "State", "Longest part"], rows)
@@ -204,9 +206,9 @@ def _longest_part_text(point: SeenCheckpoint) -> str:
     return f"{name}, {ms_text(ms)}"
 
 
-def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
+def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> Chart:
     """Return a chart of the durations over time, with the bounds of the forecast."""
-    last_ms = done[-1].trigger_ms
+    last_ms = completed[-1].trigger_ms
     marks: list[dict[str, Any]] = [
         {
             "series": "checkpoints",
@@ -214,12 +216,12 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
             "y": point.duration_ms / 1e3,
             "text": f"checkpoint {point.checkpoint}, {time_text(point.trigger_ms)}: {ms_text(point.duration_ms)}",
         }
-        for point in done
+        for point in completed
     ]
     if (forecast := watcher.state.forecast) is not None:
         span = {
             "shape": "span",
-            "x": (min(max(forecast.made_ms, done[0].trigger_ms), last_ms) - last_ms) / 6e4,
+            "x": (min(max(forecast.made_ms, completed[0].trigger_ms), last_ms) - last_ms) / 6e4,
             "x2": 0.0,
         }
         bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)
@@ -227,19 +229,19 @@ def _durations_chart(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
     return _chart_over_time(marks, "seconds")
 
 
-def _state_chart(done: Sequence[SeenCheckpoint]) -> Chart:
+def _state_chart(completed: Sequence[SeenCheckpoint]) -> Chart:
     """Return a chart of the state of the largest vertices over time."""
-    largest = {vertex: size for point in done for vertex, size in point.state_bytes.items()}
+    largest = {vertex: size for point in completed for vertex, size in point.state_bytes.items()}
     marks = [
         {
             "series": vertex,
             "shape": "line",
-            "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4,
+            "x": (point.trigger_ms - completed[-1].trigger_ms) / 6e4,
             "y": point.state_bytes[vertex] / 1e6,
             "text": f"{vertex}: {bytes_text(point.state_bytes[vertex])}",
         }
         for vertex in sorted(largest, key=lambda name: -largest[name])[:_MAX_VERTICES]
-        for point in done
+        for point in completed
         if vertex in point.state_bytes
     ]
     return _chart_over_time(marks, "megabytes")

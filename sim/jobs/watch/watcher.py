@@ -116,9 +116,9 @@ class WatchState:
 
     def add_evidence(self, bound: ForecastBound, at_ms: int, *, beyond: bool) -> ForecastEvidence:
         """Add a checkpoint to the evidence for a bound, and return it."""
-        found = self.evidence.get(bound.name, ForecastEvidence()).after(bound, at_ms, beyond=beyond)
-        self.evidence[bound.name] = found
-        return found
+        evidence = self.evidence.get(bound.name, ForecastEvidence()).after(bound, at_ms, beyond=beyond)
+        self.evidence[bound.name] = evidence
+        return evidence
 
     def reset_evidence(self) -> None:
         """Reset the evidence, because checkpoints are within the forecast again."""
@@ -218,11 +218,11 @@ class Watcher:
             *self._report_missed(look, now_ms),
             *self._report_implausible(look, now_ms),
         ]
-        kept: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for point in look.checkpoints:
             verdict, news = self._judge(point, now_ms)
             forecast = self.state.forecast
-            kept.append(
+            rows.append(
                 checkpoint_row(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms))
             )
             self.state.counts[f"checkpoints {verdict}"] += 1
@@ -236,7 +236,7 @@ class Watcher:
                 *events[:MAX_EVENTS_PER_LOOK],
                 WatchEvent(now_ms, "strange", f"and {len(events) - MAX_EVENTS_PER_LOOK} more at this look"),
             ]
-        return events, kept
+        return events, rows
 
     def _measure(self, look: JobObservation) -> None:
         """Add the activity since the last look with new counters.  Do nothing if this look has no new counters."""
@@ -267,8 +267,8 @@ class Watcher:
         if not self.state.seen or missed <= 0:
             return
         if "missed" not in self.state.counts:
-            what = f"{missed} checkpoint{'' if missed == 1 else 's'}"
-            text = f"{what} ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
+            subject = f"{missed} checkpoint{'' if missed == 1 else 's'}"
+            text = f"{subject} ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.state.counts["missed"] += missed
 
@@ -293,17 +293,17 @@ class Watcher:
         before = self.state.look
         if before is None:
             return
-        found = [*changes(before, look)]
-        for change in found:
+        job_changes = [*changes(before, look)]
+        for change in job_changes:
             yield WatchEvent(
                 now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind}
             )
-        if any(change.kind == "restart" for change in found):
+        if any(change.kind == "restart" for change in job_changes):
             self.state.counts["restarts"] += 1
             self.state.settling = SKIPPED_AFTER_RESTART
         if look.job != before.job:
             self.state.seen = []
-        if any(change.is_other_job for change in found):
+        if any(change.is_other_job for change in job_changes):
             was = (
                 "the forecast was of the job before that; a new one"
                 if self.state.forecast is not None
@@ -377,8 +377,8 @@ class Watcher:
         after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
         data = {"checkpoint": point.checkpoint}
         if point.is_savepoint or state.failed == 1:
-            what = "savepoint" if point.is_savepoint else "checkpoint"
-            yield WatchEvent(now_ms, "failed", f"{what} {point.checkpoint} failed{after}{why}", data)
+            kind = "savepoint" if point.is_savepoint else "checkpoint"
+            yield WatchEvent(now_ms, "failed", f"{kind} {point.checkpoint} failed{after}{why}", data)
         elif state.failed.bit_count() == 1:
             last = "" if state.completed_ms is None else f" since the one of {clock_text(state.completed_ms, now_ms)}"
             settings = {} if state.look is None else state.look.settings.get("checkpoints", {})
@@ -398,27 +398,27 @@ class Watcher:
             back = state.add_evidence(RETURN, at_ms, beyond=not is_beyond[state.left_by])
             return self._report_return(point, back, now_ms) if back.is_sure else []
         evidence = [(bound, state.add_evidence(bound, at_ms, beyond=is_beyond[bound.name])) for bound in DEPARTURES]
-        sure = [(bound, found) for bound, found in evidence if found.is_sure]
+        sure = [(bound, bound_evidence) for bound, bound_evidence in evidence if bound_evidence.is_sure]
         return [self._report_departure(forecast, *sure[0], now_ms)] if sure else []
 
     def _report_departure(
-        self, forecast: Forecast, line: ForecastBound, found: ForecastEvidence, now_ms: int
+        self, forecast: Forecast, line: ForecastBound, evidence: ForecastEvidence, now_ms: int
     ) -> WatchEvent:
         """Report that checkpoints have left the forecast, with the likely reason."""
         state = self.state
-        state.left_ms, state.left_by, state.evidence = found.since_ms, line.name, {}
-        since, now = self._circumstances_since(found.since_ms)
+        state.left_ms, state.left_by, state.evidence = evidence.since_ms, line.name, {}
+        since, now = self._circumstances_since(evidence.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
-        begun = clock_text(found.since_ms, now_ms)
+        begun = clock_text(evidence.since_ms, now_ms)
         why = explain_deviation(forecast, now, (p50, p90), self.study)
         state.left_by_itself = why.is_unchanged
         text = (
-            f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
+            f"checkpoints leave the forecast: since {begun}, {evidence.beyond} of {evidence.count} are {side} than "
             f"{ms_text(forecast.limits_ms[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
         )
         return WatchEvent(
-            now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain}
+            now_ms, "left", text, {"since_ms": evidence.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain}
         )
 
     def _report_return(self, point: SeenCheckpoint, back: ForecastEvidence, now_ms: int) -> list[WatchEvent]:
@@ -470,14 +470,14 @@ class Watcher:
 
     def _report_state(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report the state of each vertex that has doubled or halved since the last report."""
-        done = [point for point in self.recent if _is_usual(point) and point.state_bytes][-3:]
-        least = _MIN_SHARE * max((sum(point.state_bytes.values()) for point in done), default=0)
+        completed = [point for point in self.recent if _is_usual(point) and point.state_bytes][-3:]
+        least = _MIN_SHARE * max((sum(point.state_bytes.values()) for point in completed), default=0)
         for vertex in dict.fromkeys(
-            name for point in done for name, size in point.state_bytes.items() if size >= least
+            name for point in completed for name, size in point.state_bytes.items() if size >= least
         ):
-            size = float(median(point.state_bytes.get(vertex, 0) for point in done))
+            size = float(median(point.state_bytes.get(vertex, 0) for point in completed))
             before = self.state.sizes.setdefault(vertex, size)
-            if len(done) < 3 or not size or not before:
+            if len(completed) < 3 or not size or not before:
                 self.state.sizes[vertex] = size
             elif not 0.5 < size / before < 2:
                 self.state.sizes[vertex] = size
@@ -526,15 +526,15 @@ class Watcher:
 
     def _report_limit(self, now_ms: int) -> Iterator[WatchEvent]:
         """Report that the p90 exceeds the limit, or is within it again."""
-        done = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
-        if self.limit is None or len(done) < MIN_FORECAST_CHECKPOINTS:
+        completed = [point for point in self.recent if _is_usual(point)][-RECENT_CHECKPOINTS:]
+        if self.limit is None or len(completed) < MIN_FORECAST_CHECKPOINTS:
             return
-        p90 = percentiles(done)[1]
+        p90 = percentiles(completed)[1]
         is_over = p90 > self.limit * (_RECOVERED_SHARE if self.state.is_over else 1)
         if self.state.is_over != is_over:
             self.state.is_over = is_over
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
-            text = f"checkpoints are {side}: p90 of the last {len(done)} is {apart_text(p90, self.limit, ms_text)}"
+            text = f"checkpoints are {side}: p90 of the last {len(completed)} is {apart_text(p90, self.limit, ms_text)}"
             yield WatchEvent(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
 
 
