@@ -106,8 +106,8 @@ RECOVERY = (
     Rule(
         "a task that does not stop takes its task manager down",
         "runtime/jobmanager/recovery_host.py",
-        "for host in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):",
-        "for host in list[int]():",
+        "for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):",
+        "for manager in list[int]():",
         f"{_HOST}a_thread_that_does_not_stop_takes_its_task_manager_down",
     ),
     Rule(
@@ -246,8 +246,8 @@ RECOVERY = (
     Rule(
         "the ResourceManager gives no other slots before it misses the task manager",
         "runtime/jobmanager/task_managers.py",
-        'is_reported = self.restart.provider != "standalone" and not what.silent',
-        "is_reported = not what.silent",
+        'is_reported = self.restart.provider != "standalone" and not loss.silent',
+        "is_reported = not loss.silent",
         f"{_HOST}a_provider_tells_the_resource_manager[kubernetes]",
     ),
     Rule(

@@ -91,11 +91,11 @@ class Faults:
         # (fault, end) of all slowdowns so far, also those that are over; the end is None if it is the end of the run
         self._slow_until: list[tuple[SlowTask, int | None]] = []
         if before is not None:
-            self._go_on(before)
+            self._continue_from(before)
         for number, fault in enumerate(context.scenario.faults):
-            self.env.process(self._happen(number, fault))
+            self.env.process(self._inject_at_its_times(number, fault))
 
-    def _go_on(self, before: Faults) -> None:
+    def _continue_from(self, before: Faults) -> None:
         """Continue the faults of the previous job instance that are not over: machines and storage are the same."""
         self._drawn = before._drawn
         if before._storage_down_until_ns > self.env.now:
@@ -107,7 +107,7 @@ class Faults:
             if until_ns is None or until_ns > self.env.now:
                 self._slow_down_until(what, until_ns)
 
-    def _happen(self, number: int, fault: Fault) -> Work[None]:
+    def _inject_at_its_times(self, number: int, fault: Fault) -> Work[None]:
         """Process: inject a fault at each of its times.  `number` is its index in the scenario."""
         for at_ns in self._times(number, fault):
             if self.context.origin is not None and at_ns <= self.context.origin.at_ns:
@@ -126,7 +126,7 @@ class Faults:
             k += 1
             yield at_ns
 
-    def _draw(self, choices: int) -> int:
+    def _draw_below(self, choices: int) -> int:
         """Return a random integer in [0, choices)."""
         u = draw(stream(self.context.scenario.run.seed, "victims"), self._drawn)
         self._drawn += 1
@@ -136,10 +136,14 @@ class Faults:
         """Inject a fault now."""
         match what:
             case Kill():
-                tasks = [self._draw(len(self.tasks))] if what.vertex is None else self._tasks(what.vertex, what.subtask)
+                tasks = (
+                    [self._draw_below(len(self.tasks))]
+                    if what.vertex is None
+                    else self._tasks_of(what.vertex, what.subtask)
+                )
                 self.recovery.fail_tasks(tasks, "killed")
             case TaskManagerLost():
-                self.recovery.lose_task_manager(self._host(what.host), what)
+                self.recovery.lose_task_manager(self._task_manager(what.host), what)
             case JobManagerDown():
                 self.recovery.lose_job_manager(what.down_ns)
             case StorageOutage():
@@ -158,14 +162,14 @@ class Faults:
             case _:
                 assert_never(what)
 
-    def _tasks(self, vertex: str, subtask: int | None) -> list[int]:
+    def _tasks_of(self, vertex: str, subtask: int | None) -> list[int]:
         """Return the task of a subtask, or all tasks of the vertex if `subtask` is None."""
         names = self.context.names
         return [task for task, (name, index) in enumerate(names) if name == vertex and subtask in (None, index)]
 
-    def _host(self, host: int | None) -> int:
+    def _task_manager(self, host: int | None) -> int:
         """Return the number of the TaskManager, chosen at random if it is None."""
-        return self._draw(max(self.context.hosts) + 1) if host is None else host
+        return self._draw_below(max(self.context.hosts) + 1) if host is None else host
 
     def _fail_storage(self, until_ns: int) -> None:
         """Let all storage requests fail until `until_ns`."""
@@ -177,20 +181,20 @@ class Faults:
 
         If the outage lasts for the heartbeat timeout or longer, the TaskManager is lost.
         """
-        host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
-        self.context.note(Happening.FAULT, detail=f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
+        manager, until_ns = self._task_manager(what.host), self.env.now + what.lasts_ns
+        self.context.note(Happening.FAULT, detail=f"task manager {manager} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
-            self.recovery.lose_task_manager(host, TaskManagerLost(host, silent=True))
+            self.recovery.lose_task_manager(manager, TaskManagerLost(manager, silent=True))
             return
-        self.reachability.cut_off(host, until_ns)
-        for task, its_host in enumerate(self.context.hosts):
-            if its_host == host:
+        self.reachability.cut_off(manager, until_ns)
+        for task, its_manager in enumerate(self.context.hosts):
+            if its_manager == manager:
                 self.tasks[task].suspend(what.lasts_ns)
 
     def _slow_down_until(self, what: SlowTask, until_ns: int | None) -> None:
         """Slow down the tasks of a fault until `until_ns`, or to the end of the run if it is None."""
         self._slow_until.append((what, until_ns))
-        for task in self._tasks(what.vertex, what.subtask):
+        for task in self._tasks_of(what.vertex, what.subtask):
             self._slow.setdefault(task, []).append(what.factor)
             self._scale(task)
             if until_ns is not None:

@@ -111,7 +111,7 @@ class RecoveryHost:
         Finished tasks do not fail (Execution#fail), unless a restart has already scheduled them for deployment.
         """
         # `awaiting` are about to be deployed on it by a restart; only the failures of `failing` are reported
-        on_it = [task for task, host in enumerate(self.context.hosts) if host == number]
+        on_it = [task for task, manager in enumerate(self.context.hosts) if manager == number]
         awaiting = [task for task in on_it if any(restore.awaits(task) for restore in self.restores.values())]
         lost = [task for task in on_it if task in awaiting or task not in self.job_end.finished]
         failing = [task for task in lost if task in awaiting or not self.tasks[task].stopped]
@@ -141,10 +141,10 @@ class RecoveryHost:
 
         Only readers detect that a connection is reset; writers do not.
         """
-        layout, hosts = self.context.layout, self.context.hosts
+        layout, managers = self.context.layout, self.context.hosts
         ends = zip(layout.writer, layout.reader, strict=True)
         return any(
-            hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped
+            managers[writer] == number and managers[reader] != number and not self.tasks[reader].stopped
             for writer, reader in ends
         )
 
@@ -331,8 +331,10 @@ class RecoveryHost:
 
     def _kill_stuck(self, cancelling: set[int]) -> None:
         """Terminate the TaskManagers of tasks that do not stop within the cancellation timeout (TaskCancelerWatchDog)."""
-        for host in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):
-            self.lose_task_manager(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts the process down
+        for manager in sorted({self.context.hosts[task] for task in cancelling if self.tasks[task].occupied}):
+            self.lose_task_manager(
+                manager, TaskManagerLost(manager, orderly=True)
+            )  # a fatal error shuts the process down
 
     def _cancelled(self, restart: int) -> None:
         """Report that all tasks of a restart have stopped."""

@@ -27,9 +27,9 @@ class Reachability:
         self.hosts = hosts
         self._cut_off_until_ns: dict[int, int] = {}  # by TaskManager
 
-    def cut_off(self, host: int, until_ns: int) -> None:
+    def cut_off(self, manager: int, until_ns: int) -> None:
         """Cut a TaskManager off from the network until `until_ns`."""
-        self._cut_off_until_ns[host] = max(until_ns, self._cut_off_until_ns.get(host, 0))
+        self._cut_off_until_ns[manager] = max(until_ns, self._cut_off_until_ns.get(manager, 0))
 
     def delay_ns(self, task: int) -> int:
         """Return the delay of a message between the JobManager and a task that is sent now."""
@@ -96,28 +96,30 @@ class TaskManagers:
         self._job_master = self._heartbeats("job-master")
         self._resource_manager = self._heartbeats("resource-manager")
 
-    def lose(self, what: TaskManagerLost, number: int) -> int:
+    def lose(self, loss: TaskManagerLost, number: int) -> int:
         """Lose TaskManager `number` now.  Return the time at which the JobMaster detects it [ns]."""
         now = self.context.env.now
-        missed_ns = now if what.orderly else self._job_master.missed_ns(now, silent=what.silent)
+        missed_ns = now if loss.orderly else self._job_master.missed_ns(now, silent=loss.silent)
         # Kubernetes and YARN report that a container has ended
-        is_reported = self.restart.provider != "standalone" and not what.silent
-        released_ns = now if what.orderly or is_reported else self._resource_manager.missed_ns(now, silent=what.silent)
+        is_reported = self.restart.provider != "standalone" and not loss.silent
+        released_ns = now if loss.orderly or is_reported else self._resource_manager.missed_ns(now, silent=loss.silent)
         # Flink requests a replacement from Kubernetes or YARN once it knows of the loss
         begun_ns = now if self.restart.provider == "standalone" else released_ns
         table = quantile_table(self.restart.replacement)
-        u = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
+        random_bits = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
         self._losses += 1
-        lost = LostSlots(missed_ns, released_ns, begun_ns + table[u * len(table) >> 32], self._refusal_ns(what))
+        lost = LostSlots(
+            missed_ns, released_ns, begun_ns + table[random_bits * len(table) >> 32], self._refusal_ns(loss)
+        )
         self.slots = self.slots.lose(number, lost)
         return lost.gone_ns
 
-    def _refusal_ns(self, what: TaskManagerLost) -> int:
+    def _refusal_ns(self, loss: TaskManagerLost) -> int:
         """Return the time until a deployment to a lost TaskManager fails [ns].
 
         A silent machine does not refuse the call, so the call times out.
         """
-        return self.restart.ask_timeout_ns if what.silent else 0
+        return self.restart.ask_timeout_ns if loss.silent else 0
 
     def silent_since(self, lost_ns: int) -> int:
         """Return the time at which TaskManagers detect the loss of a JobManager that was lost at `lost_ns`."""
@@ -139,19 +141,21 @@ class TaskManagers:
 
         It replaces a lost TaskManager, or was added for a larger parallelism.
         """
-        hosts = {self.context.hosts[task] for task in tasks}
-        fresh = self.slots.replaced(hosts) | {host for host in hosts if self._number(host) not in self._used}
-        return frozenset(task for task in tasks if self.context.hosts[task] in fresh)
+        managers = {self.context.hosts[task] for task in tasks}
+        fresh_managers = self.slots.replaced(managers) | {
+            manager for manager in managers if self._number(manager) not in self._used
+        }
+        return frozenset(task for task in tasks if self.context.hosts[task] in fresh_managers)
 
     def deployed(self, tasks: Iterable[int]) -> None:
         """Record that tasks are deployed, which ends the outage of their TaskManagers."""
-        hosts = {self.context.hosts[task] for task in tasks}
-        self.slots = self.slots.deployed(hosts)
-        self._used |= {self._number(host) for host in hosts}
+        managers = {self.context.hosts[task] for task in tasks}
+        self.slots = self.slots.deployed(managers)
+        self._used |= {self._number(manager) for manager in managers}
 
-    def _number(self, host: int) -> int:
+    def _number(self, manager: int) -> int:
         """Return the number of a TaskManager in the scenario.  TaskManagers added for a larger parallelism keep theirs."""
-        return self.numbers[host] if host < len(self.numbers) else host
+        return self.numbers[manager] if manager < len(self.numbers) else manager
 
     def continue_from(self, before: TaskManagers) -> None:
         """Take over the TaskManagers of the previous job instance, without those that an adaptive job has lost."""
@@ -190,7 +194,7 @@ class TaskManagers:
         """Return the heartbeats of the JobMaster or the ResourceManager, with a random phase."""
         restart = self.restart
         interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
-        u = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _PHASES >> 32
+        phase = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _PHASES >> 32
         return Heartbeats(
-            interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, u * interval_ns // _PHASES
+            interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase * interval_ns // _PHASES
         )
