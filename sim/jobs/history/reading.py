@@ -388,23 +388,34 @@ def _config_sentences(document: dict[str, Any]) -> Iterator[str]:
     often = "No periodic checkpoints (interval: none)" if is_off else f"Checkpoints every {written('interval')}"
     yield f"{often}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
     others = [
-        f"{key} {one_line(value, 60)}"
-        for key in _OTHER_SETTINGS
-        if (value := document.get(key)) not in (None, "", False)
+        name.format(one_line(value, 60))
+        for key, name in _OTHERS.items()
+        if (value := document.get(key)) not in (None, "")
     ]
+    others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
     if others:
-        yield f"{capitalised(', '.join(others))}."
+        yield f"{capitalised('; '.join(others))}."
+    if at_least_once:
+        yield "At least once: barriers block no channel, and records behind them are counted twice after a restore."
+    if document.get("state_changelog_enabled") is True and document.get("changelog_storage") == "memory":
+        yield "The changelog is in memory: acknowledgements carry it to the JobManager, which writes it into the metadata."
+    externalized = document.get("externalization")
+    if isinstance(externalized, dict) and externalized.get("enabled") is True:
+        deletes = externalized.get("delete_on_cancellation") is True
+        yield f"Checkpoints are {'deleted' if deletes else 'retained'} when the job is cancelled."
 
 
-_OTHER_SETTINGS = (
-    "mode",
-    "max_concurrent",
-    "tolerable_failed_checkpoints",
-    "state_backend",
-    "checkpoint_storage",
-    "state_changelog_enabled",
-    "checkpoints_after_tasks_finish",
-)
+_OTHERS = {
+    "mode": "mode {}",
+    "max_concurrent": "at most {} at once",
+    "tolerable_failed_checkpoints": "{} failed ones in a row are tolerated",
+    "state_backend": "state backend {}",
+    "checkpoint_storage": "checkpoint storage {}",
+}
+_SWITCHES = {
+    "state_changelog_enabled": "with a changelog",
+    "checkpoints_after_tasks_finish": "checkpoints go on after tasks finish",
+}
 
 
 def _exceptions_sentences(document: dict[str, Any]) -> Iterator[str]:

@@ -144,6 +144,6 @@ def test_an_answer_of_the_configuration_says_all_that_is_in_it(tmp_path):
     said = told(tmp_path, config)
 
     assert (
-        "Mode exactly_once, max_concurrent 2, tolerable_failed_checkpoints 3, state_backend HashMapStateBackend, "
-        "checkpoint_storage JobManagerCheckpointStorage, state_changelog_enabled True."
+        "Mode exactly_once; at most 2 at once; 3 failed ones in a row are tolerated; state backend HashMapStateBackend; "
+        "checkpoint storage JobManagerCheckpointStorage; with a changelog."
     ) in said
