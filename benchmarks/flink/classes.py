@@ -10,7 +10,7 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from sim.studies.sweeps.spark_masters import MissingDependencyError, find
+from sim.studies.sweeps.spark_masters import MissingDependencyError, find_java
 
 __all__ = ["MissingDependencyError", "classpath", "java"]
 
@@ -21,7 +21,7 @@ _NO_FLINK = "a real Flink needs its libraries: pip install -c constraints.txt -e
 
 def java() -> Path:
     """The `java` to run Flink with.  MissingDependencyError: there is none that is new enough."""
-    if (found := find()) is None:
+    if (found := find_java()) is None:
         raise MissingDependencyError(_NO_JAVA)
     return found
 
