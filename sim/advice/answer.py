@@ -132,7 +132,7 @@ def _limit_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure |
         limit = value_text(column, bound)
         yield Text("keeps", f"{quantity} {was}{close_value(column, value, bound)} (limit {limit}{spare})")
         if other is not None and is_recovery:
-            yield Text("keeps", other.short(), RANK_ALWAYS_SHOWN if breaks else 2)
+            yield Text("keeps", other.short, RANK_ALWAYS_SHOWN if breaks else 2)
     if search.limits.recovery_ms is None and not math.isnan(chosen.recovery_ms):
         values = " -> ".join(ms_text(setting.recovery_ms) for setting in (before, chosen) if setting is not None)
         about = "about " * any(setting.is_extrapolated for setting in (before, chosen) if setting is not None)
@@ -285,7 +285,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
         Text("back", ranges.roll_back_text()),
     ]
     parts: list[str | TextTable] = [
-        *([other.sentence()] if other is not None else []),
+        *([other.sentence] if other is not None else []),
         *(["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []),
         *levers_left(search, chosen),
         *(_with_source(caution.sentence, caution.source) for caution in (*refused, *warnings)),
@@ -300,7 +300,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     data = {
         "dominates": time,
         "failure": search.bench.failure,
-        "other_failure": None if other is None else other.plain(),
+        "other_failure": None if other is None else other.data,
         "only_if": condition_of(search, chosen),
         "taken_for_granted": [asdict(change.assumption) for change in changes if change.assumption is not None],
         "levers": [

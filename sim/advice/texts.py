@@ -243,13 +243,13 @@ def _alternatives(search: CandidateSearch, chosen: Setting) -> list[str]:
 
 def reason_against(setting: Setting, chosen: Setting) -> str:
     """Return why a setting that keeps the limits is not chosen."""
-    more_lost = setting.lost - chosen.lost
+    loses_more = setting.lost - chosen.lost > MIN_LISTED_SHARE / 10
     loses = f"loses more time ({percentage(setting.lost)} instead of {percentage(chosen.lost)})"
     if setting.lack * (1 + EQUAL_SHORTFALL) < chosen.lack:
-        return f"it has more room, and {loses}"
+        return f"it has more room, {f'and {loses}' if loses_more else 'but not by what it changes'}"
     if setting.lack > chosen.lack * (1 + EQUAL_SHORTFALL):
         return "it has less room"
-    return f"it {loses}" if more_lost > MIN_LISTED_SHARE / 10 else "it loses about as much time, and changes more"
+    return f"it {loses}" if loses_more else "it loses about as much time, and changes more"
 
 
 def _unknown_tail(search: CandidateSearch) -> list[str]:

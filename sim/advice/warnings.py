@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.trials import TASK, TASK_MANAGER
 from sim.jobs.evidence.what_ifs import factors_of
@@ -29,120 +29,94 @@ JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task f
 _GIVES_UP = "the restart strategy gives up before there are slots"
 
 
-@dataclass(frozen=True, slots=True)
-class FailingTask:
-    """Recovery from a failing task, if the limit on recovery is judged by the loss of a TaskManager."""
+class OtherFailure(NamedTuple):
+    """The recovery from the failure by which the limit is not judged."""
 
-    # (min, max) time [ms] without slots after the loss of a TaskManager; None: the job may fail permanently
-    slots_ms: tuple[float, float] | None
-    recovery_ms: float | None = None  # recovery from a failing task with the chosen setting; None: not run
-    # recovery from a failing task with the current setting; None: not run, or nothing changes
-    today_ms: float | None = None
-    today_gives_up: bool = False  # the current restart strategy may give up before there are slots
-
-    @property
-    def breaks(self) -> bool:
-        """Return False, because a failing task is the milder failure."""
-        return False
-
-    def short(self) -> str:
-        """Return the line of the overview."""
-        before = "" if self.today_ms is None else f"{ms_text(self.today_ms)} -> "
-        also = "" if self.recovery_ms is None else f"; a failing task: {before}{ms_text(self.recovery_ms)}"
-        return f"{self._slots()}{also}"
-
-    def sentence(self) -> str:
-        judged = f"Recovery is judged of a lost task manager: {self._slots()}"
-        if self.slots_ms is not None:
-            judged += ", as heartbeats happen to fall"
-        today = "" if self.today_ms is None else f" (today {ms_text(self.today_ms)})"
-        also = ""
-        if self.recovery_ms is not None:
-            within = f"recovers in {ms_text(self.recovery_ms)}"
-            recovers = within if math.isfinite(self.recovery_ms) else "does not recover within its trial"
-            also = f" A failing task, whose slots stay, {recovers}{today}."
-        now = f" Today it fails the job: {_GIVES_UP}." if self.today_gives_up else ""
-        return f"{judged}.{now}{also}"
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def _slots(self) -> str:
-        if self.slots_ms is None:
-            return _GIVES_UP
-        least, most = map(ms_text, self.slots_ms)
-        return f"{least if least == most else f'{least} to {most}'} until there are slots"
-
-
-@dataclass(frozen=True, slots=True)
-class LostTaskManager:
-    """Recovery from the loss of a TaskManager, if the limit on recovery is judged by a failing task.
-
-    Compared with a failing task, it takes longer by the time without slots, and by the time to catch up with the records that
-    arrive meanwhile.
-    """
-
-    recovery_ms: float  # recovery from a failing task
-    added_ms: tuple[float, float] | None  # (min, max) additional time; None: the job may fail permanently
-    limit_ms: float
-
-    @property
-    def breaks(self) -> bool:
-        """Return True if the recovery from the loss of a TaskManager may exceed the limit."""
-        return self.added_ms is None or self.recovery_ms + self.added_ms[1] > self.limit_ms
-
-    def short(self) -> str:
-        """Return the line of the overview."""
-        if self.added_ms is None:
-            return "judged of a failing task; a lost task manager may fail the job"
-        least, most = self.added_ms
-        sums = f"{ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
-        where = "beyond" if self.breaks else "within"
-        return f"lost task manager: +{ms_text(least)} to {ms_text(most)}: {sums}, {where} {ms_text(self.limit_ms)}"
-
-    def sentence(self) -> str:
-        judged = "Recovery is judged of a failing task, whose slots stay."
-        if self.added_ms is None:
-            return f"{judged} A lost task manager may fail the job for good: the restart strategy gives up."
-        least, most = self.added_ms
-        sums = f"{ms_text(self.recovery_ms)} would become {ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
-        where = "beyond" if self.breaks else "within"
-        added = f"{ms_text(least)} to {ms_text(most)}, until there are slots and what arrives by then is caught up"
-        return f"{judged} A lost task manager adds {added}: {sums}, {where} {ms_text(self.limit_ms)}."
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self) | {"breaks_limit": self.breaks}
-
-
-OtherFailure = FailingTask | LostTaskManager
-"""The recovery from the failure by which the limit is not judged."""
+    short: str  # a line of the overview
+    sentence: str
+    data: dict[str, Any]  # for JSON
+    breaks: bool = False  # it may exceed the limit
 
 
 def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | None:
     """Return the recovery from the failure by which the limit is not judged, or None if it is not known (`lost_task_manager`)."""
     if search.bench.failure == TASK:
         return lost_task_manager(search.scenario, chosen, search.limits)
-    slots_ms, recovery_ms, today = (
-        search.slots_ms(chosen.name),
-        search.failing_task_ms.get(chosen.name),
-        search.current_candidate,
-    )
+    slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
+    today = search.current_candidate
     if today is None or today.name == chosen.name:
-        return FailingTask(slots_ms, recovery_ms)
+        return failing_task(slots_ms, recovery_ms)
     gives_up = search.slots_ms(today.name) is None
-    return FailingTask(slots_ms, recovery_ms, search.failing_task_ms.get(today.name), gives_up)
+    return failing_task(slots_ms, recovery_ms, search.failing_task_ms.get(today.name), today_gives_up=gives_up)
 
 
-def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
-    """Return the recovery from the loss of a TaskManager, or None if recovery has no limit or a trial did not recover."""
+def failing_task(
+    slots_ms: tuple[float, float] | None,
+    recovery_ms: float | None = None,
+    today_ms: float | None = None,
+    *,
+    today_gives_up: bool = False,
+) -> OtherFailure:
+    """Return the recovery from a failing task, for the case that the limit is judged by the loss of a TaskManager.
+
+    `slots_ms`: (min, max) time [ms] without slots after that loss; None: the job may fail permanently.  `recovery_ms`,
+    `today_ms`: recovery from a failing task with the chosen and with the current setting; None: not run, or nothing
+    changes.  `today_gives_up`: the current restart strategy may give up before there are slots.
+    """
+    short, phase = _GIVES_UP, ""
+    if slots_ms is not None:
+        least, most = map(ms_text, slots_ms)
+        short = f"{least if least == most else f'{least} to {most}'} until there are slots"
+        phase = ", as heartbeats happen to fall"
+    sentence = f"Recovery is judged of a lost task manager: {short}{phase}."
+    if today_gives_up:
+        sentence += f" Today it fails the job: {_GIVES_UP}."
+    if recovery_ms is not None:
+        before, today = ("", "") if today_ms is None else (f"{ms_text(today_ms)} -> ", f" (today {ms_text(today_ms)})")
+        within = f"recovers in {ms_text(recovery_ms)}"
+        recovers = within if math.isfinite(recovery_ms) else "does not recover within its trial"
+        short += f"; a failing task: {before}{ms_text(recovery_ms)}"
+        sentence += f" A failing task, whose slots stay, {recovers}{today}."
+    times = {"slots_ms": slots_ms, "recovery_ms": recovery_ms, "today_ms": today_ms, "today_gives_up": today_gives_up}
+    return OtherFailure(short, sentence, times)
+
+
+def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> OtherFailure | None:
+    """Return the recovery from the loss of a TaskManager, for the case that the limit is judged by a failing task.
+
+    It takes longer by the time without slots, and by the time to catch up with the records that arrive meanwhile.  None if
+    recovery has no limit, or a trial did not recover.
+    """
     if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
         return None
     overheads = scenario.overheads
     added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     # factor by which arriving records slow down catching up
     slower = max(setting.recovery_ms / setting.again_ms, 1.0) if setting.again_ms > 0 else 1.0
-    added_ms = None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower)
-    return LostTaskManager(setting.recovery_ms, added_ms, limits.recovery_ms)
+    return added_outage(
+        setting.recovery_ms,
+        None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower),
+        limits.recovery_ms,
+    )
+
+
+def added_outage(recovery_ms: float, added_ms: tuple[float, float] | None, limit_ms: float) -> OtherFailure:
+    """Return a recovery that takes longer by a range (min, max) [ms], compared with its limit; None: the job may fail permanently."""
+    breaks = added_ms is None or recovery_ms + added_ms[1] > limit_ms
+    times = {"recovery_ms": recovery_ms, "added_ms": added_ms, "limit_ms": limit_ms, "breaks_limit": breaks}
+    judged = "Recovery is judged of a failing task, whose slots stay."
+    if added_ms is None:
+        short = "judged of a failing task; a lost task manager may fail the job"
+        sentence = f"{judged} A lost task manager may fail the job for good: the restart strategy gives up."
+        return OtherFailure(short, sentence, times, breaks)
+    added = " to ".join(map(ms_text, added_ms))
+    sums = " to ".join(ms_text(recovery_ms + ms) for ms in added_ms)
+    where = f"{'beyond' if breaks else 'within'} {ms_text(limit_ms)}"
+    sentence = (
+        f"{judged} A lost task manager adds {added}, until there are slots and what arrives by then is caught up: "
+        f"{ms_text(recovery_ms)} would become {sums}, {where}."
+    )
+    return OtherFailure(f"lost task manager: +{added}: {sums}, {where}", sentence, times, breaks)
 
 
 # ---- Predicted ranges to watch after a change, and bounds beyond which it should be reverted. The bounds allow for the error of

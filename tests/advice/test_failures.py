@@ -10,12 +10,10 @@ from sim.advice.configuration import diff_flink_keys
 from sim.advice.constraints import exhausted_attempts
 from sim.advice.judgement import MEASURED
 from sim.advice.levers import HEARTBEATS, RESTARTS, rank_levers
-from sim.advice.settings import make_candidate, protocols
 from sim.advice.situation import OUTAGE, RESTORE, dominant, situation_of
 from sim.advice.texts import grade, verdict
-from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench, slots_ms
+from sim.advice.trials import FAILING_TASK, TASK, TASK_MANAGER, Bench, slots_ms
 from sim.model.schema.study import loads
-from sim.runtime.simulate import simulate
 from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB as ON_HEAP
 from tests.advice.levers.test_levers import situation
@@ -179,23 +177,6 @@ def _all_restart_keys(scenario):
     return {
         key: value for key, value in flink_lines(scenario).items() if key.startswith(("restart-strategy", "heartbeat"))
     }
-
-
-def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
-    """The trial of a lost task manager, with today's heartbeats and with the lever: some seconds of outage instead of 14 to 21."""
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    bench = Bench(file, {})
-    own = make_candidate(bench.load({}), 2 * S, protocols()[0])
-    faster = replace(own, point=own.point | {"restart.heartbeat-interval": "2 s", "restart.max": "2 s"})
-    down = []
-    for setting in (own, faster):
-        trial = next(trial for trial in bench.trials(setting) if trial.kind == FAILURE)
-        (restart,) = simulate(bench.scenario(trial), check=False).tables["recoveries"].itertuples()
-        down.append((restart.running - restart.failed) / 1e3)
-
-    assert 14 < down[0] < 30
-    assert down[1] < 8
 
 
 def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):

@@ -10,7 +10,7 @@ import pytest
 from sim.advice.candidates import excess
 from sim.advice.horizon import GrowingState, Horizon
 from sim.advice.judgement import Limits
-from sim.advice.optimizer import LimitBreak, horizon_sentence, horizon_to_json, limit_break_sentence
+from sim.advice.optimizer import LimitBreak, horizon_sentence, limit_break_sentence
 from sim.advice.texts import changed_by_failures, failure_rates, percentage, value_text
 from tests.advice.test_judged_tables import setting
 
@@ -75,15 +75,6 @@ def test_only_state_that_changes_is_spoken_of():
     [
         (None, 0.0, "aligned, every 30 s breaks them with the state of today already."),
         (None, 60.0, ""),
-        (120.0, None, "aligned, every 30 s keeps them for the next 2 min as well."),
-        (
-            120.0,
-            240.0,
-            (
-                "aligned, every 30 s keeps the limits until some time between 2 min and 4 min from now: checkpoints pass 1 s "
-                "with a between 121 MB and 241 MB."
-            ),
-        ),
     ],
 )
 def test_when_a_limit_breaks(kept_s, broken_s, sentence):
@@ -94,17 +85,6 @@ def test_when_a_limit_breaks(kept_s, broken_s, sentence):
 
     assert sentence == limit_break_sentence(search, found)
     assert limit_break_sentence(search, None) == ""
-    sizes = {} if broken_s is None else {"a": 10**6 + int(broken_s) * 10**6}
-    assert {
-        "setting": ("30 s", "aligned"),
-        "kept_s": kept_s,
-        "broken_s": broken_s,
-        "broken_bytes": sizes,
-    } == horizon_to_json(horizon, found)["lasting"]
-    assert (
-        horizon_to_json(horizon, None)["horizon_s"],
-        horizon_to_json(horizon, None)["growing"],
-    ) == (60.0, {"a": {"now_bytes": 10**6, "then_bytes": 61 * 10**6}})
 
 
 VALUES = {

@@ -57,9 +57,6 @@ BINDING = {
         {"p99": "20 s"},
         "execution.checkpointing.timeout",
     ),
-    "delay": (("restart.delay=40 s",), {"recovery": "30 s"}, "restart-strategy.fixed-delay.delay"),
-    "strategy": (("restart={strategy: none}",), {"recovery": "30 s"}, "restart-strategy.type"),
-    "attempts": (("restart.attempts=0",), {"recovery": "30 s"}, "restart-strategy.fixed-delay.attempts"),
     "local recovery": (
         ("job.count.state.size=60 MB", "storage.read-bandwidth=10 MB/s", "job.count.service=1 ms"),
         {"recovery": "4 s"},

@@ -1,6 +1,5 @@
 """Trials, their files and their bounds, number by number."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from sim.advice.levers import more_subtasks
 from sim.advice.requirements import ParsedQuantity, _faster, _rates, quantities
 from sim.advice.settings import make_candidate, protocols
 from sim.advice.trials import FAILING_TASK, FAILURE, LONG, TASK, UNDISTURBED, Bench
-from sim.advice.warnings import FailingTask, LostTaskManager, lost_task_manager, watch
+from sim.advice.warnings import added_outage, failing_task, lost_task_manager, watch
 from sim.model.schema.study import loads
 from sim.model.schema.text import Reading, compose
 from tests.advice.levers.test_levers import JOB as FORWARDED
@@ -136,17 +135,17 @@ def test_a_patch_of_a_deployment_line_by_line():
 
 def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
     """30 s and 14 to 21 s: within 51 s, and beyond 50.9 s."""
-    near, far = (LostTaskManager(30_000.0, (14_000.0, 21_000.0), limit) for limit in (51_000.0, 50_900.0))
+    near, far = (added_outage(30_000.0, (14_000.0, 21_000.0), limit) for limit in (51_000.0, 50_900.0))
 
     assert [near.breaks, far.breaks] == [False, True]
-    assert near.short() == "lost task manager: +14 s to 21 s: 44 s to 51 s, within 51 s"
-    assert far.sentence().endswith(
+    assert near.short == "lost task manager: +14 s to 21 s: 44 s to 51 s, within 51 s"
+    assert far.sentence.endswith(
         "until there are slots and what arrives by then is caught up: 30 s would become 44 s to 51 s, beyond 51 s."
     )
-    never = LostTaskManager(30_000.0, None, 51_000.0)
-    assert (never.breaks, never.short()) == (True, "judged of a failing task; a lost task manager may fail the job")
-    assert never.sentence().endswith("the restart strategy gives up.")
-    assert near.plain() == {
+    never = added_outage(30_000.0, None, 51_000.0)
+    assert (never.breaks, never.short) == (True, "judged of a failing task; a lost task manager may fail the job")
+    assert never.sentence.endswith("the restart strategy gives up.")
+    assert near.data == {
         "recovery_ms": 30_000.0,
         "added_ms": (14_000.0, 21_000.0),
         "limit_ms": 51_000.0,
@@ -157,20 +156,20 @@ def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
 
 
 def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
-    plain = FailingTask((14_000.0, 21_000.0), 6000.0, 7000.0)
+    plain = failing_task((14_000.0, 21_000.0), 6000.0, 7000.0)
 
-    assert plain.short() == "14 s to 21 s until there are slots; a failing task: 7 s -> 6 s"
-    assert FailingTask((14_000.0, 14_000.0)).short() == "14 s until there are slots"
-    assert plain.sentence().endswith(
+    assert plain.short == "14 s to 21 s until there are slots; a failing task: 7 s -> 6 s"
+    assert failing_task((14_000.0, 14_000.0)).short == "14 s until there are slots"
+    assert plain.sentence.endswith(
         "as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s)."
     )
-    assert "as heartbeats" not in FailingTask(None, 6000.0).sentence()
+    assert "as heartbeats" not in failing_task(None, 6000.0).sentence
     assert (
         "Today it fails the job: the restart strategy gives up before there are slots."
-        in replace(plain, today_gives_up=True).sentence()
+        in failing_task((14_000.0, 21_000.0), today_gives_up=True).sentence
     )
-    assert FailingTask(None, float("inf")).sentence().endswith("whose slots stay, does not recover within its trial.")
-    assert plain.plain() == {
+    assert failing_task(None, float("inf")).sentence.endswith("whose slots stay, does not recover within its trial.")
+    assert plain.data == {
         "slots_ms": (14_000.0, 21_000.0),
         "recovery_ms": 6000.0,
         "today_ms": 7000.0,
@@ -286,6 +285,6 @@ def test_what_arrives_while_there_are_no_slots_is_caught_up_too():
     ends = [SimpleNamespace(recovery_ms=30_000.0, again_ms=again_ms) for again_ms in (10_000.0, 30_000.0, 0.0)]
     slow, quick, none = (lost_task_manager(loads(JOB).scenarios[0], own, Limits(recovery_ms=60_000.0)) for own in ends)
 
-    assert [3 * ms for ms in quick.added_ms] == pytest.approx(slow.added_ms)
-    assert none.added_ms == quick.added_ms
+    assert [3 * ms for ms in quick.data["added_ms"]] == pytest.approx(slow.data["added_ms"])
+    assert none.data == quick.data | {"recovery_ms": 30_000.0}
     assert [slow.breaks, quick.breaks] == [True, False]

@@ -197,7 +197,7 @@ TEMPLATES = tuple(
             "fits too",
             (
                 r"(?:Also fits, and is not chosen: )?SETTING \(checkpoints [^)]*\): it (?:has more room, and loses more time "
-                r"\([^)]*\)|has less room"
+                r"\([^)]*\)|has more room, but not by what it changes|has less room"
                 r"|loses more time \([^)]*\)|loses about as much time, and changes more)"
             ),
             fits_too,

@@ -96,6 +96,7 @@ def test_limits_that_are_passed_one_day(changed, text):
         (0.0104, 1.0, 1.0, "it loses about as much time, and changes more"),
         (0.005, 1.0, 1.0, "it loses about as much time, and changes more"),
         (0.03, 1.0, 1.06, "it has more room, and loses more time (3 % instead of 1 %)"),
+        (0.0104, 1.0, 1.06, "it has more room, but not by what it changes"),
         (0.03, 1.0, 1.05, "it loses more time (3 % instead of 1 %)"),
         (0.03, 1.06, 1.0, "it has less room"),
         (0.03, 1.05, 1.0, "it loses more time (3 % instead of 1 %)"),

@@ -45,6 +45,7 @@ from sim.advice.situation import (
 )
 from sim.advice.trials import work_s
 from sim.model.schema.study import loads
+from sim.studies.sweeps.design import override
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.made_up import JOB as SMALL
 
@@ -159,10 +160,6 @@ def test_the_part_that_takes_most_is_named(changed, text):
     assert text == dominant(replace(situation(), **changed))
 
 
-def proposed(lever, where):
-    return [(change.name, change.point) for change in lever.proposes(where)]
-
-
 def test_a_lever_helps_by_the_shares_of_its_parts():
     lever = Lever("x", (UPLOAD, SYNC), lambda _: iter(()), costs="")
 
@@ -170,35 +167,57 @@ def test_a_lever_helps_by_the_shares_of_its_parts():
     assert lever.share(situation(**{QUEUE: 1.0})) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("interval_s", "pause", "checkpoint_ms", "applies"),
-    [
-        (10, "0 s", 5001.0, True),
-        (10, "0 s", 5000.0, False),
-        (10, "10 s", 6000.0, False),
-        (10, "9 s", 6000.0, True),
-        (30, "0 s", 14_999.0, False),
-    ],
+STORE = {"bandwidth": "100 MB/s", "prefixes": 2, "requests": "100/s"}
+ASYNC_IO, ROCKSDB_STATE = (
+    {"job.count.async-io": {"latency": "20 ms", "capacity": 5}},
+    {"job.count.state.backend": "rocksdb"},
 )
-def test_a_pause_is_tried_where_checkpoints_take_half_of_the_interval(interval_s, pause, checkpoint_ms, applies):
-    where = replace(
-        situation(JOB.replace("{interval: 10 s}", f"{{interval: 10 s, min-pause: {pause}}}")),
-        checkpoint_ms=checkpoint_ms,
-    )
+PAUSE, TIMEOUT_KEY, THREADS = "checkpoint.min-pause", "checkpoint.timeout", "checkpoint.transfer-threads"
+EXPIRED = {"shares": {EXPIRY: 0.5}}
+MANY = {"job.count.input.source": "hash", "job.sink.input.count": "hash", "job.count.parallelism": 96}
+PROPOSALS = [
+    # checkpoints take more than half of the interval
+    (MIN_PAUSE, {}, {"checkpoint_ms": 5001.0}, {PAUSE: "10 s"}),
+    (MIN_PAUSE, {}, {"checkpoint_ms": 5000.0}, None),
+    (MIN_PAUSE, {PAUSE: "10 s"}, {"checkpoint_ms": 6000.0}, None),
+    (MIN_PAUSE, {PAUSE: "9 s"}, {"checkpoint_ms": 6000.0}, {PAUSE: "10 s"}),
+    # six times as long, and ten minutes at least before that
+    (TIMEOUT, {TIMEOUT_KEY: "1 min"}, EXPIRED, {TIMEOUT_KEY: "1 h"}),
+    (TIMEOUT, {TIMEOUT_KEY: "20 min"}, EXPIRED, {TIMEOUT_KEY: "2 h"}),
+    (TIMEOUT, {}, {}, None),
+    # machines are doubled where they are limited, or the vertex is full
+    (CORES, {"cluster.cores": 3}, {}, {"cluster.cores": 6}),
+    (CORES, {}, {}, None),
+    (PREFIXES, {"storage": {"object-store": STORE}}, {}, {"storage.object-store.prefixes": 16}),
+    (PREFIXES, {"storage": {"object-store": {"prefixes": 2}}}, {}, None),
+    (PREFIXES, {}, {}, None),
+    (PARALLELISM, {}, {}, None),
+    (SPARE, {"restart.replacement": "2 min"}, {}, {"restart.replacement": "0 s"}),
+    (SPARE, {}, {}, None),
+    (ASYNC_CAPACITY, ASYNC_IO, {"full": "count"}, {"job.count.async-io.capacity": 10}),
+    (ASYNC_CAPACITY, ASYNC_IO, {}, None),
+    (ASYNC_CAPACITY, {}, {"full": "count"}, None),
+    # 96 subtasks beside the four of the others
+    (FILE_MERGING, MANY, {}, {"storage.file-merging": "on"}),
+    (FILE_MERGING, MANY | {"job.count.parallelism": 95}, {}, None),
+    (FILE_MERGING, MANY | {"cluster.profile": "1.15"}, {}, None),
+    (CHANGELOG, {}, {}, {"job.count.state.changelog": "on"}),
+    (CHANGELOG, {"job.count.state.changelog": "on"}, {}, None),
+    (LOCAL_RECOVERY, {}, {}, {"checkpoint.local-recovery": True}),
+    (LOCAL_RECOVERY, {"checkpoint.local-recovery": True}, {}, None),
+    (TRANSFER_THREADS, {}, {}, None),
+    (TRANSFER_THREADS, ROCKSDB_STATE | {THREADS: 15}, {}, {THREADS: 16}),
+    (TRANSFER_THREADS, ROCKSDB_STATE | {THREADS: 16}, {}, None),
+]
 
-    found = proposed(MIN_PAUSE, replace(where, interval_ns=interval_s * S))
-    assert ([(f"pause {interval_s} s", {"checkpoint.min-pause": f"{interval_s} s"})] if applies else []) == found
 
+@pytest.mark.parametrize(("lever", "job", "where", "point"), PROPOSALS)
+def test_what_a_lever_proposes(lever, job, where, point):
+    """`job`: keys of the scenario; `where`: fields of the situation."""
+    (scenario,) = loads(JOB, overrides=[override(key, value) for key, value in job.items()]).scenarios
+    changes = lever.proposes(replace(situation(), scenario=scenario, **where))
 
-@pytest.mark.parametrize(("timeout", "longer"), [("1 min", "1 h"), ("10 min", "1 h"), ("20 min", "2 h")])
-def test_a_timeout_that_is_too_short_becomes_six_times_as_long(timeout, longer):
-    """Ten minutes at least before that."""
-    text = JOB.replace("{interval: 10 s}", f"{{interval: 10 s, timeout: {timeout}}}")
-
-    assert [(f"timeout {longer}", {"checkpoint.timeout": longer})] == proposed(
-        TIMEOUT, situation(text, **{EXPIRY: 0.5})
-    )
-    assert proposed(TIMEOUT, situation(text, **{UPLOAD: 1.0})) == []
+    assert [change.point for change in changes] == ([] if point is None else [point])
 
 
 @pytest.mark.parametrize(
@@ -208,78 +227,6 @@ def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, oth
     found = [change.interval_ns // S for change in INTERVAL.proposes(replace(situation(), interval_ns=interval_s * S))]
 
     assert others == found
-
-
-def test_machines_are_doubled():
-    """Cores where they are limited, subtasks of the vertex that is full, prefixes of a store that limits requests."""
-    full = situation(JOB + "cluster: {cores: 3}\n", full="count")
-    store = JOB.replace(
-        "storage: {bandwidth: 100 MB/s}", "storage: {object-store: {bandwidth: 100 MB/s, prefixes: 2, requests: 100/s}}"
-    )
-
-    assert proposed(CORES, full) == [("6 cores", {"cluster.cores": 6})]
-    assert [] == proposed(CORES, situation()) == proposed(PARALLELISM, situation())
-    assert [name for name, _ in proposed(PARALLELISM, full)] == ["2 x parallelism of count"]
-    assert proposed(PREFIXES, situation(store)) == [("16 prefixes", {"storage.object-store.prefixes": 16})]
-    assert (
-        [] == proposed(PREFIXES, situation()) == proposed(PREFIXES, situation(store.replace(", requests: 100/s", "")))
-    )
-
-
-def test_a_spare_task_manager_is_proposed_where_a_lost_one_is_waited_for():
-    waiting = situation(JOB + "restart: {replacement: 2 min}\n")
-
-    assert proposed(SPARE, waiting) == [("a spare TaskManager", {"restart.replacement": "0 s"})]
-    assert proposed(SPARE, situation()) == []
-
-
-def test_requests_of_a_full_vertex_are_doubled():
-    text = JOB.replace(
-        "service: 500 us, parallelism: 2", "async-io: {latency: 20 ms, capacity: 5}, service: 500 us, parallelism: 2"
-    )
-
-    assert proposed(ASYNC_CAPACITY, situation(text, full="count")) == [
-        ("async-io.capacity 10 of count", {"job.count.async-io.capacity": 10})
-    ]
-    assert [] == proposed(ASYNC_CAPACITY, situation(text)) == proposed(ASYNC_CAPACITY, situation(full="count"))
-
-
-@pytest.mark.parametrize(
-    ("subtasks", "profile", "applies"), [(96, "2.x", True), (95, "2.x", False), (96, "1.15", False)]
-)
-def test_files_are_merged_from_a_hundred_subtasks_on(subtasks, profile, applies):
-    """96 beside the four of the others."""
-    text = JOB.replace("ship: hash, weights: [1, 2]", "ship: hash").replace(
-        "service: 500 us, parallelism: 2", f"service: 500 us, parallelism: {subtasks}"
-    )
-    where = situation(
-        text.replace("{input: {count: forward}", "{input: {count: hash}") + f"cluster: {{profile: '{profile}'}}\n"
-    )
-
-    assert ([("merged files", {"storage.file-merging": "on"})] if applies else []) == proposed(FILE_MERGING, where)
-
-
-@pytest.mark.parametrize(
-    ("state", "checkpoint", "levers"),
-    [
-        ("size: 1 GB", "", {CHANGELOG, LOCAL_RECOVERY}),
-        ("size: 1 GB, backend: rocksdb", "", {CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS}),
-        ("size: 1 GB, changelog: on", ", local-recovery: true", set()),
-        ("size: 1 GB, backend: rocksdb", ", transfer-threads: 16", {CHANGELOG, LOCAL_RECOVERY}),
-        ("size: 1 GB, backend: rocksdb", ", transfer-threads: 15", {CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS}),
-    ],
-)
-def test_levers_of_state_apply_where_they_change_something(state, checkpoint, levers):
-    where = situation(JOB.replace("size: 1 GB", state).replace("interval: 10 s", f"interval: 10 s{checkpoint}"))
-    points = {
-        CHANGELOG: {"job.count.state.changelog": "on"},
-        LOCAL_RECOVERY: {"checkpoint.local-recovery": True},
-        TRANSFER_THREADS: {"checkpoint.transfer-threads": 16},
-    }
-
-    assert {lever: points[lever] for lever in levers} == {
-        lever: found[0][1] for lever in points if (found := proposed(lever, where))
-    }
 
 
 def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
