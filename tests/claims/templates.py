@@ -535,6 +535,11 @@ def axis_changes(told, match):
     )
 
 
+def is_steady(times, end_ms):
+    """Whether events go on until the end: their rate is that of whole periods, from the first to the last."""
+    return len(times) > 2 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times))
+
+
 def visible_after(told, match):
     """The median by records of commits after the warm-up; checkpoints and bytes of the first run, in all or per hour."""
     for runs in told.about(match):
@@ -548,6 +553,9 @@ def visible_after(told, match):
         ]
         done = runs[0].checkpoints[runs[0].checkpoints["status"] == "COMPLETED"]
         hours = 1 if match["run"] else runs[0].ended_ns / 3.6e12
+        counted, times = done, sorted(done["trigger_timestamp"])
+        if not match["run"] and is_steady(times, runs[0].ended_ns / 1e6):
+            counted, hours = done[done["trigger_timestamp"] > times[0]], (times[-1] - times[0]) / 3.6e6
         if match["more"]:  # what no checkpoint has committed when a run ends waits since the last that completed
             done_ms = [row["trigger_timestamp"] for row in told.periodic(runs, "COMPLETED", uploads=True)]
             mean = sum(records for _, records in rows) / len(rows) if rows else 1
@@ -557,8 +565,8 @@ def visible_after(told, match):
         wait = next(ms for (ms, _), records in zip(rows, below, strict=True) if records >= below[-1] / 2)
         if not (
             abs(number(match["wait"]) / wait - 1) < 0.1
-            and same_count(match["count"], len(done) / hours)
-            and match["size"] == bytes_text(done["checkpointed_size"].sum() / hours)
+            and same_count(match["count"], len(counted) / hours)
+            and match["size"] == bytes_text(counted["checkpointed_size"].sum() / hours)
         ):
             return False
     return True
@@ -582,10 +590,11 @@ def commits_files(told, match):
         rows, warmup_ms = runs[0].commits, told.warmup_ms(runs[0])
         rows = rows[(rows["commit_timestamp"] >= warmup_ms) & ~rows["again"].astype(bool)]
         end_ms = runs[0].ended_ns / 1e6
-        times = sorted(rows.groupby("checkpoint")["commit_timestamp"].min())
-        if len(times) > 2 and end_ms - times[-1] <= 2 * median(b - a for a, b in pairwise(times)):
-            first, warmup_ms, end_ms = rows["checkpoint"][rows["commit_timestamp"].idxmin()], times[0], times[-1]
-            rows = rows[rows["checkpoint"] != first]
+        triggers = (rows["commit_timestamp"] - rows["commit_latency"].clip(lower=0)).round(3)
+        times = sorted(triggers.unique())
+        if is_steady(times, end_ms):
+            warmup_ms, end_ms = times[0], times[-1]
+            rows = rows[triggers > warmup_ms]
         hours = (end_ms - warmup_ms) / 3.6e6
         if not (
             same_count(match["commits"], len(rows) / hours) and same_count(match["files"], rows["files"].sum() / hours)
@@ -1441,7 +1450,7 @@ TEMPLATES = (
     template(
         "visible after",
         rf"{ABOUT}The oldest record of a transaction waits (?P<more>more than )?(?P<wait>MS) until it is visible, (?:at|with) "
-        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) written (?:per hour|(?P<run>in this run))",
+        r"(?P<count>COUNT) checkpoints? and (?P<size>SIZE) of state written (?:per hour|(?P<run>in this run))",
         visible_after,
     ),
     template(
