@@ -182,7 +182,7 @@ def commits_per_hour(runs: Sequence[Tables], ends_s: Sequence[float], *, warmup_
     for rows, end_s in zip((run["commits"] for run in runs), ends_s, strict=True):
         counted = rows[((rows["commit_timestamp"] >= 1e3 * warmup_s) & ~rows["again"].astype(bool)).to_numpy()]
         # the same for all committers of a checkpoint, though computed from floats
-        triggers_ms = (counted["commit_timestamp"] - counted["commit_latency"].clip(lower=0.0)).round(3)
+        triggers_ms = (counted["commit_timestamp"] - counted["commit_latency"].clip(lower=0.0)).astype(float).round(3)
         begin_ms, until_ms = whole_periods_ms(triggers_ms, 1e3 * warmup_s, 1e3 * end_s)
         counted = counted[(triggers_ms > begin_ms).to_numpy()]
         hours += max(until_ms - begin_ms, 0.0) / 3.6e6
