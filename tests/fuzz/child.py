@@ -9,11 +9,11 @@ import pkgutil
 import resource
 import signal
 import sys
-import time
 import traceback
-from pathlib import Path
 from typing import NamedTuple
 
+PATIENCE_S = 6
+"""CPU time after which a child is interrupted: it simulates for longer than it is given."""
 CPU_LIMIT_S = 60
 """The kernel ends a child that takes more."""
 
@@ -23,7 +23,6 @@ class Ended(NamedTuple):
     output: str  # stdout and stderr
     cpu_s: float
     peak_mb: float  # resident, with what the parent had loaded
-    interrupted: bool  # it simulated for longer than it was given, and was asked to stop
 
 
 def preload():
@@ -40,31 +39,23 @@ def preload():
     warm()
 
 
-def run(arguments, folder, patience_s=6):
-    """Fork, run the command line in `folder`, wait.  After `patience_s` of processor time it gets one interrupt, as Ctrl-C sends."""
+def run(arguments, folder):
+    """Fork, run the command line in `folder`, wait."""
     log = folder / "output.txt"
     child = os.fork()
     if child == 0:
         _run(arguments, folder, log)
-    interrupted = False
-    while True:
-        ended, status, usage = os.wait4(child, os.WNOHANG)
-        if ended:
-            break
-        if not interrupted and _cpu_s(child) > patience_s:
-            os.kill(child, signal.SIGINT)
-            interrupted = True
-        time.sleep(0.01)
-    cpu_s = usage.ru_utime + usage.ru_stime
+    _, status, usage = os.wait4(child, 0)
     output = log.read_text(errors="replace") if log.exists() else ""
-    return Ended(os.waitstatus_to_exitcode(status), output, cpu_s, usage.ru_maxrss / 1024, interrupted)
+    return Ended(os.waitstatus_to_exitcode(status), output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def _run(arguments, folder, log):
     """In the child; never returns."""
     code = 70
     try:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 5))
+        signal.signal(signal.SIGXCPU, _interrupt)
+        resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE_S, CPU_LIMIT_S))
         os.setsid()
         os.chdir(folder)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -100,10 +91,7 @@ def _call(arguments):
     return 0
 
 
-def _cpu_s(child):
-    """CPU seconds of a running child."""
-    try:
-        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _interrupt(number, _frame):
+    """One interrupt, as Ctrl-C sends; the kernel repeats its signal every second."""
+    signal.signal(number, signal.SIG_IGN)
+    os.kill(os.getpid(), signal.SIGINT)

@@ -11,7 +11,7 @@ from tests.fuzz.child import Ended
 from tests.fuzz.inputs import KINDS, make
 
 ROOT = Path(__file__).parents[2]
-FINE = Ended(0, "fine", 1.0, 200.0, interrupted=False)
+FINE = Ended(0, "fine", 1.0, 200.0)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -32,7 +32,7 @@ def test_a_seed_is_a_case(kind, tmp_path):
     [
         (FINE, ""),
         (FINE._replace(code=3, output="job.yaml:3:1: job: required key is missing"), ""),
-        (FINE._replace(code=130, interrupted=True), ""),
+        (FINE._replace(code=130), ""),
         (FINE._replace(output="Traceback (most recent call last):\n  ...\nKeyError: 3"), "a traceback: KeyError: 3"),
         (FINE._replace(code=70), "exit code 70"),
         (FINE._replace(code=-11), "exit code -11"),

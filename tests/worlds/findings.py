@@ -21,14 +21,13 @@ def small_once(document, outcome, seed):
     return small(document, outcome, seed)
 
 
-def small(document, outcome, seed, run=None):
-    """`run`: how a world is judged; default: as every world, with both engines if they differed."""
-    judge = run or (lambda world: run_document(world, compare=outcome.kind in ("differ", "unaccounted")))
+def small(document, outcome, seed):
+    """A small world that shows the same; with both engines if they differed."""
     last = outcome
 
     def holds(candidate):
         nonlocal last
-        found = judge(candidate)
+        found = run_document(candidate, compare=outcome.kind in ("differ", "unaccounted"))
         same = found.kind == outcome.kind and (outcome.kind == "differ" or found.finding == outcome.finding)
         if same:
             last = found
