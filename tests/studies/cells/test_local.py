@@ -101,7 +101,3 @@ def test_an_interrupt_leaves_no_worker_behind():
     assert time.monotonic() - begun < 20
     assert set() == {worker for worker in multiprocessing.active_children() if worker.is_alive()} - before
     assert outcomes in ([], [0])
-
-
-def test_cores_are_those_we_may_use():
-    assert 1 <= cores() <= (os.cpu_count() or 1)

@@ -89,6 +89,15 @@ def test_ties():
         "It ties with 20 min, 30 min: their values agree to nine digits. "
         "Take checkpoint.interval 10 min: of equal ones it stands first."
     )
+    assert sentence(asks(against="20 min"), rows).endswith(
+        "It cannot be told apart from 2 others: 20 min, 30 min. 20 min ties with 10 min, 30 min. "
+        "Take checkpoint.interval 20 min (566 ms ± 255 ms): it is compared with, and no other is surely better."
+    )
+    near = rows_of({"10 min": LOAD, "20 min": LOAD, "30 min": LOAD + 10 * NOISE[0]})
+    assert sentence(asks(), near).endswith(
+        "It cannot be told apart from 2 others: 20 min, 30 min. 10 min ties with 20 min. "
+        "Take checkpoint.interval 10 min: of equal ones it stands first."
+    )
 
 
 def test_runs_that_end_before_a_checkpoint_does():

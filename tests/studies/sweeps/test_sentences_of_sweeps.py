@@ -204,30 +204,3 @@ def test_numbers_of_sentences_are_those_of_the_rows(seeds):
 
     assert lost == {}
     assert count > 6 * len(seeds)
-
-
-def test_settings_that_keep_limits_are_counted():
-    """The one count that depends on no comparison."""
-    counted = 0
-    for seed in SEEDS:
-        question, rows = drawn(seed)
-        match = re.search(r"\((\d+) of \d+ settings (seem|keep)", sentence(question, rows))
-        if not match or any(limit.column == "end_to_end_p99_ms" for limit in question.limits):
-            continue
-        tables = [(limit, Known(question, rows).table(limit.column)) for limit in question.limits]
-        least = Known(question, rows).table(question.least)
-        keeping = [
-            setting
-            for setting in least
-            if all(
-                not any(cell[1] or cell[2] for cell in own[setting])
-                and np.nanmean([cell[0] for cell in own[setting]]) <= limit.at_most
-                for limit, own in tables
-            )
-            and not any(
-                cell[2] and not all(own[i][2] for own in least.values()) for i, cell in enumerate(least[setting])
-            )
-        ]
-        counted += 1
-        assert int(match[1]) == len(keeping), (seed, sentence(question, rows))
-    assert counted >= 5

@@ -67,42 +67,43 @@ def test_where_there_are_no_executors_to_wait_for(jobs, java, now, state):
     jobs.check_executors()
 
 
-@pytest.mark.parametrize(
-    ("error_text", "kind", "message"),
-    [
-        (
-            "Job aborted: most recent failure: Lost task 0.3: java.io.IOException: No space left",
-            ClusterError,
-            "No space left",
-        ),
-        (
-            'Lost task 0.3: java.io.IOException: Cannot run program "/opt/python": error=2',
-            MissingDependencyError,
-            "/opt/python",
-        ),
-    ],
-)
-def test_what_no_cell_is_to_blame_for(jobs, error_text, kind, message):
-    """One line, and the right exit code."""
-    with pytest.raises(kind, match=message) as error:
-        jobs._raise_unless_killed(RuntimeError(error_text))
+RAISED = """\
+An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0
+in stage 0.0 (TID 0) (localhost executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 7, in main
+    process()
+ModuleNotFoundError: No module named 'numpy'
 
-    assert "\n" not in str(error.value)
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+"""
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
         (RuntimeError("Py4JError: broken pipe"), ClusterError, "Spark cannot run cells: broken pipe"),
-        (RuntimeError("most recent failure: Lost task"), ClusterError, "Spark cannot run cells: Lost task"),
+        (
+            RuntimeError("Job aborted: most recent failure: Lost task 0.3: java.io.IOException: No space left"),
+            ClusterError,
+            "Spark cannot run cells: Lost task 0.3: java.io.IOException: No space left",
+        ),
+        (
+            RuntimeError('Lost task 0.3: java.io.IOException: Cannot run program "/opt/python": error=2'),
+            MissingDependencyError,
+            'the executors cannot run cells: Cannot run program "/opt/python": error=2',
+        ),
         (
             PythonException("ValueError: no such host"),
             MissingDependencyError,
             "the executors cannot run cells: no such host",
         ),
+        (RuntimeError(RAISED), MissingDependencyError, "the executors cannot run cells: No module named 'numpy'"),
     ],
 )
 def test_the_reason_is_the_rest_of_the_line(jobs, error, kind, message):
+    """One line, and the right exit code."""
     with pytest.raises(kind) as raised:
         jobs._raise_unless_killed(error)
 
@@ -155,25 +156,6 @@ def test_a_cluster_without_a_slot_counts_as_one(jobs):
     jobs._spark.defaultParallelism = 0
 
     assert len(jobs.next_batch(iter(range(9)))) == 1
-
-
-RAISED = """\
-An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
-: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0
-in stage 0.0 (TID 0) (localhost executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "worker.py", line 7, in main
-    process()
-ModuleNotFoundError: No module named 'numpy'
-
-\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
-Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-"""
-
-
-def test_what_executors_lack_is_named(jobs):
-    """Also by a Spark that repeats the words of Java."""
-    with pytest.raises(MissingDependencyError, match=r"^the executors cannot run cells: No module named 'numpy'$"):
-        jobs._raise_unless_killed(RuntimeError(RAISED))
 
 
 class Tasks:
