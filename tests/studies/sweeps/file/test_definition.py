@@ -356,32 +356,16 @@ def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day,
             "8,000 windows, 3 h apart: .*day.csv has 999 d, 1,440 rows, times in seconds; .* write time-unit: ms",
         ),
         (
-            lambda at: at,
-            "every: 1 min",
-            "1,435 windows, 1 min apart: .*; write a longer every:, most: 20 for so many of them, or at:",
-        ),
-        (
-            lambda at: at,
-            "at: [3 h, 1 d]",
-            "the window '1 d' of 6 min is not within .*day.csv: it has 24 h, .*; begin at 1434 min or before",
-        ),
-        (
             lambda at: "14.11.2023",
             "every: 3 h",
             "day.csv:2: '14.11.2023' is not a time: seconds, milliseconds since 1970, or ISO 8601 such as",
         ),
     ],
-    ids=["milliseconds from 0", "too many", "beyond the end", "another date"],
+    ids=["milliseconds from 0", "another date"],
 )
 def test_windows_that_are_not_meant_are_refused(over_a_day, written, keys, message):
     with pytest.raises(ScenarioError, match=message):
         over_a_day(written, keys)
-
-
-def test_the_last_row_lasts_as_long_as_the_one_before_it(over_a_day):
-    """A day of minutes is a day, though its last row stands a minute before its end: its last window is cut, too."""
-    assert len(over_a_day(lambda at: at, "at: [1434 min]").scenarios) == 1
-    assert len(over_a_day(lambda at: at, "every: 6 min, most: 1000").scenarios) == 240
 
 
 def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day):

@@ -123,16 +123,6 @@ def test_a_table_of_windows_says_how_many_how_long_and_of_how_many_traces(cut, t
     assert ([], f"w.csv: {description}") == (problems, plan.description)
 
 
-def test_a_window_of_a_table_has_its_own_trace_length_and_beginning(cut, tmp_path):
-    """Traces lie beside the table; a beginning of less than a second is exact."""
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "w.csv").write_text(TABLES["lengths"])
-    plan, _ = cut(trace=None, file="cut/w.csv")
-
-    assert rate(plan, 1) == {"trace": "../cut/b.csv", "column": "rate", "from": "1.5 s"}
-    assert [window.changes["run.duration"] for window in plan.windows] == ["2 s", "3 s"]
-
-
 def test_what_a_table_changes_goes_before_what_the_window_is(cut, tmp_path):
     """An empty cell changes nothing, and a label is no change."""
     (tmp_path / "w.csv").write_text(
