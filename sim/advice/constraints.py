@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.advice.levers import HEARTBEATS, MORE_THREADS, RESTARTS, SOON_NS, TOLERABLE_FAILURES, WITHOUT_END
-from sim.advice.settings import Change, Lever, sinks_of
+from sim.advice.settings import Change, Lever, later_options, sinks_of
 from sim.advice.situation import PARTS
 from sim.advice.trials import TASK_MANAGER, Failure
 from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
@@ -153,6 +153,8 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
             section, is_debloating = option.key.rpartition(".")[0], path.startswith("cluster.network.debloat.")
             # the section is replaced as a whole, since `debloat: on` has no keys
             point = {section: {name: written}} if is_debloating else {option.key: written}
+            if later_options(scenario, point):
+                continue
             yield Change(lever, f"{name} {str(written).lower()}", point)
 
 

@@ -18,6 +18,8 @@ from sim.advice.settings import (
     Situation,
     allowed_protocols,
     checkpoint_period_ns,
+    later_options,
+    later_protocols,
     neighbouring_intervals,
 )
 from sim.advice.situation import (
@@ -279,8 +281,12 @@ def _heartbeats(situation: Situation) -> Iterator[Change]:
         point["restart.heartbeat-interval"] = format_duration(SOON_NS)
         names.append(f"heartbeats every {format_duration(SOON_NS)}")
     if restart.heartbeat_failures is None:
-        point["restart.heartbeat-failures"] = Restart().heartbeat_failures
-        names.append("failing heartbeats count")
+        counting: Point = {"restart.heartbeat-failures": Restart().heartbeat_failures}
+        if later_options(situation.scenario, counting):
+            yield Change(HEARTBEATS, "failing heartbeats count", counting)  # reported, and not tried
+        else:
+            point |= counting
+            names.append("failing heartbeats count")
     if point:
         yield Change(HEARTBEATS, ", ".join(names), point)
 
@@ -394,11 +400,7 @@ def _cores(situation: Situation) -> Iterator[Change]:
 def _file_merging(situation: Situation) -> Iterator[Change]:
     """Propose file merging, if checkpoints have many subtasks, and so many files."""
     subtasks = sum(vertex.parallelism for vertex in situation.scenario.job.vertices)
-    if (
-        situation.scenario.storage.merging is None
-        and subtasks >= MANY_FILES
-        and situation.scenario.cluster.profile != "1.15"
-    ):
+    if situation.scenario.storage.merging is None and subtasks >= MANY_FILES:
         yield Change(FILE_MERGING, "merged files", {"storage.file-merging": "on"})
 
 
@@ -420,6 +422,7 @@ SPARE = Lever(
     source=f"{_CONFIG}/#slotmanager-redundant-taskmanager-num",
     is_configuration=False,
     flink_keys={"slotmanager.redundant-taskmanager-num": "1"},
+    since="1.12",  # FLINK-18625
 )
 ASYNC_CAPACITY = Lever(
     "async-io.capacity",
@@ -496,12 +499,24 @@ _SHARE_STEPS = 4
 def rank_levers(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
     """Yield (lever, its proposed changes): configuration first; among equals, the lever that may shorten most.
 
-    Levers that do not apply or cannot shorten the exceeding time notably are left out.
+    Levers that do not apply or cannot shorten the exceeding time notably are left out, and changes that the job's version
+    of Flink lacks.
     """
     order = sorted(
         LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _SHARE_STEPS))
     )
     for lever in order:
-        changes = tuple(lever.proposes(situation)) if lever.share(situation) > MIN_SAVED_SHARE else ()
+        proposed = lever.proposes(situation) if lever.share(situation) > MIN_SAVED_SHARE else ()
+        changes = tuple(change for change in proposed if not lever.later_than(situation.scenario, change))
         if changes:
             yield lever, changes
+
+
+def not_released(situation: Situation) -> dict[str, str]:
+    """Return {barrier mode or change: the release that brought it} of all that applies to a job and its version of Flink lacks."""
+    found = later_protocols(situation.scenario)
+    for lever in LEVERS:
+        for change in lever.proposes(situation):
+            if release := lever.later_than(situation.scenario, change):
+                found[change.name] = release
+    return found

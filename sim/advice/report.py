@@ -14,6 +14,7 @@ from sim.advice.candidates import CandidateSearch, chances
 from sim.advice.configuration import diff_flink_keys, differences_to_current
 from sim.advice.job import write_sweep
 from sim.advice.judgement import Choice, Limits, Setting
+from sim.advice.levers import not_released
 from sim.advice.optimizer import (
     horizon_sentence,
     horizon_to_json,
@@ -191,7 +192,16 @@ def _remarks_on_trials(search: CandidateSearch) -> Iterator[str]:
     left_out += [key for key in ("actions", "rescale") if key in search.bench.common]
     if left_out:
         yield f"Trials leave out {listed(left_out)} of the scenario: each has one failure of its own. `ckptsim run` simulates them."
+    if later := _not_released(search):
+        named = listed([f"{name} (since {release})" for name, release in later.items()])
+        yield f"Not tried, as Flink {search.scenario.cluster.release} does not have it: {named}."
     yield from (f"Not run: {reason}." for reason in search.skipped_sentences)
+
+
+def _not_released(search: CandidateSearch) -> dict[str, str]:
+    """Return {barrier mode or change: the release that brought it} of all that the advised or nearest setting could have, else {}."""
+    setting = search.chosen or (search.nearest if search.settings else None)
+    return {} if setting is None else not_released(situation_of(search, setting.name))
 
 
 def _configuration(search: CandidateSearch, chosen: Setting) -> str:
@@ -250,6 +260,7 @@ def _search_to_json(search: CandidateSearch, choice: Choice, chosen: Setting | N
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
         "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in texts.changed_by_failures(search)],
         "not_run": [asdict(left) for left in search.skipped if left.sentence(search.trials)],
+        "not_released": _not_released(search),
         "worlds": dict(search.bench.worlds),
         "history": None
         if backtest is None

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
+from sim.model.cluster import came_later
+from sim.model.schema.axes import path_of
+from sim.model.schema.releases import since
 from sim.model.sinks import SINKS, SinkKind
 from sim.model.units import SECOND, format_duration, parse_duration
 from sim.protocol.coordinator import effective_interval_ns
@@ -99,9 +102,28 @@ def dangers(scenario: Scenario) -> list[str]:
 
 
 def allowed_protocols(scenario: Scenario) -> tuple[Protocol, ...]:
-    """Return all barrier modes that the sinks of the job allow."""
+    """Return all barrier modes that the sinks of the job allow, and that its version of Flink has."""
+    return tuple(protocol for protocol in _allowed_by_sinks(scenario) if not later_options(scenario, protocol.point))
+
+
+def later_protocols(scenario: Scenario) -> dict[str, str]:
+    """Return {barrier mode, or debloating: the release that brought it} of those that the job's version of Flink lacks."""
+    return {
+        ("debloating" if option == _DEBLOAT else protocol.barriers): release
+        for protocol in _allowed_by_sinks(scenario)
+        for option, release in later_options(scenario, protocol.point).items()
+    }
+
+
+def later_options(scenario: Scenario, point: Point) -> dict[str, str]:
+    """Return {option: the release that brought it} of changes that the job's version of Flink lacks."""
+    version = scenario.cluster.release
+    return {key: release for key, value in point.items() if (release := since(path_of(key), value, version))}
+
+
+def _allowed_by_sinks(scenario: Scenario) -> list[Protocol]:
     forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
-    return tuple(protocol for protocol in protocols() if protocol.aligned or not forbidden)
+    return [protocol for protocol in protocols() if protocol.aligned or not forbidden]
 
 
 def _advised(kind: BarrierKind, debloat: str) -> Protocol:
@@ -172,6 +194,13 @@ class Lever:
     is_configuration: bool = True  # False: needs machines, storage, or another version
     # Flink keys for which scenarios have no option
     flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)
+    since: str = ""  # the first release that has it, where no option of scenarios says so
+
+    def later_than(self, scenario: Scenario, change: Change) -> str:
+        """Return the release that brought a change of this lever, or "" if the job's version of Flink has all of it."""
+        if came_later(self.since, scenario.cluster.release):
+            return self.since
+        return next(iter(later_options(scenario, change.point).values()), "")
 
     def share(self, situation: Situation) -> float:
         """Return the share of the exceeding time that the lever may shorten."""

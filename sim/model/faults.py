@@ -29,6 +29,7 @@ class RestartKind:
     limit: str = ""  # the option of `restart:` that says when it gives up; empty: it restarts nothing
     delays: tuple[str, ...] = ()  # options that say how long it waits, the longest first
     also: tuple[str, ...] = ()  # other words of Flink's for it (RestartStrategyOptions)
+    since: str = ""  # the first release that has it; empty: all that users still run
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ class RestartKind:
 RESTARTS: Catalog[RestartKind] = Catalog(
     RestartKind("none", also=("off", "disable")),
     RestartKind("fixed-delay", "attempts", ("delay",)),
-    RestartKind("exponential-delay", "attempts", ("max", "initial")),
+    RestartKind("exponential-delay", "attempts", ("max", "initial"), since="1.13"),  # FLINK-19773
     RestartKind("failure-rate", "rate", ("delay",)),
 )
 

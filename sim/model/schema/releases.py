@@ -9,14 +9,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from sim.model.catalog import attribute_of
-from sim.model.checkpoint import BARRIERS
+from sim.model.checkpoint import BARRIERS, BarrierKind
 from sim.model.cluster import OLDEST_PROFILE, came_later, older_defaults, version_span
+from sim.model.faults import RESTARTS, RestartKind
 from sim.model.schema.document import Document
 from sim.model.schema.flink_keys import document_options
 from sim.model.schema.sections import REBUILDS
 from sim.model.schema.text import DocumentPath, Reading
 
 _BARRIERS = ("checkpoint", "barriers")
+_CATALOGS: Mapping[tuple[str, ...], Mapping[str, BarrierKind | RestartKind]] = {
+    _BARRIERS: BARRIERS,
+    ("restart", "strategy"): RESTARTS,
+}
+"""Options whose values came one after the other."""
 
 
 def later_options(version: str) -> Mapping[tuple[str, ...], str]:
@@ -35,12 +41,12 @@ def _later_options(version: str, rebuilds: int) -> dict[tuple[str, ...], str]:  
 
 
 def since(path: DocumentPath, value: Any, version: str) -> str:
-    """Return the release that brought an option, or a barrier mode, that a version of Flink lacks; empty: it has it, or `value` is off."""
+    """Return the release that brought an option, or this value of it, if a version of Flink lacks it; else "", also if `value` is off."""
     if value in (None, False, "off", "false"):
         return ""
-    if path == _BARRIERS:
-        name = value if isinstance(value, str) else next(iter(value))
-        return release if came_later(release := BARRIERS[name].since, version) else ""
+    if (catalog := _CATALOGS.get(tuple(map(str, path)))) is not None:
+        release = catalog[value if isinstance(value, str) else next(iter(value))].since
+        return release if came_later(release, version) else ""
     general = ("job", "VERTEX", *map(str, path[2:])) if path[0] == "job" else tuple(map(str, path))
     later = later_options(version)
     # a detail of an option came with it

@@ -2,8 +2,9 @@
 
 import pytest
 
-from sim.advice.levers import LEVERS, more_subtasks, rank_levers
-from sim.advice.settings import Situation, protocols
+from sim.advice.constraints import relaxations
+from sim.advice.levers import LEVERS, more_subtasks, not_released, rank_levers
+from sim.advice.settings import Situation, allowed_protocols, protocols
 from sim.advice.situation import LOSS, PARTS, UPLOAD
 from sim.model.job import SHIPPING
 from sim.model.schema.study import loads
@@ -72,3 +73,58 @@ def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
     # the other half is that of one hot key, as far as anybody can tell
     assert pytest.approx([1 / 6, 1 / 6]) == shares[:2]
     assert pytest.approx(1.0) == sum(shares)
+
+
+# ---- Nothing is proposed that the job's version of Flink does not have.
+
+OFF = """\
+# A job that has none of what came later, and many subtasks.
+version: 1
+job:
+  source: {source: {rate: 1k/s, record: 100 B}, parallelism: 60}
+  count: {input: {source: hash}, service: 500 us, parallelism: 60, state: {size: 1 GB}}
+checkpoint: {interval: 10 s}
+restart: {strategy: none, heartbeat-failures: 0, replacement: 30 s}
+run: {duration: 1 min}
+"""
+RELEASES = {
+    "unaligned": "1.11",
+    "a spare TaskManager": "1.12",
+    "aligned-timeout 1 s": "1.13",
+    "restart strategy exponential-delay": "1.13",
+    "debloating": "1.14",
+    "failing heartbeats count": "1.14",
+    "changelog": "1.15",
+    "merged files": "1.20",
+}
+
+
+def proposed(version):
+    """Everything that advice would try for a job with this version of Flink, and what it says that it left out."""
+    where = situation(f"{OFF}cluster: {{version: {version}}}\n", **dict.fromkeys(PARTS, 1.0))
+    changes = [change for _, changes in rank_levers(where) for change in changes]
+    names = [change.name or change.protocol.name for change in changes if change.name or change.protocol]
+    relaxed = [change.name for change in relaxations(where.scenario, ["recovery_ms"], fails=True)]
+    return [*names, *(protocol.name for protocol in allowed_protocols(where.scenario)), *relaxed], not_released(where)
+
+
+@pytest.mark.parametrize(("option", "since"), RELEASES.items())
+def test_a_release_gets_no_option_that_came_later(option, since):
+    major, minor = since.split(".")
+    (before, left_out), (then, others) = proposed(f"{major}.{int(minor) - 1}.4"), proposed(f"{since}.0")
+
+    assert not [name for name in before if option in name]
+    assert [name for name in then if option in name]
+    assert (left_out[option], option in others) == (since, False)
+
+
+def test_a_release_gets_other_heartbeats():
+    """More frequent ones are older than those that count when they fail."""
+    (before, _), (then, _) = proposed("1.13.6"), proposed("1.14.0")
+
+    assert "heartbeats every 2 s" in before
+    assert "heartbeats every 2 s, failing heartbeats count" in then
+
+
+def test_the_newest_release_lacks_nothing():
+    assert proposed("2.x")[1] == proposed("2.3")[1] == {}
