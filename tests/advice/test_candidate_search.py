@@ -111,12 +111,15 @@ def test_files_behind_the_barrier_are_tried_beside_the_others(job):
     }
 
 
+def write_stateful(job, storage):
+    """Write the job with a state of 1 MB at its sink."""
+    stateful = JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
+    job.write_text(f"{stateful}storage: {storage}\n")
+
+
 def test_what_it_would_take(job):
     """Storage and operators, by factors; a thing that has no quantity is not named."""
-    job.write_text(
-        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
-        + "storage: {bandwidth: 5 MB/s}\n"
-    )
+    write_stateful(job, "{bandwidth: 5 MB/s}")
     slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
     found = searched(job, slow, checkpoint_ms=1000)
 
@@ -144,10 +147,7 @@ class LongTails(MadeUp):
 
 def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the_setting(job):
     """Short runs keep the limit today; in long ones it takes storage four times as fast, and halving stops a little above that."""
-    job.write_text(
-        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
-        + "storage: {bandwidth: 5 MB/s}\n"
-    )
+    write_stateful(job, "{bandwidth: 5 MB/s}")
     found = searched(job, LongTails({"aligned": 500.0}), checkpoint_ms=1000)
     (needed, *_) = requirements(found)
 
@@ -160,10 +160,7 @@ def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the
 
 def test_the_smallest_factor_is_found_from_one_on(job):
     """2.7 s are allowed and 4 s taken: 1.5 times as fast would do; of 8, 2.8, 1.7 and 1.3 the third is the least that does."""
-    job.write_text(
-        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
-        + "storage: {bandwidth: 5 MB/s}\n"
-    )
+    write_stateful(job, "{bandwidth: 5 MB/s}")
     (needed, *_) = requirements(searched(job, LongTails({"aligned": 500.0}), checkpoint_ms=2700))
 
     assert needed.sentence.startswith(
@@ -345,10 +342,7 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
 
 def test_the_request_limit_of_storage_is_a_part_of_its_own(job):
     """More bandwidth does not answer requests that are refused."""
-    job.write_text(
-        JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck")
-        + "storage: {object-store: {requests: 100/s, latency: 50 ms}}\n"
-    )
+    write_stateful(job, "{object-store: {requests: 100/s, latency: 50 ms}}")
     slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
     (needed,) = requirements(searched(job, slow, checkpoint_ms=1000))
 

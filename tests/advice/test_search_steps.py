@@ -196,20 +196,25 @@ def test_the_grid_of_intervals_has_its_share_of_the_budget(job, limit_share, exp
     assert 0 < GRID_SHARE < LEVER_SHARE < REPEAT_SHARE < CONFIRM_SHARE < 1
 
 
-@pytest.mark.parametrize(("spread", "same_setting", "runs"), [(0.0, True, 3), (0.3, False, 8)])
-def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_setting, runs):
+@pytest.mark.parametrize(
+    ("spread", "most", "same_setting", "counts"),
+    [(0.0, 8, True, [3]), (0.3, 8, False, [3, 6, 8]), (0.3, 20, False, [3, 6, 12, 20])],
+)
+def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, most, same_setting, counts):
     """Three times at least, then twice as often; at most as often as is allowed."""
-    search = search_of(
-        job,
-        MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=spread),
-        (30, "aligned"),
-        (30, "unaligned"),
-        most=8,
-        checkpoint_ms=1548,
-    )
+    seen = []
+
+    class Counting(MadeUp):
+        def run(self, scenarios):
+            seen.append(max(scenario.run.replications for scenario in scenarios))
+            return super().run(scenarios)
+
+    run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=spread)
+    search = search_of(job, run, (30, "aligned"), (30, "unaligned"), most=most, checkpoint_ms=1548)
     search.replicate_until_decided()
 
-    assert runs == search.runs[setting_of(search, 30)]
+    assert [count for count in dict.fromkeys(seen) if count > 1] == counts
+    assert search.runs[setting_of(search, 30)] == counts[-1]
     assert same_setting == (search.choice().same_setting >= 0.95)
 
 
@@ -348,21 +353,6 @@ def situation_levers():
     """RocksDB and the changelog, as changes of a job with state on the heap."""
     for lever in (LOCAL_RECOVERY, CHANGELOG):
         yield next(lever.proposes(situation()))
-
-
-def test_runs_are_doubled_until_no_more_are_allowed(job):
-    """A limit that is kept by chance takes all of them: 3, 6, 12 and 20."""
-    seen = []
-
-    class Counting(MadeUp):
-        def run(self, scenarios):
-            seen.append(max(scenario.run.replications for scenario in scenarios))
-            return super().run(scenarios)
-
-    run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
-    search_of(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1548).replicate_until_decided()
-
-    assert [count for count in dict.fromkeys(seen) if count > 1] == [3, 6, 12, 20]
 
 
 class NeverBack(Costly):

@@ -67,7 +67,7 @@ RESIDUALS = (
         "advice/judgement.py",
         'steady["throughput_per_second"].where(~keeps_up, bare).clip',
         'steady["throughput_per_second"].clip',
-        "tests/advice/test_judgement.py::test_a_job_that_keeps_up_serves_what_arrives",
+        "tests/advice/test_judged_tables.py::test_a_backlog_that_hardly_grows_is_none",
     ),
     Rule(
         "the history of another job is refused",

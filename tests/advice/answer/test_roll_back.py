@@ -19,7 +19,7 @@ from sim.advice.warnings import (
 from sim.jobs.evidence.what_ifs import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.model.units import parse_duration
-from sim.results.formats import ms_text
+from sim.results.formats import ms_text, per_second_text
 
 KINDS = [
     (),
@@ -30,20 +30,12 @@ KINDS = [
     ("backend",),
     ("barriers", "interval"),
 ]
-RATE = re.compile(r"under ([\d.e+]+)([kMG]?)/s")
 
 
-def is_broken(rule, p50_ms, longest_ms, per_second, *, lag_grows):
-    """Whether the rule, as it is printed, says to go back."""
-    p50, longest, rate = (
-        re.search(r"p50 of 10 > ([^,]+),", rule),
-        re.search(r"longest > ([^,]+),", rule),
-        RATE.search(rule),
-    )
-    least = float(rate[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[rate[2]]
-    over_p50 = p50_ms > parse_duration(p50[1]) / 1e6
-    over_longest = longest is not None and longest_ms > parse_duration(longest[1]) / 1e6
-    return over_p50 or over_longest or (per_second < least and (lag_grows or "lag grows" not in rule))
+def printed_rate(per_second):
+    """The rate as its text says it."""
+    number, unit = re.fullmatch(r"([\d.e+]+)([kMG]?)/s", per_second_text(per_second)).groups()
+    return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
 
 
 def advices(random, count=400):
@@ -68,34 +60,16 @@ def factor_of(history, kinds):
 
 
 def test_what_is_observed_within_the_factors_and_the_limit_is_no_reason_to_go_back():
-    """At both ends of each range, and anywhere between, as printed: of 400 advices with and without limits and a history."""
-    random = Random(3)
-    for chosen, limits, history, kinds, keeps_up in advices(random):
-        rule = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up).roll_back_text()
-        limit_ms = limits.checkpoint_ms or math.inf
+    """As it is printed: of 400 advices with and without limits and a history.  At night less arrives."""
+    for chosen, limits, history, kinds, keeps_up in advices(Random(3)):
+        ranges = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
+        p50_ms = min(chosen.checkpoint_p50_ms * factor_of(history, kinds), limits.checkpoint_ms or math.inf)
         slower = MAX_RESCALED_SHORTFALL if "parallelism" in kinds else MAX_SHORTFALL
-        for share in (-1.0, 1.0, random.uniform(-1, 1)):
-            p50 = min(chosen.checkpoint_p50_ms * factor_of(history, kinds) ** share, limit_ms)
-            longest = limit_ms
-            served = chosen.per_second * (1 - slower * max(share, 0.0))
-            assert not is_broken(rule, p50, longest, served * (1 + 1e-9), lag_grows=True), (rule, p50, longest, served)
 
-
-def test_twice_the_bounds_are_a_reason_to_go_back():
-    """The rule says something: it is broken by what no prediction allows for."""
-    random = Random(4)
-    for chosen, limits, history, kinds, keeps_up in advices(random, 50):
-        own = watch(chosen, limits, history, 30.0, kinds, keeps_up=keeps_up)
-        rule, served = own.roll_back_text(), chosen.per_second
-        beyond = 1.01 * (limits.checkpoint_ms or math.inf)
-
-        assert is_broken(rule, 2 * own.roll_back_above_p50_ms, 0.0, served, lag_grows=False)
-        assert is_broken(rule, 0.0, 0.0, served / 2, lag_grows=True)
-        assert keeps_up != is_broken(rule, 0.0, 0.0, served / 2, lag_grows=False)  # at night less arrives
-        if own.roll_back_above_longest_ms is not None:
-            assert is_broken(rule, 0.0, 2 * own.roll_back_above_longest_ms, served, lag_grows=False)
-            assert is_broken(rule, 0.0, beyond, served, lag_grows=False)
-            assert is_broken(rule, beyond, 0.0, served, lag_grows=False)
+        assert parse_duration(ms_text(ranges.roll_back_above_p50_ms)) / 1e6 >= p50_ms
+        assert ranges.roll_back_above_longest_ms == limits.checkpoint_ms
+        assert printed_rate(ranges.roll_back_below_per_second) <= chosen.per_second * (1 - slower) * (1 + 1e-9)
+        assert keeps_up == ("lag grows" in ranges.roll_back_text())
 
 
 @pytest.mark.parametrize("spread", [1.0, 1.5, 3.0])
