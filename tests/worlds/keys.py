@@ -23,7 +23,7 @@ EXCEPTIONS = {
     "Commit.gives-up": "an external system that fails: tests/model/schema/test_failed_commits.py",
     "Commit.retries": "the same",
     "Fault.commit": "the same",
-    "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_other_backends.py",
+    "Lsm.freeze": "a time besides files: tests/storage/state and tests/jobs/infer/test_recorded_truth.py",
     "Lsm.upload": "the same",
     "Cluster.barrier-wake-up": "tests/runtime/task/test_barrier_wake_up.py, in both engines",
     "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
