@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.infer.log import infer_log
 from sim.jobs.infer.scenario import infer_scenario
 from sim.jobs.observations import Measured, to_log_recording, to_recording
@@ -232,6 +231,7 @@ def _as_inferred(job: Measured) -> ImportedScenario:
 
 def _known_s(job: Measured) -> float:
     """Return the time that the history of a job covers [s], at most until the trigger after the last listed checkpoint."""
-    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    gaps = [after - before for before, after in pairwise(triggers)]
-    return min(job.duration_s, (triggers[-1] - triggers[0] + median(gaps)) / 1000) if gaps else job.duration_s
+    if len(points := job.triggered) < 2:
+        return job.duration_s
+    listed_s = (points[-1].trigger_timestamp - points[0].trigger_timestamp) / 1000
+    return min(job.duration_s, listed_s + seconds_between(points))

@@ -44,8 +44,8 @@ RESIDUALS = (
     Rule(
         "large files are no chance",
         "jobs/infer/scenario.py",
-        "    if sample and max(sizes) > MIN_SIZE_RATIO_FOR_LINE * min(sizes):\n",
-        "    if not sample:\n",
+        "    slope = 0.0 if line is None else 1 / line.bytes_per_ms\n",
+        "    slope = 0.0\n",
         f"{_HISTORY}large_files_are_no_chance",
     ),
     Rule(

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from scipy.special import bdtr
 
 from sim.jobs.evidence.prediction import predicted, scenario_of
 from sim.jobs.evidence.what_ifs import by_kind
+from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.observations import WHOLE_RUN, observed
 from sim.jobs.reading import recorded_job
 from sim.model.backtest import (
@@ -337,11 +338,10 @@ def runs_within(
     Raises `TooLargeError` if not even a short run fits the budget.
     """
     _check_channels(scenario)
-    triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
-    gaps_ms = [after - before for before, after in pairwise(triggers)]
-    period_ns = max(scenario.checkpoint.interval_ns or 0, round(median(gaps_ms)) * MS if gaps_ms else 0)
+    points = job.triggered
+    period_ns = max(scenario.checkpoint.interval_ns or 0, round(1000 * seconds_between(points)) * MS)
     whole_ns = scenario.run.duration_ns
-    full_ns = min(whole_ns, (len(triggers) + SPARE_CHECKPOINTS) * period_ns) or whole_ns
+    full_ns = min(whole_ns, (len(points) + SPARE_CHECKPOINTS) * period_ns) or whole_ns
     probe_ns = min(full_ns, PROBE_CHECKPOINTS * period_ns or full_ns)
     clock = _CpuLimit(budget_s, watch, total_ns=RUNS * full_ns)
     probe = simulate(_with_length(scenario, probe_ns, 1), check=False, progress=clock)

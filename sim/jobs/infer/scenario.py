@@ -18,7 +18,7 @@ from sim.jobs.infer.heap import infer_cold_start, infer_fresh_start, infer_heap_
 from sim.jobs.infer.options import MAX_RUN_MS, infer_checkpoint, infer_cluster, pre_barrier_ms, run_ns
 from sim.jobs.infer.service_times import infer_work
 from sim.jobs.infer.state import ask_for_updates, infer_state
-from sim.jobs.infer.storage import infer_in_flight, infer_storage, infer_uploads
+from sim.jobs.infer.storage import AsyncPhase, fit_async_phases, infer_in_flight, infer_storage, infer_uploads
 from sim.jobs.infer.windows import infer_idleness, infer_windows, longest_run_ns
 from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import RestSnapshot
@@ -43,9 +43,6 @@ MIN_RESIDUAL_CHECKPOINTS, MAX_RESIDUAL_CHECKPOINTS = 8, 50
 """Maximum checkpoints; the latest are used.  Fewer do not show a tail, more make the file longer but not more accurate."""
 MAX_SUBTASKS_PER_VERTEX = 4
 """Maximum subtasks.  Of more, the slowest, the fastest, and two between them are kept for each checkpoint."""
-MAX_POINTS_FOR_LINE = 120
-MIN_SIZE_RATIO_FOR_LINE = 1.5
-"""Minimum largest / smallest size to fit a line."""
 
 
 _PARTS = ("scheduling", "sync", "async", "acknowledgement")
@@ -134,27 +131,18 @@ def _writing_residuals(
     if unaligned and job.readers(vertex.name):
         return {}
     points = {
-        (rest.checkpoint.id, rest.subtask.index): (
+        (rest.checkpoint.id, rest.subtask.index): AsyncPhase(
             float(written_bytes(rest.subtask)),
             max(rest.subtask.checkpoint.async_ - (max(rest.subtask.alignment.duration, 0) if unaligned else 0), 0.0),
         )
         for rest in vertex_rests
         if rest.subtask.checkpoint.async_ >= 0
     }
-    slope, intercept = _median_line(list(points.values()))
-    return {snapshot: took - intercept - slope * size for snapshot, (size, took) in points.items()}
-
-
-def _median_line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return (slope, intercept) of the Theil-Sen line, which outliers hardly move.  The slope is at least 0."""
-    from scipy.stats import theilslopes  # imported here, because the import takes 0.4 s
-
-    sample = points[:: max(-(-len(points) // MAX_POINTS_FOR_LINE), 1)]
-    sizes, took = [size for size, _ in sample], [took for _, took in sample]
-    slope = 0.0
-    if sample and max(sizes) > MIN_SIZE_RATIO_FOR_LINE * min(sizes):
-        slope = max(float(theilslopes(took, sizes).slope), 0.0)
-    return slope, median(ms - slope * size for size, ms in sample) if sample else 0.0
+    line = fit_async_phases(list(points.values()))
+    slope = 0.0 if line is None else 1 / line.bytes_per_ms
+    rests_ms = {snapshot: phase.took_ms - slope * phase.stream_bytes for snapshot, phase in points.items()}
+    intercept = median(rests_ms.values()) if rests_ms else 0.0
+    return {snapshot: rest_ms - intercept for snapshot, rest_ms in rests_ms.items()}
 
 
 # ---- Snapshot of a real job -> scenario: every value with its origin, every missing value with a question.

@@ -73,7 +73,7 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
         return None
     chosen = sorted(phases)[:: -(-len(phases) // MAX_PHASES_FOR_LINE)]
     sizes, took = np.array(chosen, dtype=float).T
-    if sizes[-1] < MIN_SIZE_RATIO * sizes[0]:
+    if sizes[-1] <= MIN_SIZE_RATIO * sizes[0]:
         return None
     from scipy.stats import theilslopes  # imported here, because the import takes 0.4 s
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sim.jobs.infer.cores import WatchedJob, usual_checkpoints
 from sim.jobs.infer.draft import Draft, Section, duration_3_digits, format_whole_ms
-from sim.jobs.infer.file_history import own_bytes
+from sim.jobs.infer.file_history import acknowledged_by, own_bytes
 from sim.jobs.infer.flows import Flows, series
 from sim.jobs.infer.state import backend_of
 from sim.jobs.source.rest_job import RestJob, RestVertex, Series
@@ -413,9 +413,8 @@ def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
     """
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
     for point in usual_checkpoints(job):
-        task = point.tasks.get(vertex.name)
-        acknowledged = [subtask for subtask in task.subtasks if subtask.status == "completed"] if task else []
-        if acknowledged and len(acknowledged) == vertex.parallelism:
+        acknowledged = acknowledged_by(point, vertex.name)
+        if len(acknowledged) == vertex.parallelism:
             tasks = [point.tasks[source] for source in sources if source in point.tasks]
             delays = [max(subtask.start_delay, 0) for source in tasks for subtask in source.subtasks]
             snapshot_ms = point.trigger_timestamp + (fmean(delays) if delays else 0.0)

@@ -352,6 +352,12 @@ class RecordedJob(_RestObject, ABC):
     def vertices(self) -> Sequence[RecordedVertex]:
         """The vertices in topological order."""
 
+    @property
+    def triggered(self) -> list[RecordedCheckpoint]:
+        """The checkpoints in the order of their triggers, without savepoints."""
+        points = (point for point in self.checkpoints.list if not point.is_savepoint)
+        return sorted(points, key=attrgetter("trigger_timestamp"))
+
     def checkpoints_table(self) -> pd.DataFrame:
         """Return a row per checkpoint, including savepoints, with the columns of Flink's REST API."""
         return checkpoints_table(self.checkpoints.list)
