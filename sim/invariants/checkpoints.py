@@ -110,7 +110,7 @@ AGED = "a key expires exactly its time to live after its last write, also after 
 Cohort = tuple[int, int, int]
 """(earliest last write [ns], latest last write [ns], size in bytes)."""
 
-_ROUNDINGS_BETWEEN_LOOKS = 300
+_MAX_ROUNDINGS_BETWEEN_CHECKS = 300
 """Maximum number of times that the size of a cohort is rounded between two checks."""
 
 
@@ -172,7 +172,7 @@ def ttl_errors(
             f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
         )
     ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
-    slack = (_ROUNDINGS_BETWEEN_LOOKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
+    slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
     survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
     since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
     if live < survived - slack:

@@ -311,7 +311,7 @@ def _waiting(expected: int, stands: int) -> str:
 # Source: KeyGroupStreamPartitioner, RebalancePartitioner, RescalePartitioner, GlobalPartitioner.
 
 CHOSEN = "each record goes to the reader that its edge chooses"
-MAX_DRAWN = 100_000
+MAX_KEYED_RECORDS = 100_000
 """Maximum number of keyed records that are checked.  Outputs that would exceed it are skipped."""
 
 
@@ -344,7 +344,7 @@ def misrouted_records(
 
     `written`: by channel, records since the start of the job.
     """
-    left = MAX_DRAWN
+    left = MAX_KEYED_RECORDS
     for route in routes:
         own = written[route.channels]
         records = int(own.sum())

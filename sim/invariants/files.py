@@ -53,14 +53,14 @@ _MIN_LATER_CHECKPOINTS = 3
 
 Checkpoints are not triggered while too many deletions are in progress, so the deletion should have ended by then.
 """
-_SOON_NS = 500_000_000
+_MAX_UNREFERENCED_NS = 500_000_000
 """Maximum time from when a file becomes unreferenced until it is deleted [ns]."""
-_REQUESTS = 2
+_MAX_REQUESTS_PER_DELETION = 2
 """Maximum requests of one deletion.
 
 The Presto client checks whether the file exists, and the last merged file deletes its physical file, too.
 """
-_TAIL = 20
+_MAX_LATENCY_FACTOR = 20
 """Upper bound of a random latency, as a multiple of its mean."""
 _ENDS_OF_TASKS = frozenset(
     {Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING}
@@ -88,13 +88,13 @@ def longest_deletion_ns(storage: Storage, files: int) -> int:
     slow = store.slow if isinstance(store, ObjectStore) else None
     if store is None or (store.requests_per_second is None and slow is None):
         return 0
-    attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _TAIL)
+    attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _MAX_LATENCY_FACTOR)
     if isinstance(store, ObjectStore):
         attempt_ns *= 1 if slow is None else _most_slow(slow)
     elif store.requests_per_second is not None:
         attempt_ns += 2 * files * SECOND // store.requests_per_second
     backoffs_ns = sum(min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1))
-    return _REQUESTS * (retry.attempts * attempt_ns + backoffs_ns)
+    return _MAX_REQUESTS_PER_DELETION * (retry.attempts * attempt_ns + backoffs_ns)
 
 
 def _most_slow(slow: SlowPlaces) -> int:
@@ -134,7 +134,7 @@ def garbage(
         if len(completed) - first < num_retained + _MIN_LATER_CHECKPOINTS:
             continue
         free_ns = completed[first + num_retained - 1][1]
-        if time_ns - free_ns > _SOON_NS:
+        if time_ns - free_ns > _MAX_UNREFERENCED_NS:
             free.append((file, free_ns))
     if free:
         # Flink's registry throws an exception for such an acknowledgement before the coordinator handles it. Its files

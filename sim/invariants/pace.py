@@ -45,9 +45,9 @@ _COUNTS = frozenset(
     }
 )
 """Failure reasons that Flink counts (CheckpointFailureManager#checkFailureReason)."""
-_NEVER = 1 << 62
+_NEVER_NS = 1 << 62
 """A time after all others [ns]."""
-_LOOK_NS = 100_000_000
+_MAX_REPORT_DELAY_NS = 100_000_000
 """Maximum delay until a restarted source reports its backlog [ns]."""
 
 
@@ -81,9 +81,9 @@ def checkpoint_timing_errors(
 
 
 def _end_ns(row: CheckpointStats) -> int:
-    """Return the time at which a checkpoint completed or failed, or `_NEVER` if it is in progress."""
+    """Return the time at which a checkpoint completed or failed, or `_NEVER_NS` if it is in progress."""
     ends = [at_ns for at_ns in (row.completed_ns, row.failed_ns) if at_ns >= 0]
-    return min(ends, default=_NEVER)
+    return min(ends, default=_NEVER_NS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _Timing:
         """Return the first time from `at_ns` on at which no other checkpoint writes metadata."""
         for other, row in sorted(self.stats.items(), key=lambda item: item[1].latest_ack_ns):
             if other != number and row.acknowledged >= row.tasks and row.latest_ack_ns <= at_ns:
-                at_ns = max(at_ns, min(_end_ns(row), _NEVER))
+                at_ns = max(at_ns, min(_end_ns(row), _NEVER_NS))
         return at_ns
 
     def survivors(self) -> Iterator[Violation]:
@@ -191,16 +191,16 @@ class _Timing:
         Savepoints, and checkpoints that are older than the latest completed one, do not count.
         """
         failed: list[int] = []
-        latest, since_ns = 0, _NEVER
+        latest, since_ns = 0, _NEVER_NS
         for row in self.turns:
             if row.time_ns > since_ns:
                 fact = f"{number_of(len(failed), 'checkpoint')} in a row failed, {self.pace.tolerable} may, and the job goes on"
                 yield self._violation(TOLERABLE_FAILURES_LAW, since_ns, failed[-1], fact, set(failed[-4:]))
                 return
             if row.happening in (Happening.JOB_FAILED, Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
-                failed, since_ns = [], _NEVER
+                failed, since_ns = [], _NEVER_NS
             elif row.happening is Happening.COMPLETED and row.checkpoint > latest:
-                failed, since_ns, latest = [], _NEVER, row.checkpoint
+                failed, since_ns, latest = [], _NEVER_NS, row.checkpoint
             elif row.happening is Happening.ABORTED and row.checkpoint > latest and row.detail in _COUNTS:
                 if not self.stats[row.checkpoint].savepoint_format:
                     failed.append(row.checkpoint)
@@ -224,7 +224,7 @@ def excess_triggers_in_backlog(
     """
     if pace.backlog_ns is None or until_ns < begun_ns:  # no checkpoint of the attempt began in a backlog
         return None
-    late = 0 if first else (_LOOK_NS // pace.backlog_ns + 1 if pace.backlog_ns else 1)
+    late = 0 if first else (_MAX_REPORT_DELAY_NS // pace.backlog_ns + 1 if pace.backlog_ns else 1)
     most = 2 + late + ((until_ns - begun_ns) // pace.backlog_ns if pace.backlog_ns else 0)
     began = sum(begun_ns <= at_ns <= until_ns for at_ns in triggered_ns)
     if began <= most:

@@ -398,8 +398,8 @@ class CatchUp:
 # call of NumPy costs the same for few and for many numbers.
 
 SAMPLE_NS = 1_000_000_000
-_LOOKS = 5  # copies of the number of records served, per sample (for the latency)
-_BUFFERED_NUMBERS = 1 << 16
+_COPIES_PER_SAMPLE = 5  # copies of the number of records served, per sample (for the latency)
+_MAX_BUFFERED_NUMBERS = 1 << 16
 """Maximum numbers buffered before they are converted to rows: little memory compared to the job, much work for one NumPy call."""
 
 
@@ -434,9 +434,11 @@ class Sampler:
         self._readers = [edge.downstream for edge in edges]  # vertex, by edge
         self._writers = [edge.upstream for edge in edges]
         self._record_latency = RecordLatency(
-            context.scenario.job, self._tasks, context.env.now, context.plane.served(), samples * _LOOKS
+            context.scenario.job, self._tasks, context.env.now, context.plane.served(), samples * _COPIES_PER_SAMPLE
         )
-        self._block = max(1, _BUFFERED_NUMBERS // (len(layout.vertex) * _LOOKS)) * _LOOKS  # maximum looks buffered
+        self._block = (
+            max(1, _MAX_BUFFERED_NUMBERS // (len(layout.vertex) * _COPIES_PER_SAMPLE)) * _COPIES_PER_SAMPLE
+        )  # maximum looks buffered
         self._times: list[int] = []  # of the buffered looks [ns]
         self._positions: list[np.ndarray] = []  # records served at these times; each array has several rows
         self._sums: list[np.ndarray] = []  # `plane.sums()` at the last sample converted to rows and at each later one
@@ -450,16 +452,16 @@ class Sampler:
 
     def _begin(self) -> None:
         self._sum_up()
-        self.context.env.look_every(SAMPLE_NS // _LOOKS, self._sample, self._looks_left)
+        self.context.env.look_every(SAMPLE_NS // _COPIES_PER_SAMPLE, self._sample, self._copies_left)
 
-    def _looks_left(self) -> int:
+    def _copies_left(self) -> int:
         """Return the number of looks until the next sample."""
-        return _LOOKS - len(self._times) % _LOOKS
+        return _COPIES_PER_SAMPLE - len(self._times) % _COPIES_PER_SAMPLE
 
     def _sample(self, times: Sequence[int], served: np.ndarray) -> None:
         self._times.extend(times)
         self._positions.append(served)
-        if len(self._times) % _LOOKS == 0:
+        if len(self._times) % _COPIES_PER_SAMPLE == 0:
             self._sum_up()
             if len(self._times) == self._block:
                 self._make_rows()
@@ -476,19 +478,22 @@ class Sampler:
         if samples < 1:
             return
         times, positions = (
-            np.array(self._times[: samples * _LOOKS]),
-            np.concatenate(self._positions)[: samples * _LOOKS],
+            np.array(self._times[: samples * _COPIES_PER_SAMPLE]),
+            np.concatenate(self._positions)[: samples * _COPIES_PER_SAMPLE],
         )
         vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
         sums = np.array(self._sums)
         done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
         done["served"] = done["served"] + np.add.reduceat(np.array(self._earlier), self._first, axis=1)
         columns = {
-            "time": np.repeat(times[_LOOKS - 1 :: _LOOKS] / SECOND, vertices),
+            "time": np.repeat(times[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE] / SECOND, vertices),
             "vertex": np.tile(self._vertices, samples).tolist(),
             **self._rates({name: np.diff(totals, axis=0).astype(float) for name, totals in done.items()}),
             **self._queues(sums[1:, at:].reshape(samples, -1, len(OF_EDGES))),
-            **self._behind(times[_LOOKS - 1 :: _LOOKS].tolist(), positions[_LOOKS - 1 :: _LOOKS]),
+            **self._behind(
+                times[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE].tolist(),
+                positions[_COPIES_PER_SAMPLE - 1 :: _COPIES_PER_SAMPLE],
+            ),
             "x_latency": self._latency(times, positions),
         }
         self._rows.extend(
@@ -554,7 +559,7 @@ class Sampler:
 
     def _latency(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Return the mean latency [ms] by sample and vertex, -1 if unknown."""
-        means = np.full((len(times) // _LOOKS, len(self._vertices)), -1.0)
-        for v, of_vertex in self._record_latency.means_ms(times, positions, _LOOKS).items():
+        means = np.full((len(times) // _COPIES_PER_SAMPLE, len(self._vertices)), -1.0)
+        for v, of_vertex in self._record_latency.means_ms(times, positions, _COPIES_PER_SAMPLE).items():
             means[:, v] = of_vertex
         return means

@@ -341,7 +341,7 @@ def _restore_row(
 
 # ---- `simulate` returns the result of a scenario.
 
-_COLLECT_AFTER = 50_000
+_ALLOCATIONS_PER_COLLECTION = 50_000
 """Allocations between two collections of the youngest generation.  State machines create many short-lived values without cycles."""
 
 
@@ -433,7 +433,7 @@ def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _few_collections() -> Iterator[None]:
     """Make garbage collections rare: the search for cycles takes up to a quarter of a run, and there are hardly any."""
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _COLLECT_AFTER), *before[1:])
+    gc.set_threshold(max(before[0], _ALLOCATIONS_PER_COLLECTION), *before[1:])
     try:
         yield
     finally:

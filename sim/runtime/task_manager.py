@@ -33,13 +33,13 @@ from sim.storage.requests import Work, run_detached
 # This is a mean-field model: the slowdown depends on how busy each thread has been recently, not on which threads run
 # right now.  So bursts shorter than the averaging time are slowed down by the average load of their host.
 
-_FIRST_NS, _LATER_NS = 100_000_000, 1_000_000_000
+_FIRST_INTERVAL_NS, _MAX_INTERVAL_NS = 100_000_000, 1_000_000_000
 """Time between two measurements [ns].  The first interval is short, and each later one twice as long, up to the second value.
 
 Otherwise a run would begin with a second without contention."""
-_MEMORY_NS = 5_000_000_000
+_AVERAGING_NS = 5_000_000_000
 """Averaging time of the busy shares [ns], about that of Flink's gauges."""
-_CHANGE = 0.01
+_MIN_RELATIVE_CHANGE = 0.01
 """Smaller relative changes of the slowdown are not applied."""
 
 
@@ -61,7 +61,7 @@ class Contention:
         """Measure from now to the end of the job.  Do nothing if there are at least as many cores as threads."""
         if len(self.tasks) > self.cores:
             self._busy_ns, self._served = self._read()
-            self.context.env.call_in(_FIRST_NS, lambda: self._look(_FIRST_NS))
+            self.context.env.call_in(_FIRST_INTERVAL_NS, lambda: self._look(_FIRST_INTERVAL_NS))
 
     def _read(self) -> tuple[list[int], list[int]]:
         """Return the busy time [ns] and the number of records served so far, by task."""
@@ -72,7 +72,7 @@ class Contention:
         """Update the busy shares and the slowdown of all tasks.  The last measurement was `since_ns` ago."""
         busy_ns, served = self._busy_ns, self._served
         self._busy_ns, self._served = self._read()
-        self._known_ns = min(self._known_ns + since_ns, _MEMORY_NS)
+        self._known_ns = min(self._known_ns + since_ns, _AVERAGING_NS)
         weight = since_ns / self._known_ns
         for i, work_ns in enumerate(self._works_ns):
             worked_ns = float(max(self._busy_ns[i] - busy_ns[i], 0))
@@ -80,11 +80,11 @@ class Contention:
                 worked_ns = min(worked_ns, max(self._served[i] - served[i], 0) * work_ns * self.factor)
             self._shares[i] += weight * (worked_ns / since_ns - self._shares[i])
         factor = slowdown(self._shares, self.cores)
-        if not math.isclose(factor, self.factor, rel_tol=_CHANGE):
+        if not math.isclose(factor, self.factor, rel_tol=_MIN_RELATIVE_CHANGE):
             self.factor = factor
             for task in self.tasks:
                 self.speed.slow(task, "cores", Fraction(round(factor * 1024), 1024))
-        after_ns = min(2 * since_ns, _LATER_NS)
+        after_ns = min(2 * since_ns, _MAX_INTERVAL_NS)
         self.context.env.call_in(after_ns, lambda: self._look(after_ns))
 
 
@@ -94,10 +94,10 @@ class Contention:
 # operating system).  A task thread counts with the share of time for which it has been busy.  Service times were
 # measured while other tasks ran, so here only snapshot threads slow tasks down.
 
-_WINDOW_NS = 1_000_000_000
+_MIN_MEASUREMENT_NS = 1_000_000_000
 """Minimum time between two measurements of the load [ns], so that snapshots taken one after the other see the same load."""
-_THOUSAND = 1000
-_UNIT = 1 << 20
+_PARTS_PER_THREAD = 1000
+_WORK_UNITS_PER_NS = 1 << 20
 """Units of work per nanosecond.  Integers avoid rounding errors that would add up when the number of threads changes often."""
 
 
@@ -125,12 +125,12 @@ class Busy:
     def threads(self, now_ns: int) -> Fraction:
         """Return the mean number of busy threads since the last measurement, rounded down to thousandths.
 
-        A measurement is used again if it is less than `_WINDOW_NS` old.
+        A measurement is used again if it is less than `_MIN_MEASUREMENT_NS` old.
         """
         since_ns = now_ns - self._at_ns
-        if since_ns >= _WINDOW_NS or (since_ns and self._threads is None):
+        if since_ns >= _MIN_MEASUREMENT_NS or (since_ns and self._threads is None):
             busy_ns = self._total_ns()
-            self._threads = Fraction(max(busy_ns - self._busy_ns, 0) * _THOUSAND // since_ns, _THOUSAND)
+            self._threads = Fraction(max(busy_ns - self._busy_ns, 0) * _PARTS_PER_THREAD // since_ns, _PARTS_PER_THREAD)
             self._at_ns, self._busy_ns = now_ns, busy_ns
         return self._threads or Fraction(0)
 
@@ -139,7 +139,7 @@ class _Share:
     """The CPU work of one snapshot thread."""
 
     def __init__(self, work_ns: int, done: simpy.Event) -> None:
-        self.left = work_ns * _UNIT  # remaining work, in units per ns on a core of its own
+        self.left = work_ns * _WORK_UNITS_PER_NS  # remaining work, in units per ns on a core of its own
         self.done = done
 
 
@@ -197,7 +197,7 @@ class Processor:
         elapsed_ns, self._since_ns = int(self.env.now) - self._since_ns, int(self.env.now)
         speed = self._speed
         for share in self._shares:
-            share.left -= elapsed_ns * _UNIT * speed.numerator // speed.denominator
+            share.left -= elapsed_ns * _WORK_UNITS_PER_NS * speed.numerator // speed.denominator
 
     @property
     def _speed(self) -> Fraction:
@@ -212,7 +212,7 @@ class Processor:
         if not self._shares:
             return
         plan, left, speed = self._plans, max(min(share.left for share in self._shares), 0), self._speed
-        after_ns = -(-left * speed.denominator // (_UNIT * speed.numerator))
+        after_ns = -(-left * speed.denominator // (_WORK_UNITS_PER_NS * speed.numerator))
         self.env.timeout(after_ns).callbacks.append(lambda _: self._end() if plan == self._plans else None)
 
     def _factor(self) -> Fraction:
@@ -301,7 +301,7 @@ class StagingSpace:
 # succeed counts.  The caller decides which bytes are uploaded and keeps the references to them.  Not modelled: Flink
 # blocks tasks when too many bytes are in flight.
 
-_PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.dfs.upload.next-attempt-delay)
+_RETRY_PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.dfs.upload.next-attempt-delay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +391,7 @@ class LogUploads:
             try:
                 file = yield from self.storage.write(batch.size_bytes, *name, host=self.host)
             except StorageFailed:
-                give_up(_PAUSE_NS)
+                give_up(_RETRY_PAUSE_NS)
                 return
             if not batch.over:
                 lost = True  # so that its timeout is ignored

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.invariants.counts import CHOSEN, MAX_DRAWN, Route, chosen, misrouted_records
+from sim.invariants.counts import CHOSEN, MAX_KEYED_RECORDS, Route, chosen, misrouted_records
 from sim.invariants.violation import JournalFormatter
 from sim.model.randomness import draw, stream
 from sim.results.journal import Journal
@@ -47,10 +47,10 @@ def test_a_record_that_takes_another_channel_is_told():
 
 
 def test_a_long_run_is_judged_by_its_first_outputs():
-    own = [1, MAX_DRAWN - 1]
+    own = [1, MAX_KEYED_RECORDS - 1]
 
     assert len(violations_of([Route(0, channels(0, 1), KEYS)], *own)) == 1, "as many as are drawn"
-    assert violations_of([Route(0, channels(0, 1), KEYS)], 2, MAX_DRAWN - 1) == [], "one more"
+    assert violations_of([Route(0, channels(0, 1), KEYS)], 2, MAX_KEYED_RECORDS - 1) == [], "one more"
     first = [Route(1, channels(2, 3), KEYS), Route(0, channels(0, 1), KEYS)]
     assert violations_of(first, *own, *chosen(Route(1, own, KEYS), 60).tolist()) == [], "the first output has 60"
 

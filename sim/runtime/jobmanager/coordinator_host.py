@@ -122,7 +122,7 @@ def _predecessors(layout: Layout, edge: int, readers: range) -> tuple[tuple[int,
 
 # ---- The checkpoint coordinator in simulated time: events for its machine, and the execution of its commands.
 
-PACKED_BEHIND = 8
+PACKED_AFTER_CHECKPOINTS = 8
 """Age, in checkpoints, at which the subtask rows of a checkpoint are packed to save memory.
 
 Rows of a checkpoint that is still pending are unpacked again.
@@ -439,7 +439,7 @@ class CoordinatorHost:
         if savepoint is not None:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
         self.context.stats[command.checkpoint] = stats
-        if (past := self.context.stats.get(command.checkpoint - PACKED_BEHIND)) is not None:
+        if (past := self.context.stats.get(command.checkpoint - PACKED_AFTER_CHECKPOINTS)) is not None:
             past.pack()
         for task in finished:
             self.contents.cut(command.checkpoint, task, finished=True)

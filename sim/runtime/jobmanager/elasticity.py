@@ -17,7 +17,7 @@ from sim.runtime.result import Outcome
 
 RESCALES_WITH_CHECKPOINT = "2.x"
 """Profile whose scheduler waits for a completed checkpoint (FLIP-461)."""
-_INTERVALS = 3
+_MAX_CHECKPOINT_INTERVALS = 3
 """Checkpoint intervals to wait for a checkpoint: `rescale-trigger.max-checkpoint-failures` + 1."""
 
 
@@ -82,7 +82,9 @@ class Elasticity:
         elif self.is_current(restart):
             self._rescales_with_checkpoint = True
             most_ns = self.options.rescale_delay_ns
-            self.env.call_in(_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart))
+            self.env.call_in(
+                _MAX_CHECKPOINT_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart)
+            )
 
     def _on_checkpoint_completed(self) -> None:
         """Rescale a job that waits for a completed checkpoint."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sim.runtime.context import Contents, Context, TaskSnapshot
     from sim.storage.state_files import Handle
 
-_DELETING = 4
+_MAX_PARALLEL_DELETIONS = 4
 """Maximum number of files deleted in parallel.
 
 `execution.checkpointing.cleaner.parallel-mode` uses the I/O executor, which has four threads per core of the JobManager.
@@ -203,12 +203,12 @@ class SnapshotFiles:
         return [self._stored.pop(file.key) for file in files if file.key in self._stored]
 
     def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None, *, by_task: bool = False) -> None:
-        """Start to delete files, `_DELETING` in parallel, and call `done` at the end.  A failure to delete is ignored.
+        """Start to delete files, `_MAX_PARALLEL_DELETIONS` in parallel, and call `done` at the end.  A failure to delete is ignored.
 
         `done` is called before this method returns if deleting takes no time.  `by_task` means that a task deletes them,
         so that the loss of the JobManager does not stop it.
         """
-        left = min(_DELETING, len(ids))
+        left = min(_MAX_PARALLEL_DELETIONS, len(ids))
 
         def ended(_: object = None) -> None:
             nonlocal left
@@ -220,7 +220,9 @@ class SnapshotFiles:
             done()
         self._deleting = [process for process in self._deleting if process.is_alive]
         for thread in range(left):
-            process = begin(self.context.env, self.context.storage.delete(ids[thread::_DELETING]), ended, ended)
+            process = begin(
+                self.context.env, self.context.storage.delete(ids[thread::_MAX_PARALLEL_DELETIONS]), ended, ended
+            )
             self._deleting += [] if process is None or by_task else [process]
 
     def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:

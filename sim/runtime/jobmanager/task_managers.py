@@ -73,7 +73,7 @@ class WarmUp:
 #
 # `sim.protocol.recovery` has the rules of heartbeats, `sim.protocol.restart_strategy` those of slots.
 
-_PHASES = 1024
+_HEARTBEAT_PHASES = 1024
 """Number of phases within a heartbeat interval, one of which is drawn."""
 
 
@@ -194,7 +194,13 @@ class TaskManagers:
         """Return the heartbeats of the JobMaster or the ResourceManager, with a random phase."""
         restart = self.restart
         interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
-        phase = draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _PHASES >> 32
+        phase = (
+            draw(stream(self.context.scenario.run.seed, "heartbeats", sender), self._job_managers) * _HEARTBEAT_PHASES
+            >> 32
+        )
         return Heartbeats(
-            interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase * interval_ns // _PHASES
+            interval_ns,
+            restart.heartbeat_timeout_ns,
+            restart.heartbeat_failures,
+            phase * interval_ns // _HEARTBEAT_PHASES,
         )

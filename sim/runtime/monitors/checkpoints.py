@@ -117,10 +117,10 @@ class JobManagerMonitor(InvariantMonitor):
 
 # ---- Restarts: tasks that were deployed together, and the records that each had served when it was cancelled.
 
-_INTERVALS = 4
+_MAX_INTERVALS_TO_RESUME = 4
 """Maximum checkpoint intervals until checkpoints resume after a restart.  The first triggers may be refused."""
 _SLACK_NS = 100_000_000
-_FAILED_CHECKPOINTS = 3
+_MAX_WAIT_INTERVALS = 3
 """Checkpoint intervals that an adaptive job waits for a checkpoint: `rescale-trigger.max-checkpoint-failures` (2) + 1."""
 
 
@@ -245,7 +245,7 @@ class RestartMonitor(InvariantMonitor):
         if scenario.cluster.profile != "2.x" or interval_ns is None:
             return Waits(stable_ns, options.cooldown_ns, deploy_ns=scenario.overheads.deploy_ns)
         most_ns = options.rescale_delay_ns
-        checkpoint_ns = _FAILED_CHECKPOINTS * interval_ns if most_ns is None else most_ns
+        checkpoint_ns = _MAX_WAIT_INTERVALS * interval_ns if most_ns is None else most_ns
         return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
 
     def _resumes_within_ns(self) -> int | None:
@@ -263,4 +263,4 @@ class RestartMonitor(InvariantMonitor):
         if any(isinstance(fault.what, StorageOutage) for fault in scenario.faults):
             return None
         period_ns = max(options.interval_ns, in_backlog_ns, options.min_pause_ns)
-        return _INTERVALS * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS
+        return _MAX_INTERVALS_TO_RESUME * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS

@@ -21,7 +21,7 @@ from sim.results.journal import Entry, Happening
 from sim.runtime.context import CommittedOutput, Contents, Context
 from sim.runtime.ports import Checks, Ends
 
-_MAX_STORY = 8
+_MAX_EVIDENCE_ROWS = 8
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -146,4 +146,6 @@ class InvariantMonitor(Checks):
 
     def turns_of(self, task: int) -> tuple[str, ...]:
         """Return the latest journal rows about a task as evidence, oldest first."""
-        return self.formatter.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_MAX_STORY:]
+        return self.formatter.story(lambda row: row.happening in self.turns and row.task in (-1, task))[
+            -_MAX_EVIDENCE_ROWS:
+        ]

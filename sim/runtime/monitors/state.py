@@ -36,7 +36,7 @@ _STEPS = frozenset(
     }
 )
 _TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED})
-_MAX_STORY = 12
+_MAX_EVIDENCE_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class KeyedStateMonitor(InvariantMonitor):
             )
         )
         where = f"snapshot {checkpoint} of {self.formatter.task(task)}"
-        self.found.append(Violation(law, self.now_ns, where, fact, story[-_MAX_STORY:]))
+        self.found.append(Violation(law, self.now_ns, where, fact, story[-_MAX_EVIDENCE_ROWS:]))
 
 
 def _sizes(frozen: FrozenState) -> dict[str, int]:

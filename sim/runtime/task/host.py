@@ -151,7 +151,7 @@ class TaskHost:
         The task first processes that of `latest_completed`, in case it was lost; 0 if no checkpoint is complete.
         """
 
-        def hear() -> None:
+        def handle() -> None:
             if latest_completed:
                 self._on_checkpoint_completed(latest_completed)
             self.dispatch(vocabulary.AbortNotified(self.env.now, checkpoint))
@@ -159,7 +159,7 @@ class TaskHost:
             for part in self.parts:
                 part.aborted(checkpoint)
 
-        self.thread.post(hear, notifies=True)
+        self.thread.post(handle, notifies=True)
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """Handle the coordinator's trigger call, which has reached the TaskManager."""

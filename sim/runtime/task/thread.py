@@ -109,7 +109,7 @@ class AsyncThread:
 #
 # Machines are values and steps are pure functions, so equal machines with equal events have equal successors.
 
-_MAX_STEPS_REMEMBERED = 512
+_MAX_CACHED_STEPS = 512
 """Size of the cache.  Equal tasks step one after the other, so it may be small."""
 
 _Answer = tuple[TaskCheckpointing, tuple[TaskCommand, ...]]
@@ -132,7 +132,7 @@ class EqualSteps:
         after, commands = machine.on(event)
         if not after.snapshots:
             self._rest = after = self._rest if self._rest == after else after
-        if len(self._steps) == _MAX_STEPS_REMEMBERED:
+        if len(self._steps) == _MAX_CACHED_STEPS:
             self._steps.clear()
         self._steps[id(machine)] = machine, event, (after, commands)
         return after, commands
