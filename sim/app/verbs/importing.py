@@ -20,7 +20,7 @@ from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import Checkpoints, write_scenario_and_history
 from sim.model.schema.study import load, loads
 from sim.model.schema.text import ScenarioError
-from sim.model.schema.writer import placed
+from sim.model.schema.writer import with_schema_line
 from sim.model.text import Address
 from sim.model.units import parse_duration
 
@@ -196,7 +196,7 @@ class ImportedJob:
     @property
     def placed_text(self) -> str:
         """Return the scenario as `import` prints it, without a separate history file."""
-        return placed(self.text, None)
+        return with_schema_line(self.text, None)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class ImportedJob:
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file, and next to it the history file that it names.  Return the path of the scenario."""
-        write_scenario_and_history(placed(self.text, Path(file).parent), Path(file), self.checkpoints)
+        write_scenario_and_history(with_schema_line(self.text, Path(file).parent), Path(file), self.checkpoints)
         return Path(file)
 
 

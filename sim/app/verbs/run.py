@@ -38,7 +38,7 @@ from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.study import ScenarioFile, loads
-from sim.model.schema.text import ScenarioError, assumed, read_text
+from sim.model.schema.text import ScenarioError, assumptions_note, read_text
 from sim.model.schema.validation import load_prices
 from sim.results.consequences import longest_lag_after_stop
 from sim.results.formats import ms_text
@@ -242,7 +242,7 @@ def _findings(request: RunRequest) -> Iterator[Remark]:
     origin, study = request.origin, request.study
     yield from axes_of(study.scenarios)
     yield from map(of_problem, study.warnings)
-    if values := assumed(origin.text):
+    if values := assumptions_note(origin.text):
         yield Remark(f"{portable(origin.file)}: {values}", is_warning=True)
     yield from job_findings(study.name, study.scenarios, study.backtest)
 

@@ -13,7 +13,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from sim.model.schema.sections import AxisValues
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, compose, copied, dotted, remembered, value_at
+from sim.model.schema.text import (
+    DocumentPath,
+    Mapping,
+    Mark,
+    Reading,
+    cached_builder,
+    compose,
+    copy_node,
+    dotted,
+    value_at,
+)
 from sim.model.text import did_you_mean
 
 # ---- Sweep axes: lists where one value is expected.  Axes are independent; their product is the study.
@@ -55,7 +65,7 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
     return tuple(axes_found)
 
 
-@remembered
+@cached_builder
 def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[DocumentPath, AxisValues]]:
     return list(_lists_below(section, path))
 
@@ -100,7 +110,7 @@ def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
         return value
     if isinstance(plain, list):
         return [_replace(item, path[1:], value) if i == path[0] else item for i, item in enumerate(plain)]
-    copy = copied(plain)
+    copy = copy_node(plain)
     copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
     return copy
 
@@ -201,7 +211,7 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
     for depth, step in enumerate(path[:-1]):
         path_of_section = path[: depth + 1]
         if isinstance(node, list) and str(step).isdigit() and int(step) < len(node):
-            node[int(step)] = node = copied(node[int(step)])
+            node[int(step)] = node = copy_node(node[int(step)])
             continue
         if not isinstance(node, Mapping):
             source.wrong(path, f"there is no mapping at {'.'.join(map(str, path_of_section[:-1]))} to set '{step}' in")
@@ -211,7 +221,7 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
                 source.wrong(path, f"there is no vertex '{step}'{did_you_mean(str(step), node)}")
                 return
             node[str(step)] = Mapping().at(path_of_section)
-        node[str(step)] = node = copied(node[str(step)])
+        node[str(step)] = node = copy_node(node[str(step)])
     if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
         node[int(path[-1])] = value
     elif isinstance(node, Mapping):

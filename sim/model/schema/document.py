@@ -16,9 +16,9 @@ from sim.model.job import SHIPPING
 from sim.model.schema.faults import Fault, RescaleField, Restart, rescale_sections
 from sim.model.schema.history import Backtest, Residuals
 from sim.model.schema.job import Checkpoint, Vertex
-from sim.model.schema.sections import READ_ONCE, Axis, OneOf, OnlyWith, Options, Section, Texts, built
+from sim.model.schema.sections import READ_ONCE, Axis, OneOf, OnlyWith, Options, Section, Texts, build_model
 from sim.model.schema.storage import Storage
-from sim.model.schema.text import Reading, remembered
+from sim.model.schema.text import Reading, cached_builder
 from sim.model.state import BACKENDS, Lsm
 
 # ---- `instances:` and `directories:`: jobs that begin from each other's snapshots, and where those lie; as written, and the model of it.
@@ -34,13 +34,13 @@ class Directories(Options, of=(model_storage.Directories,)):
     """Where files of snapshots lie, and how metadata names them."""
 
 
-@remembered
+@cached_builder
 def build_instances(
     section: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
     """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
     at = At(("instances",), reading)
-    jobs = built(scenario.Instances, section, at)
+    jobs = build_model(scenario.Instances, section, at)
     if jobs.count == 1:
         return jobs
     if rescaled:

@@ -32,7 +32,7 @@ from sim.model.schema.flink_keys import (
     modelled_keys,
     similar_key,
 )
-from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copied, dotted, value_at
+from sim.model.schema.text import DocumentPath, Mapping, Mark, Reading, copy_node, dotted, value_at
 from sim.model.state import BACKENDS, backend_named
 from sim.model.text import did_you_mean
 
@@ -61,7 +61,7 @@ def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
     """Copy each key of `flink:` and of the file in `flink-file:` to its place in the document `plain`."""
     if not isinstance(plain, Mapping) or not {"flink", FILE} & set(plain):
         return
-    plain.update(copied(plain, deep=True))
+    plain.update(copy_node(plain, deep=True))
     move = _Move(plain, reading)
     if isinstance(block := plain.get("flink"), Mapping):
         for key, place, value in flat(block, ("flink",)):

@@ -17,7 +17,7 @@ from sim.model.catalog import At
 from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
 from sim.model.quantities import Kind, of_history
-from sim.model.schema.sections import Options, Section, built
+from sim.model.schema.sections import Options, Section, build_model
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
 
@@ -229,7 +229,7 @@ def build_backtest(section_of_backtest: Backtest, reading: Reading) -> BacktestB
         section_of_backtest.runs,
         section_of_backtest.simulated,
         _other_settings(section_of_backtest, reading),
-        None if failures is None else built(ObservedFailures, failures, at, reason=failures.reason),
+        None if failures is None else build_model(ObservedFailures, failures, at, reason=failures.reason),
     )
 
 

@@ -36,7 +36,7 @@ from sim.model.schema.sections import (
     Section,
     SizeField,
     Texts,
-    built,
+    build_model,
 )
 from sim.model.sinks import SINKS
 from sim.model.state import StateOptions
@@ -377,7 +377,7 @@ def build_window(given: Vertex, at: At) -> JobWindow | None:
     (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
     _judge(window, kind, size_ns, at)
-    made = built(JobWindow, window, at, size_ns=max(1, size_ns))
+    made = build_model(JobWindow, window, at, size_ns=max(1, size_ns))
     # every watermark ends the sessions whose gap it passes; their records have waited so long on average
     if kind == "session":
         step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)

@@ -30,8 +30,8 @@ from sim.model.job import (
 )
 from sim.model.schema import job as doc
 from sim.model.schema.job import build_window, upstream_of
-from sim.model.schema.sections import Law, built, law
-from sim.model.schema.text import DocumentPath, Reading, remembered
+from sim.model.schema.sections import Law, build_model, law
+from sim.model.schema.text import DocumentPath, Reading, cached_builder
 from sim.model.schema.trace import TraceError, rates_of_trace, series_of
 from sim.model.sinks import SINKS, Commit, commit_of
 from sim.model.state import BACKENDS, State, Ttl
@@ -125,7 +125,7 @@ def check_graph(plain: Any, reading: Reading) -> None:
         _check_graph(job, reading)
 
 
-@remembered
+@cached_builder
 def _check_graph(job: dict[str, Any], reading: Reading) -> None:
     inputs: dict[str, list[str]] = {}
     named: dict[tuple[str, str], DocumentPath] = {}  # (upstream, vertex) -> where it stands
@@ -204,7 +204,7 @@ def build_state(section: doc.State | None, at: At) -> State | None:
     """Build the state of a vertex.  Errors are reported at `at`."""
     if section is None:
         return None
-    return built(State, section, at, ttl=None if section.limit else _ttl(section, at))
+    return build_model(State, section, at, ttl=None if section.limit else _ttl(section, at))
 
 
 def _ttl(section: doc.State, at: At) -> Ttl | None:
@@ -216,7 +216,7 @@ def _ttl(section: doc.State, at: At) -> Ttl | None:
             at.warn("has no effect: write ttl, how long after its last write a key leaves", key)
         elif key not in kind.sections:
             at.warn(f"has no effect: in {kind.name} expired keys leave when files are merged", key)
-    return built(Ttl, section, at, after_ns=section.ttl) if section.ttl else None
+    return build_model(Ttl, section, at, after_ns=section.ttl) if section.ttl else None
 
 
 # ---- `commit:` of a vertex.  A global committer becomes a separate vertex.
@@ -242,7 +242,7 @@ def build_commit(section: doc.Commit | str | None, connector: str, at: At, *, ha
         return usual
     if section.transaction_timeout == 0:
         at.wrong("a timeout of 0 loses every transaction: write at least '1 ms'", "transaction-timeout")
-    commit = built(Commit, section, at, usual)
+    commit = build_model(Commit, section, at, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
         at.wrong("a global committer is no part of the vertex: only a chained one lets records go", "emits")
     return commit
@@ -280,7 +280,7 @@ LARGEST_RECORD_BYTES = 2**31 - 1
 """SpanningRecordSerializer writes the length of a record as an int."""
 
 
-@remembered
+@cached_builder
 def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, duration_ns: int) -> Job:
     """Build the job, with traces up to the end of the run.  Errors are added to `reading`."""
     at = At(("job",), reading, folder)
@@ -339,7 +339,7 @@ def _all_read(job: dict[str, doc.Vertex], at: At) -> None:
 def _vertex(name: str, section: doc.Vertex, inputs: tuple[Input, ...], at: At, duration_ns: int) -> Vertex:
     connector = build_connector(section.connector, at.below("connector"), is_source=section.source is not None)
     source = section.source
-    return built(
+    return build_model(
         Vertex,
         section,
         at,
@@ -441,7 +441,7 @@ def _source(section: doc.Source, at: At, parallelism: int, duration_ns: int) -> 
         at.wrong("each subtask emits at least one record", key_of_total)
     rates = _rates(rate, shared, at.below(key), duration_ns)
     backlog = _backlog(section, emitting, total, at.below("backlog"))
-    return built(Source, section, at, rates=rates, total=total, backlog=backlog)
+    return build_model(Source, section, at, rates=rates, total=total, backlog=backlog)
 
 
 def _backlog(section: doc.Source, parallelism: int, total: int | None, at: At) -> Backlog | None:

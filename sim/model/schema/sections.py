@@ -443,7 +443,7 @@ def section_of(model: type) -> Any:
     return FORMS.get(model) or new_class(model.__name__, (Options,), {"of": (model,)}, lambda body: body.update(names))
 
 
-def built(model: type[T], section: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
+def build_model(model: type[T], section: Options | None, at: At, usual: T | None = None, /, **others: object) -> T:
     """Build a dataclass of the model from the given options, and call its method `completed`.
 
     `usual` has the values of missing keys.  `others` are fields that do not correspond to one key; None means the default.
@@ -467,12 +467,12 @@ def built(model: type[T], section: Options | None, at: At, usual: T | None = Non
     return complete(instance, replace(at, given=section)) if callable(complete) else instance
 
 
-def built_part(record: Option, written: Any, at: At) -> Any:
+def build_part(record: Option, written: Any, at: At) -> Any:
     """Build a nested dataclass from a section, or from a word such as `on`."""
     if isinstance(written, Options):
-        return built(record.part, written, at)
+        return build_model(record.part, written, at)
     if isinstance(written, Section):
-        return written.built(at)  # type: ignore[attr-defined]  # a form of its own
+        return written.build(at)  # type: ignore[attr-defined]  # a form of its own
     return record.part() if written is True else None
 
 
@@ -488,7 +488,7 @@ def _check_need(needs: tuple[str, tuple[str, ...]], other: object, at: At) -> No
 def _value(record: Option, written: Any, at: At) -> Any:
     """Convert a value to that of the model."""
     if record.part is not None:
-        return built_part(record, written, at)
+        return build_part(record, written, at)
     if record.leaf is RANDOM_DURATION:
         return law(written, Distribution(0) if record.default is MISSING else record.default, at)
     if record.leaf is RECORD_RATE:

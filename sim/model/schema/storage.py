@@ -14,8 +14,8 @@ from pydantic import Discriminator, Field, Tag
 from sim.model import storage
 from sim.model.catalog import At, attribute_of, options_of
 from sim.model.fields import Duration, Positive, Share
-from sim.model.schema.sections import FORMS, Axis, Options, Section, Texts, add_key, built, section_of
-from sim.model.schema.text import Reading, remembered
+from sim.model.schema.sections import FORMS, Axis, Options, Section, Texts, add_key, build_model, section_of
+from sim.model.schema.text import Reading, cached_builder
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
@@ -47,7 +47,7 @@ class SlowSeries(Section):
     """How far into the trace the run begins: nodes are its machines in turn, all at that moment.  Default: each node is one of them, from a
     moment of its own on."""
 
-    def built(self, at: At) -> storage.SlowPlaces | None:
+    def build(self, at: At) -> storage.SlowPlaces | None:
         """The slowness of the file; mistakes go to the reading."""
         at.reading.reads_files = True
         try:
@@ -168,16 +168,16 @@ class Storage(Options, of=(storage.Storage,)):
     slow: Slow | None = None
 
 
-@remembered
+@cached_builder
 def build_storage(given: Storage, reading: Reading, folder: Path) -> storage.Storage:
     """Mistakes go to `reading`."""
     at = At(("storage",), reading, folder)
     others: Iterator[Any] = (
-        built(kind.options, written, at.below(kind.name))
+        build_model(kind.options, written, at.below(kind.name))
         for kind in STORAGES.values()
         if kind.name not in options_of(storage.Storage) and (written := getattr(given, attribute_of(kind.name)))
     )
-    return built(storage.Storage, given, at, other=next(others, None))
+    return build_model(storage.Storage, given, at, other=next(others, None))
 
 
 for _kind in STORAGES.values():

@@ -33,18 +33,18 @@ from sim.model.schema.history_file import put_history
 from sim.model.schema.job import Checkpoint
 from sim.model.schema.job_builder import build_job, check_graph
 from sim.model.schema.releases import summary, without_later_options
-from sim.model.schema.sections import Options, Section, Texts, built
+from sim.model.schema.sections import Options, Section, Texts, build_model
 from sim.model.schema.storage import Storage, build_storage
 from sim.model.schema.text import (
     Mapping,
     Problem,
     Reading,
     ScenarioError,
+    cached_builder,
     compose,
     compose_document,
     first_comment,
     read_text,
-    remembered,
     value_at,
 )
 from sim.model.schema.trace import file_signature
@@ -119,7 +119,7 @@ def read_environment(name_or_file: str, folder: str | FilePath = ".") -> dict[st
     return {name: getattr(environment.constants, name) for name in _CONSTANT_FIELDS}
 
 
-def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
+def constants_of(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
     """Return the constants that `environment:` of a scenario names.  Errors are added to `reading`."""
     try:
         return Overheads() if name_or_file is None else load_environment(name_or_file, folder)
@@ -141,19 +141,19 @@ T = TypeVar("T")
 
 @cache
 def _empty(section: type[T]) -> T:
-    """Return an empty section, always the same object, so that `remembered` builders recognize it."""
+    """Return an empty section, always the same object, so that builders with `cached_builder` recognize it."""
     return section()
 
 
-@remembered
+@cached_builder
 def _built(model: type[T], section: Options | None, here: str, reading: Reading) -> T:
-    return built(model, section, At((here,), reading))
+    return build_model(model, section, At((here,), reading))
 
 
-@remembered
+@cached_builder
 def _build_checkpoint(section: Checkpoint, job: Job, profile: str, reading: Reading) -> CheckpointOptions:
     at = At(("checkpoint",), reading, job=job, profile=profile)
-    return built(CheckpointOptions, section, at, state=built(StateOptions, section, at))
+    return build_model(CheckpointOptions, section, at, state=build_model(StateOptions, section, at))
 
 
 def build(
@@ -190,8 +190,11 @@ def build(
         checkpoint=_build_checkpoint(document.checkpoint, job, cluster.profile, reading),
         run=_built(Run, document.run, "run", reading),
         storage=build_storage(document.storage or _empty(Storage), reading, folder),
-        overheads=built(
-            Overheads, document.overheads, At(("overheads",), reading), chosen(document.environment, reading, folder)
+        overheads=build_model(
+            Overheads,
+            document.overheads,
+            At(("overheads",), reading),
+            constants_of(document.environment, reading, folder),
         ),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),

@@ -115,7 +115,7 @@ T = TypeVar("T")
 MAX_REMEMBERED = 64
 
 
-def remembered(build: Callable[P, T]) -> Callable[P, T]:
+def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
     """Cache the results of a builder by the identity of its arguments.
 
     The combinations of a sweep share unchanged parts of the document, for which nothing is built again.
@@ -169,7 +169,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping of the document, with its path and a cache of what was read from it.  It must be copied to be changed."""
+    """A mapping of the document, with its path and a cache of what was read from it.  It must be copied (`copy_node`) to be changed."""
 
     __slots__ = ("path", "read")
 
@@ -183,9 +183,9 @@ class Mapping(dict[str, Any]):
         return self
 
 
-def copied(node: Any, *, deep: bool = False) -> Any:
+def copy_node(node: Any, *, deep: bool = False) -> Any:
     """Copy a mapping or a list, so that it can be changed; with `deep`, also everything in it."""
-    inner = copied if deep else lambda value, **_: value
+    inner = copy_node if deep else lambda value, **_: value
     if isinstance(node, Mapping):
         return Mapping((key, inner(value, deep=True)) for key, value in node.items()).at(node.path)
     return [inner(item, deep=True) for item in node] if isinstance(node, list) else node
@@ -254,7 +254,7 @@ def compose_document(text: str, reading: Reading) -> Any:
     plain, source = _composed(text, reading.file)
     reading.marks.update(source.marks)
     reading.problems.update(source.problems)
-    return copied(plain)
+    return copy_node(plain)
 
 
 @lru_cache(8)
@@ -390,7 +390,7 @@ _MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
 LISTED_LINES = 6  # lines named in one sentence
 
 
-def assumed(text: str) -> str:
+def assumptions_note(text: str) -> str:
     """Return for example ``3 values are assumed, see UNKNOWN in lines 4, 9, 17``; empty if there are none."""
     lines = [str(number) for number, line in enumerate(text.splitlines(), 1) if _MARKED.search(line)]
     if not lines:

@@ -40,7 +40,7 @@ def write(document: Mapping[str, Any], question: str, comments: Mapping[str, str
     return "\n".join([*lines, *writer.lines]) + "\n"
 
 
-def placed(text: str, folder: Path | None) -> str:
+def with_schema_line(text: str, folder: Path | None) -> str:
     """Return the text for a file in a folder, or for a pipe (None).
 
     The line that names the schema, for editors, is kept only if the schema is in that folder.
