@@ -209,7 +209,7 @@ def unlike_failures(rows: pd.DataFrame, *, by_cause: bool = False) -> str:
     ):
         return ""
     texts = (
-        f"{side} has {listed([f'{count} {kind}' for kind, count in sorted(kinds.items())])}"
+        f"{side} has {listed([f'{count} x {kind}' for kind, count in sorted(kinds.items())])}"
         for side, kinds in counts.items()
     )
     return f"Failures are unlike, and so are downtime and time until caught up: {'; '.join(texts)}"

@@ -80,9 +80,11 @@ def test_what_failures_cost_is_compared_between_failures_of_one_cause():
         "time until caught up after a failure: 105 ms -> 310 ms",
         None,
     )
-    assert unlike_failures(cause).endswith("A has 2 task (all tasks restart); B has 6 task-manager (all tasks restart)")
+    assert unlike_failures(cause).endswith(
+        "A has 2 x task (all tasks restart); B has 6 x task-manager (all tasks restart)"
+    )
     assert of(quantities(extent), "caught_up_ms").change.value == 205.0
-    assert "B has 2 task (some tasks restart)" in unlike_failures(extent)
+    assert "B has 2 x task (some tasks restart)" in unlike_failures(extent)
     assert unlike_failures(same) == ""
 
 
