@@ -87,6 +87,17 @@ def usual_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
     return completed[1:] if len(completed) > 1 and completed[0].id == 1 else completed
 
 
+def is_unaligned(job: WatchedJob) -> bool:
+    """Return whether unaligned checkpoints are enabled, with or without an aligned timeout.
+
+    If the configuration is unknown, the history tells.
+    """
+    if job.checkpoint_config is not None:
+        return bool(job.checkpoint_config.unaligned_checkpoints)
+    tasks = (task for point in job.checkpoints for task in point.tasks.values())
+    return any(subtask.unaligned_checkpoint for task in tasks for subtask in task.subtasks)
+
+
 @lru_cache(maxsize=1)
 def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
     """Return the remainders of all acknowledgements in usual checkpoints, by vertex."""

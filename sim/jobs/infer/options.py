@@ -9,7 +9,7 @@ from contextlib import suppress
 from fractions import Fraction
 from statistics import median
 
-from sim.jobs.infer.cores import Rest, rests, task_managers_of, usual_checkpoints, works_before_barrier
+from sim.jobs.infer.cores import Rest, is_unaligned, rests, task_managers_of, usual_checkpoints, works_before_barrier
 from sim.jobs.infer.draft import Draft, Section, format_whole_ms
 from sim.jobs.infer.file_history import seconds_between
 from sim.jobs.infer.flows import Flows
@@ -82,14 +82,8 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
             question = "How often is a checkpoint taken?"
             draft.ask("checkpoint.interval", every, question, f"{why}: /jobs/:id/checkpoints/config is missing.")
         ask_for_timeout(draft, configured, max((point.end_to_end_duration for point in points), default=0))
-        overtakes = any(
-            subtask.unaligned_checkpoint
-            for point in points
-            for task in point.tasks.values()
-            for subtask in task.subtasks
-        )
         ask_for_barriers(
-            draft, configured, "unaligned, as in the history." if overtakes else "aligned, Flink's default."
+            draft, configured, "unaligned, as in the history." if is_unaligned(job) else "aligned, Flink's default."
         )
         return
     for name, value_ms in (("interval", config.interval), ("timeout", config.timeout)):

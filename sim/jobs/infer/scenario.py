@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sim.jobs.infer.cores import Rest, infer_async_io, infer_cores, rests, usual_checkpoints, works_before_barrier
+from sim.jobs.infer.cores import (
+    Rest,
+    infer_async_io,
+    infer_cores,
+    is_unaligned,
+    rests,
+    usual_checkpoints,
+    works_before_barrier,
+)
 from sim.jobs.infer.draft import Draft
 from sim.jobs.infer.edges import edge_flows
 from sim.jobs.infer.file_history import written_bytes
@@ -126,8 +134,7 @@ def _writing_residuals(
     Unaligned snapshots also wait for barriers and channel state in this phase, so they count only for vertices without
     readers.
     """
-    config = job.checkpoint_config
-    unaligned = config is not None and bool(config.unaligned_checkpoints)
+    unaligned = is_unaligned(job)
     if unaligned and job.readers(vertex.name):
         return {}
     points = {

@@ -15,6 +15,7 @@ import numpy as np
 from sim.jobs.infer.cores import (
     ALL_TO_ALL,
     acknowledged_in,
+    is_unaligned,
     last_barrier_ms,
     task_managers_of,
     usual_checkpoints,
@@ -305,11 +306,6 @@ def inline_bytes(job: RestJob) -> int:
         return Storage().inline_threshold_bytes if threshold is None else parse_flink_size(threshold)
     except UnitError:
         return Storage().inline_threshold_bytes
-
-
-def is_unaligned(job: RestJob) -> bool:
-    """Return whether unaligned checkpoints are enabled, with or without an aligned timeout."""
-    return job.checkpoint_config is not None and bool(job.checkpoint_config.unaligned_checkpoints)
 
 
 def _metadata_latency(job: RestJob) -> tuple[int | None, str]:
