@@ -82,9 +82,9 @@ def _replications(document: BaseModel) -> int:
 def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, tuple[tuple[str, str], ...]]]:
     """Yield (document without axes, chosen values) of each combination; the last axis varies fastest."""
     for chosen in product(*(range(len(axis.values)) for axis in axes)):
-        concrete = plain
+        concrete = copy_node(plain)
         for axis, index in zip(axes, chosen, strict=True):
-            concrete = _replace(concrete, axis.path, value_at(plain, axis.path)[index])
+            _put(concrete, axis.path, value_at(plain, axis.path)[index], Reading(""))
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
@@ -102,17 +102,6 @@ def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
     elif isinstance(node, list):
         for i, value in enumerate(node):
             yield from _lists_below(value, (*path, i))
-
-
-def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:
-    """Return a copy with one value replaced, which shares everything that is not on the path."""
-    if not path:
-        return value
-    if isinstance(plain, list):
-        return [_replace(item, path[1:], value) if i == path[0] else item for i, item in enumerate(plain)]
-    copy = copy_node(plain)
-    copy[str(path[0])] = _replace(plain[path[0]], path[1:], value)
-    return copy
 
 
 def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
