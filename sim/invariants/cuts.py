@@ -100,28 +100,23 @@ class Cuts:
         channel = int(np.argmax(np.abs(surplus)))
         return int(surplus[surplus > 0].sum()), -int(surplus[surplus < 0].sum()), channel, _account(cut, channel)
 
-    def judged(
+    def violation(
         self,
         checkpoint: int,
         time_ns: int,
         formatter: JournalFormatter,
         *,
         exactly_once: bool,
-        judged: Numbers | None = None,
     ) -> Violation | None:
         """Return the violation if the cut of a completed checkpoint is inconsistent, else None.
 
         It describes the channel with the largest error, and counts the others.  `exactly_once`: duplicated bytes are
-        errors, too.  `judged`: channels to check, without those of finished tasks; None for all.
+        errors, too.
         """
         cut = self.of(checkpoint)
         unknown = (cut.written == UNKNOWN) | (cut.consumed == UNKNOWN)
         surplus = cut.surplus
         wrong = unknown | (surplus < 0) | ((surplus > 0) & exactly_once)
-        if judged is not None:
-            only = np.zeros(len(wrong), bool)
-            only[judged] = True
-            wrong &= only
         if not wrong.any():
             return None
         bad = np.flatnonzero(wrong)

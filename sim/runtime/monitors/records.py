@@ -163,7 +163,7 @@ class CutMonitor(InvariantMonitor):
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check the cut of a completed checkpoint."""
         self._fill_cut(self.cuts.of(checkpoint), checkpoint)
-        violation = self.cuts.judged(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
+        violation = self.cuts.violation(checkpoint, self.now_ns, self.formatter, exactly_once=self._exactly_once)
         if violation is not None:
             self.found.append(violation)
         if (worst := self.cuts.worst(checkpoint)) is not None:
