@@ -290,16 +290,15 @@ class Causes:
     def _channel_state(self, part: PathPart) -> str:
         """Return a clause on the channel state file, and the tasks that share it."""
         group = self.instance.path_finder().graph.groups
-        members = [self._task(task) for task, number in enumerate(group) if number == group[part.task]]
-        rows = [
-            self._stats.subtasks[task]
-            for task, number in enumerate(group)
-            if number == group[part.task] and task in self._stats.subtasks
-        ]
-        size = bytes_text(sum(row.persisted_bytes for row in rows))
+        members = [task for task, number in enumerate(group) if number == group[part.task]]
+        subtasks = self._stats.subtasks
+        size = bytes_text(sum(subtasks[task].persisted_bytes for task in members if task in subtasks))
         if len(members) == 1:
             return f"{size} of in-flight data are written to the file of channel state"
-        return f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
+        return (
+            f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {self._task(members[-1])} and the "
+            "others await"
+        )
 
     def _files(self, parts: Sequence[PathPart]) -> list[StoredFile]:
         """Return the stored files of these parts."""

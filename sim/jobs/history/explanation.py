@@ -99,7 +99,7 @@ def _checkpoints_to_explain(groups: SplitHistory) -> Iterator[RecordedCheckpoint
 
     A completed checkpoint with statistics of its subtasks is preferred to a slower one without.
     """
-    yield from groups.under_way[-1:]
+    yield from groups.in_progress[-1:]
     yield from groups.failed[-1:]
     if groups.completed:
         yield max((*groups.slow, *groups.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))
@@ -208,8 +208,8 @@ def choice_text(answer: HistoryAnswer) -> str:
         )
     if groups.failed:
         parts.append(f"{len(groups.failed)} did not complete{_where_they_ended(answer)}.")
-    if groups.under_way:
-        parts.append(f"{len(groups.under_way)} in progress.")
+    if groups.in_progress:
+        parts.append(f"{len(groups.in_progress)} in progress.")
     parts += held_triggers(answer.history)
     parts += trend(answer.history, groups.slow, groups.others)
     if answer.history.restored:
@@ -450,7 +450,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
         "median_ns": round(groups.median_ms * MS),
         "slow": [_brief(point) for point in groups.slow],
         "failed": [_brief(point) | {"failure": point.failure_message} for point in groups.failed],
-        "under_way": [point.id for point in groups.under_way],
+        "under_way": [point.id for point in groups.in_progress],
         "explained": explained,
         "where": [
             {

@@ -209,13 +209,12 @@ class History:
     @property
     def overtakes(self) -> bool:
         """Whether barriers may overtake data (unaligned checkpoints)."""
-        return self.checkpoint_config is not None and bool(self.checkpoint_config.unaligned_checkpoints)
+        return bool(self._config.unaligned_checkpoints)
 
     @property
     def aligned_for_ns(self) -> int:
         """The aligned checkpoint timeout [ns], or 0 if there is none."""
-        timeout = None if self.checkpoint_config is None else self.checkpoint_config.aligned_checkpoint_timeout
-        return (timeout or 0) * MS
+        return (self._config.aligned_checkpoint_timeout or 0) * MS
 
     @property
     def strategy(self) -> str:
@@ -229,7 +228,12 @@ class History:
     @property
     def is_on_disk(self) -> bool:
         """Whether the state backend is RocksDB."""
-        return self.checkpoint_config is not None and "RocksDB" in (self.checkpoint_config.state_backend or "")
+        return "RocksDB" in (self._config.state_backend or "")
+
+    @property
+    def _config(self) -> CheckpointConfig:
+        """The checkpoint configuration, without values if it is unknown."""
+        return self.checkpoint_config or CheckpointConfig()
 
     @cached_property
     def detailed(self) -> tuple[RecordedCheckpoint, ...]:
@@ -467,7 +471,7 @@ class SplitHistory:
     slow: tuple[RecordedCheckpoint, ...]  # the slowest first
     others: tuple[RecordedCheckpoint, ...]  # oldest first
     failed: tuple[RecordedCheckpoint, ...]  # oldest first
-    under_way: tuple[RecordedCheckpoint, ...]
+    in_progress: tuple[RecordedCheckpoint, ...]
     median_ms: float  # median duration of completed checkpoints; 0 without any
     limit_ms: float  # longer ones are slow
 
