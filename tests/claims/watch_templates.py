@@ -524,13 +524,14 @@ def play(seed, *, looks=45):
         if told.away_ms is None and draw.random() < 0.05 and k > 1:
             told.why, told.away_ms = "HTTP 503", now_ms
             yield from (
-                (told, event.text) for event in told.watcher.away(now_ms, told.why, is_slow=draw.random() < 0.5)
+                (told, event.text)
+                for event in told.watcher.on_unanswered_look(now_ms, told.why, is_slow=draw.random() < 0.5)
             )
             yield told, verdict(told.watcher)
             continue
         if draw.random() < 0.03 and k > 1:
             told.why, told.is_strange, told.was_away_ms, told.away_ms = "no JSON", True, told.away_ms or 0, None
-            yield from ((told, event.text) for event in told.watcher.strange(now_ms, told.why))
+            yield from ((told, event.text) for event in told.watcher.on_invalid_look(now_ms, told.why))
             told.was_away_ms, told.was_strange = 0, True
             continue
         last = k * LOOK_S // EVERY_S

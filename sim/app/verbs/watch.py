@@ -210,13 +210,13 @@ class _Session:
             if self.is_new:
                 raise
             events, outcome = (
-                self.watcher.away(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
+                self.watcher.on_unanswered_look(now_ms, error.why, is_slow=error.is_final and client.answered > 0),
                 "unanswered",
             )
         except RecordingError as error:
             if self.is_new:
                 raise
-            events, outcome = self.watcher.strange(now_ms, one_line(error, 200)), "strange"
+            events, outcome = self.watcher.on_invalid_look(now_ms, one_line(error, 200)), "strange"
         self.is_new = False
         self._report(events)
         known_events = len(self.events)
@@ -296,7 +296,7 @@ class _Session:
             )
             self.failed_forecast = None
         except RestError as error:
-            self._report(watcher.away(now_ms, error.why))
+            self._report(watcher.on_unanswered_look(now_ms, error.why))
             return "unanswered", rows
         except (RecordingError, ScenarioError, NoForecastError) as error:
             again = f"tried again in {RETRY_S / 60:g} min"

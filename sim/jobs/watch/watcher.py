@@ -180,7 +180,7 @@ class Watcher:
 
     # ------------------------------------------------------------------------------------------ looks
 
-    def away(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
+    def on_unanswered_look(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
         """Process a look without an answer.  `is_slow` means that some answers arrived, but not all in time."""
         self.state.counts["looks unanswered"] += 1
         if self.state.away_ms is not None:
@@ -194,7 +194,7 @@ class Watcher:
             )
         ]
 
-    def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
+    def on_invalid_look(self, now_ms: int, why: str) -> list[WatchEvent]:
         """Process a look with invalid answers."""
         self.state.counts["looks strange"] += 1
         if self.state.strange and self.state.away_ms is None:
