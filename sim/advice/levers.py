@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.settings import (
+    DEBLOAT,
     PAUSE,
     TIMEOUT_NS,
     Assumption,
@@ -42,8 +43,9 @@ from sim.model.faults import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.model.job import SHIPPING, Distribution, Job
 from sim.model.schema.axes import key_of
+from sim.model.schema.text import value_at
 from sim.model.state import ROCKSDB_ACCESS_NS
-from sim.model.units import SECOND, format_duration
+from sim.model.units import MS, SECOND, format_duration
 from sim.studies.sweeps.design import Point
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 # ---- Levers on barriers, on the times of checkpoints, and on in-flight data.
 
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
+DEBLOAT_TARGETS_PER_LIMIT, ROUND_TARGET_MS = 3, 10
+"""A proposed target of debloating is a third of the limit on checkpoints, rounded down to so many ms."""
 TOLERABLE_FAILURES = 10
 """Proposed number of tolerable consecutive failures."""
 LONGER_TIMEOUT_FACTOR = 6
@@ -66,6 +70,27 @@ def _barriers(situation: Situation) -> Iterator[Change]:
         for other in allowed_protocols(situation.scenario)
         if other.name != situation.protocol.name
     )
+
+
+def _debloat_target(situation: Situation) -> Iterator[Change]:
+    """Propose a debloating target well below the limit on checkpoints: barriers wait behind about as much data by design."""
+    debloat, limit_ms = situation.scenario.cluster.network.debloat, situation.checkpoint_limit_ms
+    if debloat is None or limit_ms is None:
+        return
+    target_ns = int(limit_ms / DEBLOAT_TARGETS_PER_LIMIT / ROUND_TARGET_MS) * ROUND_TARGET_MS * MS
+    if 0 < target_ns < debloat.target_ns:
+        target, (mode, *_) = format_duration(target_ns), situation.protocol.name.split(", debloating")
+        written = value_at(situation.plain, tuple(DEBLOAT.split(".")))
+        own = {**(written if isinstance(written, Mapping) else {}), "target": target}
+        yield Change(
+            TARGET,
+            "",
+            protocol=replace(
+                situation.protocol,
+                name=f"{mode}, debloating to {target}",
+                point={**situation.protocol.point, DEBLOAT: own},
+            ),
+        )
 
 
 def _interval(situation: Situation) -> Iterator[Change]:
@@ -116,6 +141,13 @@ BARRIERS = Lever(
     costs="unaligned: data in flight is written, and read at a restore; debloating: smaller buffers",
     ask="which sink does the job write to?",
     source=f"{_DOCS}/ops/state/checkpointing_under_backpressure",
+)
+TARGET = Lever(
+    "debloat target",
+    (QUEUE, ALIGNMENT, CHANNEL_STATE),
+    _debloat_target,
+    costs="smaller buffers: more of them to handle",
+    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
 )
 INTERVAL = Lever(
     "interval",
@@ -471,6 +503,7 @@ PREFIXES = Lever(
 
 LEVERS: tuple[Lever, ...] = (
     BARRIERS,
+    TARGET,
     INTERVAL,
     NO_PAUSE,
     MIN_PAUSE,

@@ -36,7 +36,7 @@ BETWEEN_NS = sorted({*ROUND_INTERVALS_NS, *(seconds * SECOND for seconds in _BET
 TIMEOUT_NS = 600 * SECOND
 """Flink's default of execution.checkpointing.timeout.  Trials have no shorter timeout."""
 
-_BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
+_BARRIERS, DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
 PAUSE = "checkpoint.min-pause"
 BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
 """Keys whose current values may make the interval or the barriers of a candidate ineffective, so that it changes them."""
@@ -109,7 +109,7 @@ def allowed_protocols(scenario: Scenario) -> tuple[Protocol, ...]:
 def later_protocols(scenario: Scenario) -> dict[str, str]:
     """Return {barrier mode, or debloating: the release that brought it} of those that the job's version of Flink lacks."""
     return {
-        ("debloating" if option == _DEBLOAT else protocol.barriers): release
+        ("debloating" if option == DEBLOAT else protocol.barriers): release
         for protocol in _allowed_by_sinks(scenario)
         for option, release in later_options(scenario, protocol.point).items()
     }
@@ -131,7 +131,7 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
     value: Any = {kind.name: kind.advised_deadline} if kind.has_deadline else kind.name
     return Protocol(
         f"{name}, debloating" if debloat == "on" else name,
-        {_BARRIERS: value, _DEBLOAT: debloat},
+        {_BARRIERS: value, DEBLOAT: debloat},
         aligned=not kind.overtakes,
     )
 
@@ -174,6 +174,7 @@ class Situation:
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> time [ms] that it takes in the recovery
     is_recovered: bool = True  # False: trials ended before the job had caught up
     breaks: tuple[str, ...] = ()  # exceeded limits
+    checkpoint_limit_ms: float | None = None  # the limit on checkpoints, if there is one
     full: str = ""  # vertex with a subtask that is fully busy; "": there is none
     busiest: str = ""  # sentence on a vertex that is too busy to catch up fast; "": there is none
 
@@ -276,7 +277,7 @@ def make_candidate(
         wanted |= change.point
     is_debloating = scenario.cluster.network.debloat is not None
     for key, value in wanted.items():
-        if key == _DEBLOAT and (value == "on") == is_debloating:
+        if key == DEBLOAT and isinstance(value, str) and (value == "on") == is_debloating:
             continue  # unchanged, with the user's own target
         if key != _BARRIERS or barriers.barriers != todays.barriers:
             point[key] = value

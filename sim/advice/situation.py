@@ -95,6 +95,7 @@ def situation_of(search: CandidateSearch, name: SettingName) -> Situation:
         recovery=recovery if math.isfinite(outage_ms) else {},
         is_recovered=math.isfinite(setting.recovery_ms) and not setting.is_extrapolated,
         breaks=setting.breaks,
+        checkpoint_limit_ms=search.limits.checkpoint_ms,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _finite(worst["checkpointed_bytes"]),
         full="" if worst is None or not busy >= FULL else str(worst["bottleneck"]),

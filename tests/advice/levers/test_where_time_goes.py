@@ -200,7 +200,6 @@ PROPOSALS = [
     # 96 subtasks beside the four of the others
     (FILE_MERGING, MANY, {}, {"storage.file-merging": "on"}),
     (FILE_MERGING, MANY | {"job.count.parallelism": 95}, {}, None),
-    (FILE_MERGING, MANY | {"cluster.profile": "1.15"}, {}, None),
     (CHANGELOG, {}, {}, {"job.count.state.changelog": "on"}),
     (CHANGELOG, {"job.count.state.changelog": "on"}, {}, None),
     (LOCAL_RECOVERY, {}, {}, {"checkpoint.local-recovery": True}),
