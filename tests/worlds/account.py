@@ -16,14 +16,10 @@ windows of event time, while all sources are idle.  What is left out is said by 
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sim.model.scenario import Instances
 from sim.plane.spec import Ship
 from tests.worlds.traced import Lineage, traced
-
-if TYPE_CHECKING:
-    pass
 
 
 def undisturbed(scenario):

@@ -5,16 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tests.worlds.broken import BROKEN
 from tests.worlds.keys import EXCEPTIONS, all_keys
 from tests.worlds.pairs import FAULTS, MET, Pairs
 from tests.worlds.wrong import WRONG
-
-if TYPE_CHECKING:
-    pass
-
 
 ENOUGH = 40  # worlds of a wrong strategy, one of which must be caught
 

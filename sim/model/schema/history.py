@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from sim.model import randomness
-from sim.model.backtest import Backtest as BacktestBacktest
-from sim.model.backtest import ComparedQuantity, ObservedFailures, Quantiles
-from sim.model.backtest import OtherSettings as BacktestOtherSettings
+from sim.model import backtest, randomness
 from sim.model.catalog import At
 from sim.model.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.model.job import Vertex
@@ -20,10 +17,6 @@ from sim.model.quantities import Kind, of_history
 from sim.model.schema.sections import Options, Section, build_model
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
-
-if TYPE_CHECKING:
-    pass
-
 
 # ---- `backtest:` as it is written: one key per quantity, observed beside predicted.
 
@@ -92,7 +85,7 @@ _ROWS: dict[str, Any] = {
 _Rows = create_model("_Rows", __base__=Section, **_ROWS)
 
 
-class Failures(Options, of=(ObservedFailures,), axes=False):
+class Failures(Options, of=(backtest.ObservedFailures,), axes=False):
     """Checkpoints that failed, and failures of the job."""
 
     reason: str | None = None
@@ -193,24 +186,24 @@ def tail_sentence(found: randomness.Residuals) -> str:
 _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
 
 
-def build_backtest(section_of_backtest: Backtest, reading: Reading) -> BacktestBacktest:
+def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
     """Mistakes go to `reading`."""
     longest, failures, at = (
-        section_of_backtest.longest or [],
-        section_of_backtest.failures,
+        written.longest or [],
+        written.failures,
         At(("backtest", "failures"), reading),
     )
     if any(after > before for before, after in pairwise(longest)):
         reading.wrong(("backtest", "longest"), "write the longest duration first")
     compared = []
     for quantity, (first, *_) in of_history().items():
-        section, kind = getattr(section_of_backtest, field_of(quantity)), first.kind
+        section, kind = getattr(written, field_of(quantity)), first.kind
         if section is None:
             continue
         for side in ("observed", "predicted"):
             _check(getattr(section, side), At(("backtest", quantity, side), reading))
         compared.append(
-            ComparedQuantity(
+            backtest.ComparedQuantity(
                 quantity=quantity,
                 observed=_quantiles(section.observed, kind),
                 predicted=_quantiles(section.predicted, kind),
@@ -219,28 +212,28 @@ def build_backtest(section_of_backtest: Backtest, reading: Reading) -> BacktestB
                 cause=section.cause or "",
             )
         )
-    if section_of_backtest.tail is not None and not section_of_backtest.tail:
+    if written.tail is not None and not written.tail:
         reading.wrong(("backtest", "tail"), "expected more than 0")
-    tail = 1.0 if section_of_backtest.tail is None else float(section_of_backtest.tail)
-    return BacktestBacktest(
+    tail = 1.0 if written.tail is None else float(written.tail)
+    return backtest.Backtest(
         tuple(compared),
         tuple(duration / 1e6 for duration in longest),
         tail,
-        section_of_backtest.runs,
-        section_of_backtest.simulated,
-        _other_settings(section_of_backtest, reading),
-        None if failures is None else build_model(ObservedFailures, failures, at, reason=failures.reason),
+        written.runs,
+        written.simulated,
+        _other_settings(written, reading),
+        None if failures is None else build_model(backtest.ObservedFailures, failures, at, reason=failures.reason),
     )
 
 
-def _other_settings(section: Backtest, reading: Reading) -> BacktestOtherSettings | None:
+def _other_settings(section: Backtest, reading: Reading) -> backtest.OtherSettings | None:
     factors = section.other_settings
     if factors is None:
         return None
     p50, p90 = (math.inf if factor is None else float(factor) for factor in (factors.p50, factors.p90))
     if min(p50, p90) < 1:
         reading.wrong(("backtest", "other-settings"), "expected factors of 1 and more")
-    return BacktestOtherSettings(p50, p90)
+    return backtest.OtherSettings(p50, p90)
 
 
 def _check(section: Any, at: At) -> None:
@@ -251,9 +244,9 @@ def _check(section: Any, at: At) -> None:
         at.wrong("expected p50 <= p90 <= max")
 
 
-def _quantiles(section: Any, kind: Kind) -> Quantiles:
+def _quantiles(section: Any, kind: Kind) -> backtest.Quantiles:
     p50, p90, largest = (_number(value, kind) for value in (section.p50, section.p90, section.max))
-    return Quantiles(p50, p90, largest, section.count)
+    return backtest.Quantiles(p50, p90, largest, section.count)
 
 
 def _number(value: Any, kind: Kind) -> float:
