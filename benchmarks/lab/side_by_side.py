@@ -268,11 +268,11 @@ def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[Pa
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return
-    yield PathSearch(history, point).found()
-    yield PathSearch(history, point, later=True).found()
+    yield PathSearch(history, point).find_path()
+    yield PathSearch(history, point, later=True).find_path()
     for last in _nearly_last(PathSearch(history, point)):
         for later in (False, True):
-            yield PathSearch(history, point, later=later).found(last)
+            yield PathSearch(history, point, later=later).find_path(last)
 
 
 def _nearly_last(search: PathSearch) -> Iterator[SubtaskId]:

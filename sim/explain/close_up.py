@@ -107,14 +107,14 @@ def rerun_with_observers(
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
-        instances.append(_watched(job))
+        instances.append(_observe(job))
         attach(job)
 
     result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
     return CloseUp(result, tuple(instances))
 
 
-def _watched(job: JobInstance) -> ObservedInstance:
+def _observe(job: JobInstance) -> ObservedInstance:
     """Return the observations of a job instance, which are collected when a task takes a snapshot, and when state is stored."""
     instance = ObservedInstance(job.context)
     on_cut_before = job.contents.on_cut

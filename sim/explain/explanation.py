@@ -315,7 +315,7 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
     return [account(strategy, job, run.instances[job], number) for job, number in chosen]
 
 
-def verified(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
+def simulate_changes(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
     """Simulate each change that a setting can make.
 
     Returns {change: duration of the checkpoint with it [ns]}, with None if it does not complete.

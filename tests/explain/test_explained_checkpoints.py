@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from sim.explain.close_up import rerun_with_observers
-from sim.explain.explanation import account, accounts, verified
+from sim.explain.explanation import account, accounts, simulate_changes
 from sim.model.schema.study import loads
 from sim.results.critical_path import PathKind
 
@@ -214,7 +214,7 @@ def test_a_simulated_change_keeps_its_bound(kind, capsys):
     """No checkpoint gets faster than its path allows; how far apart both are is printed."""
     found = explained(TWELVE[kind])
     took_ns, lines = found.duration_ns, []
-    for change, simulated_ns in zip(found.changes, verified(found).values(), strict=True):
+    for change, simulated_ns in zip(found.changes, simulate_changes(found).values(), strict=True):
         bound_ns = took_ns - change.saved_ns
         assert simulated_ns is not None
         error = (simulated_ns - bound_ns) / took_ns
@@ -237,7 +237,7 @@ def test_a_bound_counts_the_wait_for_the_same_work_of_older_checkpoints():
     """Without the work nobody waits for the thread either: the simulated checkpoint would be shorter than its bound."""
     slow = explained(TWELVE["an older checkpoint has the thread"])
     (change,) = [change for change in slow.changes if change.change == "without the asynchronous work"]
-    simulated_ns = verified(slow)[change.change]
+    simulated_ns = simulate_changes(slow)[change.change]
 
     assert simulated_ns is not None
     assert slow.duration_ns - change.saved_ns <= simulated_ns

@@ -17,8 +17,8 @@ from sim.explain.explanation import (
     NoCheckpointError,
     accounts,
     record,
+    simulate_changes,
     text,
-    verified,
     with_checkpoints,
 )
 from sim.jobs.history.explanation import HistoryAnswer, answer, answer_text, plain
@@ -109,17 +109,17 @@ def explain_runs(
     texts: list[str] = []
     records: list[dict[str, Any]] = []
     missing: list[str] = []
-    chosen = chosen_of(runs, strategy, listener)
+    chosen = choose_strategies(runs, strategy, listener)
     tell(issue_remarks(runs.name, list(chosen.values())), listener)
     for name, scenario in chosen.items():
-        close_up = watched(name, scenario, engine, listener)
+        close_up = rerun_observed(name, scenario, engine, listener)
         try:
             accounts_of_run = accounts(name, close_up, checkpoint)
         except NoCheckpointError as error:
             missing.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
             continue
         for account in accounts_of_run:
-            simulated = verified(account, engine) if verify else {}
+            simulated = simulate_changes(account, engine) if verify else {}
             texts.append(text(account, simulated))
             records.append(record(account, simulated) | {"known_issues": known_issues_json([scenario])})
     if not records:
@@ -131,7 +131,7 @@ def explain_runs(
     return explained
 
 
-def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str, Scenario]:
+def choose_strategies(runs: Runs, strategy: str | None, listener: Listener) -> dict[str, Scenario]:
     """Return the strategies that take checkpoints, or only the given one.
 
     OptionError: no such strategy.  NoCheckpointError: no strategy takes checkpoints.
@@ -150,7 +150,7 @@ def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str,
     return {strategy: scenarios[strategy]}
 
 
-def watched(
+def rerun_observed(
     name: str,
     scenario: Scenario,
     engine: Engine,

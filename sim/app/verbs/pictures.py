@@ -11,7 +11,7 @@ from sim.app.report.results_page import page_of, provenance_text
 from sim.app.verbs import run as running
 from sim.app.verbs import sweep as sweeping
 from sim.app.verbs.common import SILENT, Listener, OptionError, parse_option, stoppable
-from sim.app.verbs.explain import chosen_of, is_real, watched
+from sim.app.verbs.explain import choose_strategies, is_real, rerun_observed
 from sim.app.verbs.findings import with_provenance, write_page
 from sim.app.verbs.importing import place_of
 from sim.app.verbs.options import (
@@ -84,7 +84,7 @@ def write_timeline(
 
     OptionError: no such strategy, or an empty window.  NoCheckpointError: no strategy takes checkpoints.
     """
-    (name, scenario), *others = chosen_of(runs, given["strategy"], listener).items()
+    (name, scenario), *others = choose_strategies(runs, given["strategy"], listener).items()
     begin, end = given["begin"], given["end"]
     begin_ns = parse_option("begin", begin, parse_duration)
     end_ns = None if end is None else parse_option("end", end, parse_duration)
@@ -92,7 +92,7 @@ def write_timeline(
         samples = samples_in(scenario.run.duration_ns, begin_ns, end_ns)
     except WindowError as error:
         raise OptionError("begin", f"{begin}: {error}") from None
-    close_up = watched(name, scenario, given["engine"], listener, samples.attach)
+    close_up = rerun_observed(name, scenario, given["engine"], listener, samples.attach)
     drawn = timeline(close_up.instances, samples, given["limit"])
     replace_text(file, document(name, scenario, samples, drawn))
     cut = format_duration(drawn.end_ns // MS * MS)

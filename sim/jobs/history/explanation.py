@@ -136,7 +136,7 @@ def _blocks(answer: HistoryAnswer) -> Iterator[str]:
     yield from (account_text(history, explained) for explained in answer.accounts)
     yield fill(slow_subtasks_text(history), WIDTH)
     yield "\n".join(_profile(answer))
-    yield "\n".join(() if answer.in_common is None else _common(answer.in_common))
+    yield "\n".join(() if answer.in_common is None else _associated_features(answer.in_common))
     yield fill(history.contention, WIDTH)
     yield fill(garbage_text(history.garbage, history.age_ms), WIDTH)
     yield fill(" ".join(missing_information(history)), WIDTH)
@@ -201,7 +201,7 @@ def choice_text(answer: HistoryAnswer) -> str:
             parts.append(
                 f"{before} of the {groups.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}."
             )
-        parts += _left_out(answer)
+        parts += _not_compared(answer)
     if (outside := slowest_outside(answer.history)) >= 0:
         parts.append(
             f"The job's slowest checkpoint took {ms_text(outside)} according to Flink's summary; it is no longer in the history."
@@ -233,7 +233,7 @@ def _what_slow_ones_write(groups: SplitHistory) -> str:
     return f": they write {bytes_text(median(slow))}, the others {bytes_text(median(others))} (medians)"
 
 
-def _left_out(answer: HistoryAnswer) -> Iterator[str]:
+def _not_compared(answer: HistoryAnswer) -> Iterator[str]:
     """Yield a sentence about completed checkpoints that are not compared.
 
     These are savepoints, and the job's first checkpoint, which uploads all state.
@@ -331,7 +331,7 @@ def is_notable(row: ProfileRow, rows: Sequence[ProfileRow]) -> bool:
     )
 
 
-def _common(common: InCommon) -> Iterator[str]:
+def _associated_features(common: InCommon) -> Iterator[str]:
     """Yield a list of the features that are associated with slow checkpoints, with p-values.  No lines if none was tested."""
     if not common.tried:
         return

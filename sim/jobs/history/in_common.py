@@ -358,11 +358,13 @@ def _amounts(
 ) -> Iterator[Finding]:
     """Yield findings on sizes, on the pause before a checkpoint, and on its position in the history (Mann-Whitney test)."""
     for name, amount in _AMOUNTS.items():
-        yield from _compared(name, [amount(point) for point in slow], [amount(point) for point in others], bytes_text)
+        yield from _larger_amount(
+            name, [amount(point) for point in slow], [amount(point) for point in others], bytes_text
+        )
     slow_pauses, other_pauses = (
         [ms for point in points if (ms := _pause_ms(history, point)) >= 0] for points in (slow, others)
     )
-    yield from _compared("pause since the checkpoint before", slow_pauses, other_pauses, ms_text)
+    yield from _larger_amount("pause since the checkpoint before", slow_pauses, other_pauses, ms_text)
     ids = [[point.id for point in points] for points in (slow, others)]
     for word, alternative in (("earlier", "less"), ("later", "greater")):
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
@@ -403,7 +405,7 @@ def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
     return -1 if before is None or before.end_to_end_duration < 0 else point.trigger_timestamp - _ended_ms(before)
 
 
-def _compared(
+def _larger_amount(
     name: str, slow: Sequence[float], others: Sequence[float], in_words: Callable[[float], str]
 ) -> Iterator[Finding]:
     """Yield the finding that an amount is larger in slow checkpoints.  Yields nothing if a value is unknown, or all are equal."""

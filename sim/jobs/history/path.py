@@ -67,7 +67,7 @@ def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
     """
     if not point.tasks or point.end_to_end_duration < 0:
         return ()
-    return PathSearch(history, point).found()
+    return PathSearch(history, point).find_path()
 
 
 def failed_asynchronously(point: RecordedCheckpoint) -> bool:
@@ -87,9 +87,9 @@ class PathSearch:
         self.later = later
         self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
         self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
-        self._found: list[PathStep] = []  # latest step first
+        self._steps: list[PathStep] = []  # latest step first
 
-    def found(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
+    def find_path(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
         """Return the path in order of time.  If `last` is given, it ends with the acknowledgement of that subtask."""
         end_ns = self.point.end_to_end_duration * MS
         if last is not None:
@@ -98,7 +98,7 @@ class PathSearch:
             self._from_last_acknowledgement(end_ns)
         else:
             self._unfinished(end_ns)
-        return tuple(reversed(self._found))
+        return tuple(reversed(self._steps))
 
     # ------------------------------------------------------------------------------------------ the end of the path
 
@@ -317,4 +317,4 @@ class PathSearch:
     ) -> None:
         """Add a step before those found so far, unless it takes no time."""
         if end_ns > begin_ns:
-            self._found.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))
+            self._steps.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))
