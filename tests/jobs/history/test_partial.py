@@ -365,7 +365,7 @@ def test_the_latest_failure_of_each_kind(tmp_path):
 
 def test_each_vertex_of_a_checkpoint_has_its_acknowledgement(tmp_path):
     tasks = {
-        "cb": {"end_to_end_duration": 90, "checkpointed_size": 1200, "processed_data": 0},
+        "1c": {"end_to_end_duration": 90, "checkpointed_size": 1200, "processed_data": 0},
         "7d": {"end_to_end_duration": 93_000, "checkpointed_size": 400_000_000, "processed_data": 64_000_000},
         "90": {"end_to_end_duration": 95_000, "checkpointed_size": 0},
         "ff": {"end_to_end_duration": -1},
@@ -374,7 +374,7 @@ def test_each_vertex_of_a_checkpoint_has_its_acknowledgement(tmp_path):
 
     assert (
         "In checkpoint 78, vertex 90 acknowledged last, 95 s after the trigger; before it 7d after 93 s (400 MB written, 64 MB read during "
-        "alignment), cb after 90 ms (1.2 kB written). It has sums"
+        "alignment), 1c after 90 ms (1.2 kB written). It has sums"
     ) in told(tmp_path, json.dumps(document))
 
 
