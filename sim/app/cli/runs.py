@@ -81,6 +81,8 @@ def show_run(found: RunOutcome) -> None:
         show(*consequences)
         if sentence := comparison.consequences_sentence:
             put(f"\n{sentence}")
+        elif found.outcomes and not comparison.stored:
+            print()
     for section in comparison.stored:
         put(f"\n{section.title}")
         show(section.header, section.rows)
