@@ -32,7 +32,7 @@ WATCHED = frozenset(
 """Kinds of journal rows that these invariants read."""
 
 
-def broken_promises(
+def coordinator_errors(
     journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check the order of triggers, acknowledgements, completions and notifications of all checkpoints."""
@@ -114,7 +114,7 @@ _MAX_ROUNDINGS_BETWEEN_CHECKS = 300
 """Maximum number of times that the size of a cohort is rounded between two checks."""
 
 
-def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
+def bytes_written_after(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
     """Return the number of bytes whose last write was after `horizon_ns`."""
     total = 0
     for begin_ns, end_ns, size_bytes in cohorts:
@@ -173,7 +173,7 @@ def ttl_errors(
         )
     ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
     slack = (_MAX_ROUNDINGS_BETWEEN_CHECKS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
-    survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
+    survived, live = bytes_written_after(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
     since = f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
     if live < survived - slack:
         return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"

@@ -179,7 +179,7 @@ def gap(files: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[int, in
     return (reached, end) if reached < end else None
 
 
-def too_little(held_bytes: int, live_bytes: int, entry_bytes: int) -> str | None:
+def missing_state_error(held_bytes: int, live_bytes: int, entry_bytes: int) -> str | None:
     """Return what is wrong if files are too small for the state, else None.
 
     Files may be larger than the state.  They may lack up to two entries, which are rounding errors.
@@ -189,7 +189,7 @@ def too_little(held_bytes: int, live_bytes: int, entry_bytes: int) -> str | None
     return f"its files hold {number_of(held_bytes, 'byte')} for {live_bytes} of state"
 
 
-def without_log(missing: tuple[int, int], materialised: int) -> str:
+def missing_log_error(missing: tuple[int, int], materialised: int) -> str:
     """Return the fact of a violation for a gap of the changelog.
 
     `missing`: (begin, end) of the gap.  `materialised`: end position of the materialisation that the snapshot refers to.
@@ -221,7 +221,7 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
     return total
 
 
-def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+def redistribute_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
     """Return `ends` (see `kept`) for each task of a rescaled vertex.  The sums over the old tasks are split evenly.
 
     `ends`: those of each old task.  `left`: number of records that each old task has emitted, used if it has no ends.
@@ -235,7 +235,7 @@ def redistributed_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks
     return [tuple(total // tasks + (task < total % tasks) for total in totals) for task in range(tasks)]
 
 
-def too_few(held_bytes: int, records: int, record_bytes: int) -> str | None:
+def missing_records_error(held_bytes: int, records: int, record_bytes: int) -> str | None:
     """Return what is wrong if state is too small for this number of records (including copies), else None."""
     if held_bytes >= records * record_bytes:
         return None
@@ -252,7 +252,9 @@ LEFT_OR_CONVERTED = (
 )
 
 
-def left_behind(time_ns: int, checkpoint: int, late: Collection[int], formatter: JournalFormatter) -> Violation | None:
+def unconverted_barriers(
+    time_ns: int, checkpoint: int, late: Collection[int], formatter: JournalFormatter
+) -> Violation | None:
     """Return the violation if a completed checkpoint has barriers that were not converted at the alignment timeout, else None.
 
     `late`: tasks that handled the timeout while a barrier was in an output queue, and did not convert it.

@@ -152,7 +152,7 @@ class Belonging:
         return read - self.idle.get(channel, read)
 
 
-def still_held(late: int) -> str | None:
+def unreleased_records_error(late: int) -> str | None:
     """Return what is wrong with a task whose data has ended and that has nothing to do, or None.
 
     `late`: number of records in its windows.

@@ -25,7 +25,7 @@ class KeptSnapshot(NamedTuple):
     missing: tuple[str, ...]  # paths of missing files
 
 
-def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Violation]:
+def snapshot_errors(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Violation]:
     """Yield a violation for each snapshot with missing files that is retained at the end of a run."""
     for snapshot in kept:
         if snapshot.missing:
@@ -104,7 +104,7 @@ def _most_slow(slow: SlowPlaces) -> int:
     return max((ceil(factor) for series in slow.trace.machines for _, factor in series), default=1)
 
 
-def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
+def end_of_deletions_ns(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
     """Return the time at which the deletions in progress at `since_ns`, and those that follow without a gap, have ended.
 
     Flink triggers no checkpoint while too many checkpoints are being cleaned up
@@ -116,7 +116,7 @@ def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
     return since_ns
 
 
-def garbage(
+def unreferenced_files(
     files: Iterable[OwnedFile],
     completed: Sequence[tuple[int, int]],
     num_retained: int,

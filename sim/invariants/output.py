@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from sim.invariants.files import cleaned_up
+from sim.invariants.files import end_of_deletions_ns
 from sim.invariants.recovery import Deployed
 from sim.invariants.violation import (
     BEGIN_AND_END,
@@ -45,7 +45,7 @@ _TURNS = frozenset(
 _ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
 
 
-def broken_commits(
+def commit_errors(
     commits: Sequence[CommitStats],
     stats: Mapping[int, CheckpointStats],
     formatter: JournalFormatter,
@@ -287,7 +287,7 @@ def commits_missing_at_end(
     coming, runs = iter(deployed), True
     since: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
-        if since is not None and row.time_ns - cleaned_up(since.time_ns, deletions) > within_ns:
+        if since is not None and row.time_ns - end_of_deletions_ns(since.time_ns, deletions) > within_ns:
             fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
             yield _violation(AT_ONCE, since, "the coordinator", fact, formatter)
             return
@@ -307,7 +307,7 @@ def commits_missing_at_end(
             runs = True
 
 
-def counted_as_finished(
+def finished_count_errors(
     turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check that a checkpoint does not count more finished tasks than there are.  Report the first violation.
@@ -330,7 +330,7 @@ def counted_as_finished(
                 return
 
 
-def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, formatter: JournalFormatter) -> Violation:
+def unknown_end_error(checkpoint: int, task: int, why: str, time_ns: int, formatter: JournalFormatter) -> Violation:
     """Return the violation of a snapshot that does not say that its operators have finished."""
     fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
     return _violation(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.invariants.files import cleaned_up
+from sim.invariants.files import end_of_deletions_ns
 from sim.invariants.violation import (
     BEGIN_AND_END,
     CUTS,
@@ -139,7 +139,7 @@ def partial_region_restarts(
             failed |= {region_of[task] for task, host in enumerate(hosts) if host == row.number}
 
 
-def beyond_the_strategy(
+def restart_strategy_errors(
     turns: Iterable[Entry], strategy: Allowance, formatter: JournalFormatter, *, begun: bool
 ) -> Iterator[Violation]:
     """Check the number of restarts and their delays.
@@ -172,7 +172,7 @@ def beyond_the_strategy(
                 return
 
 
-def still_there(
+def unstopped_tasks(
     restored: Deployed, at_work: Collection[int], moved: Mapping[int, int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check that the previous attempts of deployed tasks have stopped.
@@ -195,7 +195,7 @@ def still_there(
             return
 
 
-def redeployed_too_early(
+def early_deployments(
     turns: Iterable[Entry],
     deployed: Sequence[Deployed],
     hosts: Sequence[int],
@@ -254,7 +254,7 @@ def periodic_checkpoints_not_resumed(
     """
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
-        if recovered is not None and row.time_ns - cleaned_up(recovered.time_ns, deletions) > within_ns:
+        if recovered is not None and row.time_ns - end_of_deletions_ns(recovered.time_ns, deletions) > within_ns:
             fact = f"all tasks run, and no checkpoint begins for {lasting(row.time_ns - recovered.time_ns)}"
             yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, formatter)
             return
@@ -322,7 +322,7 @@ class Surplus(NamedTuple):
     twice_records: int = 0  # records of mean size that twice_bytes contain; 0: unknown
 
 
-def broken_restores(
+def restore_errors(
     journal: Sequence[Entry],
     surpluses: Mapping[int, Surplus],
     savepoints: Iterable[int],
@@ -413,7 +413,7 @@ class Waits(NamedTuple):
     deploy_ns: int = 0  # duration of its deployment, which counts as running
 
 
-def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
+def early_rescales(turns: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
     """Check that a job instance is not rescaled too early.  Report the first violation.  `turns`: its journal rows."""
     since, runs, completed_ns = 0, True, -1
     for row in turns:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sim.invariants.checkpoints import split_cohorts, ttl_errors, younger
+from sim.invariants.checkpoints import bytes_written_after, split_cohorts, ttl_errors
 
 S = 1_000_000_000
 TTL = 10 * S
@@ -67,4 +67,4 @@ def test_what_is_written_counts_once_and_what_is_rewritten_twice():
 
 
 def test_a_cohort_goes_in_proportion():
-    assert [younger(((S, 5 * S, 40),), horizon * S) for horizon in (0, 1, 4, 5, 9)] == [40, 40, 10, 0, 0]
+    assert [bytes_written_after(((S, 5 * S, 40),), horizon * S) for horizon in (0, 1, 4, 5, 9)] == [40, 40, 10, 0, 0]

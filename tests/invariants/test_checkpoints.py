@@ -1,6 +1,6 @@
 """The coordinator's promises: each is broken once in a journal written by hand, and the story is told."""
 
-from sim.invariants.checkpoints import broken_promises, too_many_retained
+from sim.invariants.checkpoints import coordinator_errors, too_many_retained
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 from sim.results.tables import CheckpointStats
@@ -27,7 +27,7 @@ def journal(rows):
 def facts(*rows):
     written = journal(rows)
     stats = {n: CheckpointStats(n, 0, tasks=2) for n in range(1, 5)}
-    return [violation.fact for violation in broken_promises(written, stats, JournalFormatter(written, NAMES))]
+    return [violation.fact for violation in coordinator_errors(written, stats, JournalFormatter(written, NAMES))]
 
 
 def test_ids_that_do_not_grow_are_told():

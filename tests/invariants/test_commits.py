@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.invariants.output import broken_commits, uncommitted
+from sim.invariants.output import commit_errors, uncommitted
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 from sim.results.tables import CheckpointStats, CommitStats, CommittedEpoch
@@ -43,7 +43,7 @@ def journal(commits):
 
 
 def violations(*commits):
-    return list(broken_commits(commits, stats(), JournalFormatter(journal(commits), NAMES)))
+    return list(commit_errors(commits, stats(), JournalFormatter(journal(commits), NAMES)))
 
 
 def test_a_gap_is_told():
@@ -119,8 +119,8 @@ def test_an_instance_commits_what_it_began_from_without_completing_it():
     formatter = JournalFormatter(journal([]), NAMES)
 
     for first in (again(7), commit(7, epoch(7, (0, 1)))):
-        assert list(broken_commits([first], stats(), formatter, begun_from=7)) == []
-        assert len(list(broken_commits([first], stats(), formatter, begun_from=6))) == 1
+        assert list(commit_errors([first], stats(), formatter, begun_from=7)) == []
+        assert len(list(commit_errors([first], stats(), formatter, begun_from=6))) == 1
 
 
 def test_the_story_of_a_gap_begins_with_the_last_commit_before_it():
@@ -130,7 +130,7 @@ def test_the_story_of_a_gap_begins_with_the_last_commit_before_it():
     rows.note(41 * MS, Happening.COMMITTED, 4, 0, 99)
     for ms, why in ((20, "before"), (21, "then"), (41, "now"), (42, "later")):
         rows.note(ms * MS, Happening.TASK_FAILED, -1, 0, 0, why)
-    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
+    (violation,) = commit_errors(commits, stats(), JournalFormatter(rows, NAMES))
 
     assert violation.story == (
         "0.015000 s  the coordinator triggers checkpoint 2",
@@ -149,7 +149,7 @@ def test_the_story_of_a_first_gap_begins_with_the_run():
     commits = [commit(1, epoch(1, (3, 10)))]
     rows = journal(commits)
     rows.note(0, Happening.TASK_FAILED, -1, 0, 0, "at once")
-    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
+    (violation,) = commit_errors(commits, stats(), JournalFormatter(rows, NAMES))
 
     assert violation.story[0] == "0.000000 s  source[0] fails: at once"
 
@@ -174,7 +174,7 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     old, expired = epoch(1, (0, 10), (0, 5), files=("a",), missing=1), epoch(1, (10, 12), (5, 9))
     commits = [commit(1, old, lost=(expired,), again=True), commit(2, epoch(2, (7, 20)))]
     formatter, begun = JournalFormatter(journal(commits), NAMES), {"covered": {SINK: [7]}, "counted_from": 1}
-    facts = [violation.fact for violation in broken_commits(commits, stats(), formatter, begun_from=1, **begun)]
+    facts = [violation.fact for violation in commit_errors(commits, stats(), formatter, begun_from=1, **begun)]
 
     assert facts[0].startswith("6 records are lost: the transaction")
     assert facts[1:] == ["1 of the 1 files it names are not there in full"]
@@ -188,7 +188,7 @@ def test_the_story_of_a_commit_is_that_of_its_sink_since_the_commit_before():
     rows = journal(commits)
     for ms, task in ((9, SINK), (11, SINK), (15, 0), (21, SINK), (22, SINK)):
         rows.note(ms * MS, Happening.OUTPUT_DROPPED, 2, task, 1, "it failed")
-    (violation,) = broken_commits(commits, stats(), JournalFormatter(rows, NAMES))
+    (violation,) = commit_errors(commits, stats(), JournalFormatter(rows, NAMES))
     dropped = [line for line in violation.story if "drops" in line]
 
     assert [line[:25] for line in dropped] == ["0.011000 s  sink[0] drops", "0.021000 s  sink[0] drops"]

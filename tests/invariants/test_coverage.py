@@ -1,6 +1,6 @@
 """Laws 85 and 86: files that hold a snapshot's state."""
 
-from sim.invariants.cuts import gap, too_little, without_log
+from sim.invariants.cuts import gap, missing_log_error, missing_state_error
 
 
 def test_a_log_goes_on_from_the_materialisation_to_the_cut():
@@ -17,7 +17,7 @@ def test_the_first_gap_of_a_log():
 
 
 def test_the_gap_is_told_in_bytes():
-    fact = without_log((10, 20), 10)
+    fact = missing_log_error((10, 20), 10)
 
     assert (
         fact
@@ -27,6 +27,6 @@ def test_the_gap_is_told_in_bytes():
 
 def test_files_hold_the_live_bytes():
     """Merged tables have expected sizes, and the last entries are rounded off."""
-    assert too_little(900, 1000, 0) is None
-    assert too_little(700, 1000, 100) is None
-    assert too_little(699, 1000, 100) == "its files hold 699 bytes for 1000 of state"
+    assert missing_state_error(900, 1000, 0) is None
+    assert missing_state_error(700, 1000, 100) is None
+    assert missing_state_error(699, 1000, 100) == "its files hold 699 bytes for 1000 of state"

@@ -16,7 +16,7 @@ DEPLOYED = Entry(20 * S, Happening.JOB_RESTORED, 1, number=1)
 
 
 def facts(*rows, waits=WAITS):
-    return [violation.fact for violation in recovery.rescaled_too_soon(rows, waits, TELLER)]
+    return [violation.fact for violation in recovery.early_rescales(rows, waits, TELLER)]
 
 
 def rescaled(seconds):
@@ -82,7 +82,7 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
 
 def test_the_story_ends_with_the_rescale():
     rows = [FAILED, rescaled(21), Entry(21 * S + 1, Happening.JOB_RESTARTING, number=2)]
-    (found,) = recovery.rescaled_too_soon(rows, WAITS, JournalFormatter(rows, [("a", 0)]))
+    (found,) = recovery.early_rescales(rows, WAITS, JournalFormatter(rows, [("a", 0)]))
 
     assert [found.story[0][13:22], found.story[-1][13:33]] == ["restart 1", "the job is cancelled"]
     assert len(found.story) == 2

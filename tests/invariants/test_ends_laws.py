@@ -62,15 +62,15 @@ def test_who_has_finished():
     finished, counted = Entry(5, Happening.TASK_FINISHED, task=0), Entry(9, TRIGGERED, 2, number=1)
     restored, deployed = Entry(7, Happening.JOB_RESTORED, 1, number=1), [Deployed(7, 1, frozenset({0}))]
 
-    assert facts(output.counted_as_finished([finished, counted], [], lambda _: 0, TELLER)) == []
-    assert facts(output.counted_as_finished([finished, restored, counted], deployed, lambda _: 1, TELLER)) == []
-    assert facts(output.counted_as_finished([finished, restored, counted], deployed, lambda _: 0, TELLER)) == [
+    assert facts(output.finished_count_errors([finished, counted], [], lambda _: 0, TELLER)) == []
+    assert facts(output.finished_count_errors([finished, restored, counted], deployed, lambda _: 1, TELLER)) == []
+    assert facts(output.finished_count_errors([finished, restored, counted], deployed, lambda _: 0, TELLER)) == [
         "1 task need not acknowledge, 0 have finished since they were restarted"
     ]
 
 
 def test_what_an_end_leaves_behind_is_told_of_its_task():
-    assert output.unknown_end(3, 1, "its data has ended", 9, TELLER).where == "sink[0]"
+    assert output.unknown_end_error(3, 1, "its data has ended", 9, TELLER).where == "sink[0]"
     assert (
         output.late_processing_time_timer(1, 9, 8, TELLER).fact
         == "its timer of 0.000000 s fires, and its data has ended"
@@ -86,7 +86,7 @@ def test_a_story_ends_with_what_it_accuses():
         Entry(9, Happening.REFUSED, detail="busy"),
         Entry(10, TRIGGERED, 3),
     ]
-    (found,) = output.counted_as_finished(
+    (found,) = output.finished_count_errors(
         rows, [Deployed(7, 1, frozenset({0}))], lambda _: 0, JournalFormatter(rows, TELLER.names)
     )
 
@@ -97,7 +97,7 @@ def test_a_story_ends_with_what_it_accuses():
 def test_the_story_of_a_task_leaves_out_the_ends_of_others():
     rows = [Entry(3, END, task=0, detail="drain"), Entry(4, END, task=1, detail="drain")]
 
-    (line,) = output.unknown_end(3, 1, "its data has ended", 9, JournalFormatter(rows, TELLER.names)).story
+    (line,) = output.unknown_end_error(3, 1, "its data has ended", 9, JournalFormatter(rows, TELLER.names)).story
     assert "sink[0] has come to the end" in line
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from sim.invariants.files import OwnedFile, garbage, longest_deletion_ns
+from sim.invariants.files import OwnedFile, longest_deletion_ns, unreferenced_files
 from sim.invariants.violation import JournalFormatter
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
@@ -21,7 +21,9 @@ def found(*files, time_s=8, completed=COMPLETED, acknowledged=((1, 0), (3, 0)), 
         journal.note(S, Happening.TASK_FAILED)
     return [
         str(violation)
-        for violation in garbage(files, completed, 1, time_s * S, JournalFormatter(list(journal), [("map", 0)]))
+        for violation in unreferenced_files(
+            files, completed, 1, time_s * S, JournalFormatter(list(journal), [("map", 0)])
+        )
     ]
 
 
@@ -56,7 +58,7 @@ def test_soon_is_half_a_second():
 
 def test_the_story_is_that_of_the_checkpoints_around_the_file():
     journal = Journal((number * S, Happening.COMPLETED, number) for number, _ in COMPLETED)
-    (violation,) = garbage(
+    (violation,) = unreferenced_files(
         [file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, JournalFormatter(list(journal), [("map", 0)])
     )
 

@@ -53,34 +53,34 @@ def test_a_lost_task_manager_and_a_new_job_manager_concern_others():
         )
 
 
-def beyond_the_strategy(rows, *allowance, begun=False):
-    return facts(recovery.beyond_the_strategy(rows, Allowance(*allowance), TELLER, begun=begun))
+def restart_strategy_errors(rows, *allowance, begun=False):
+    return facts(recovery.restart_strategy_errors(rows, Allowance(*allowance), TELLER, begun=begun))
 
 
 def test_restarts_are_counted_and_wait():
     rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
 
-    assert beyond_the_strategy(rows, 2, None, 3) == []
-    assert len(beyond_the_strategy(rows, 1, None, 3)) == 1
-    assert beyond_the_strategy(rows, 1, 10, 3) == []
-    assert beyond_the_strategy(rows, 1, None, 3, begun=True) == []
-    assert beyond_the_strategy(rows, 2, None, 4) == ["its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"]
+    assert restart_strategy_errors(rows, 2, None, 3) == []
+    assert len(restart_strategy_errors(rows, 1, None, 3)) == 1
+    assert restart_strategy_errors(rows, 1, 10, 3) == []
+    assert restart_strategy_errors(rows, 1, None, 3, begun=True) == []
+    assert restart_strategy_errors(rows, 2, None, 4) == ["its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"]
 
 
 def test_the_attempt_before_has_stopped():
-    assert facts(recovery.still_there(OWN, [], {0: 0}, TELLER)) == []
-    assert facts(recovery.still_there(OWN, [0], {}, TELLER)) == [
+    assert facts(recovery.unstopped_tasks(OWN, [], {0: 0}, TELLER)) == []
+    assert facts(recovery.unstopped_tasks(OWN, [0], {}, TELLER)) == [
         "a[0] is deployed while the thread of its attempt before is at work"
     ]
-    assert facts(recovery.still_there(OWN, [], {0: 2}, TELLER)) == ["a[0] served 2 records after it was cancelled"]
+    assert facts(recovery.unstopped_tasks(OWN, [], {0: 2}, TELLER)) == ["a[0] served 2 records after it was cancelled"]
 
 
 def test_task_managers_are_there():
     rows = [Entry(5, Happening.TASK_MANAGER_LOST, number=0), RESTORED]
 
-    assert facts(recovery.redeployed_too_early(rows, [OWN], [0] * 4, 4, TELLER)) == []
-    assert facts(recovery.redeployed_too_early(rows, [OWN], [1] * 4, 9, TELLER)) == []
-    assert len(facts(recovery.redeployed_too_early(rows, [OWN], [0] * 4, 5, TELLER))) == 1
+    assert facts(recovery.early_deployments(rows, [OWN], [0] * 4, 4, TELLER)) == []
+    assert facts(recovery.early_deployments(rows, [OWN], [1] * 4, 9, TELLER)) == []
+    assert len(facts(recovery.early_deployments(rows, [OWN], [0] * 4, 5, TELLER))) == 1
 
 
 def test_checkpoints_wait_for_tasks():
@@ -154,10 +154,10 @@ def test_restarts_count_within_their_interval():
         *rows[2:],
     ]
 
-    assert len(beyond_the_strategy(rows, 1, 14, 3)) == 1
-    assert beyond_the_strategy(rows, 1, 13, 3) == []
-    assert beyond_the_strategy(elected, 1, None, 0) == []
-    assert len(beyond_the_strategy(elected, 0, None, 0)) == 1
+    assert len(restart_strategy_errors(rows, 1, 14, 3)) == 1
+    assert restart_strategy_errors(rows, 1, 13, 3) == []
+    assert restart_strategy_errors(elected, 1, None, 0) == []
+    assert len(restart_strategy_errors(elected, 0, None, 0)) == 1
 
 
 def test_the_first_checkpoint_may_take_its_time():

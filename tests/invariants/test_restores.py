@@ -1,6 +1,6 @@
 """Restores: the latest completed checkpoint is where they go back to, and what its cut held twice is told as an effect."""
 
-from sim.invariants.recovery import Surplus, broken_restores
+from sim.invariants.recovery import Surplus, restore_errors
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Happening, Journal
 
@@ -18,7 +18,7 @@ def journal(*rows):
 
 def violations(*rows, surpluses=None, savepoints=()):
     written = journal(*rows)
-    return list(broken_restores(written, surpluses or {}, savepoints, JournalFormatter(written, NAMES)))
+    return list(restore_errors(written, surpluses or {}, savepoints, JournalFormatter(written, NAMES)))
 
 
 def facts(*rows, surpluses=None):
@@ -77,7 +77,7 @@ def test_the_story_of_a_restore_is_the_cut_of_its_channel_the_failure_and_the_re
     written.note(7_000_000, H.SNAPSHOT_BEGUN, 1, 1)
     written.note(8_000_000, H.SNAPSHOT_BEGUN, 1, 1)
     formatter = JournalFormatter(written, [*NAMES, ("other", 0)])
-    (violation,) = broken_restores(written, {1: Surplus(1, 0, (0, 1), "account")}, (), formatter)
+    (violation,) = restore_errors(written, {1: Surplus(1, 0, (0, 1), "account")}, (), formatter)
 
     assert violation.story == (
         "0.000000 s  the coordinator triggers checkpoint 1",

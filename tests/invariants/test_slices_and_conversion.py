@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.invariants.cuts import LEFT_OR_CONVERTED, kept, left_behind, redistributed_ends, too_few
+from sim.invariants.cuts import LEFT_OR_CONVERTED, kept, missing_records_error, redistribute_ends, unconverted_barriers
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Journal
 
@@ -25,21 +25,23 @@ def test_a_record_of_one_window_leaves_with_it():
 
 def test_ends_are_dealt_out_in_equal_parts():
     """A task that has heard of fewer ends counts what had left it."""
-    assert redistributed_ends([(4, 7), (6,), ()], [9, 9, 4], 2) == [(7, 9), (7, 8)]  # 4 + 6 + 4 and 7 + 6 + 4 records
-    assert redistributed_ends([(), ()], [5, 6], 3) == [(), (), ()]
+    assert redistribute_ends([(4, 7), (6,), ()], [9, 9, 4], 2) == [(7, 9), (7, 8)]  # 4 + 6 + 4 and 7 + 6 + 4 records
+    assert redistribute_ends([(), ()], [5, 6], 3) == [(), (), ()]
 
 
 def test_state_with_too_few_records():
-    assert too_few(300, 3, 100) is None
-    assert too_few(299, 3, 100) == "it has 299 bytes for 3 records whose last window has not ended, 100 each"
+    assert missing_records_error(300, 3, 100) is None
+    assert (
+        missing_records_error(299, 3, 100) == "it has 299 bytes for 3 records whose last window has not ended, 100 each"
+    )
 
 
 def test_a_barrier_that_stays_in_an_output_is_told():
     formatter = JournalFormatter(Journal(), NAMES)
-    found = left_behind(7, 3, {0, 1}, formatter)
+    found = unconverted_barriers(7, 3, {0, 1}, formatter)
 
     assert (found.law, found.time_ns, found.where) == (LEFT_OR_CONVERTED, 7, "map[0], checkpoint 3")
     assert found.fact.startswith("the deadline has passed while its barrier waited in an output")
     assert found.fact.endswith("was not converted (and 1 more)")
-    assert left_behind(7, 3, {1}, formatter).fact.endswith("converted")
-    assert left_behind(7, 3, set(), formatter) is None
+    assert unconverted_barriers(7, 3, {1}, formatter).fact.endswith("converted")
+    assert unconverted_barriers(7, 3, set(), formatter) is None

@@ -8,7 +8,7 @@ from typing import Self
 from sim.invariants import recovery
 from sim.invariants.checkpoints import (
     WATCHED,
-    broken_promises,
+    coordinator_errors,
     restarts_counted_across_leaders,
     too_many_retained,
     without_job_manager,
@@ -97,7 +97,7 @@ class JobManagerMonitor(InvariantMonitor):
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, formatter, scenario = self.context, self.formatter, self.context.scenario
-        yield from broken_promises(context.journal.only(WATCHED), context.stats, formatter)
+        yield from coordinator_errors(context.journal.only(WATCHED), context.stats, formatter)
         # without this fault a JobManager is always running, and reading the whole journal takes long
         if any(isinstance(fault.what, JobManagerDown) for fault in scenario.faults):
             yield from without_job_manager(context.journal, formatter)
@@ -149,7 +149,7 @@ class RestartMonitor(InvariantMonitor):
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
-        self._report_first(recovery.still_there(deployed, at_work, moved, self.formatter))
+        self._report_first(recovery.unstopped_tasks(deployed, at_work, moved, self.formatter))
 
     def restored(
         self, checkpoint: int, task: int, restored_parts: Sequence[RestoredState], restored_record_count: int
@@ -182,9 +182,9 @@ class RestartMonitor(InvariantMonitor):
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, formatter, turns, begun = self.context, self.formatter, end.turns, self.context.origin is not None
-        yield from recovery.beyond_the_strategy(turns, self._strategy(), formatter, begun=begun)
+        yield from recovery.restart_strategy_errors(turns, self._strategy(), formatter, begun=begun)
         if (waits := self._waits()) is not None:
-            yield from recovery.rescaled_too_soon(turns, waits, formatter)
+            yield from recovery.early_rescales(turns, waits, formatter)
         if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
@@ -196,7 +196,7 @@ class RestartMonitor(InvariantMonitor):
             turns, self.deployed, region_of, context.hosts, formatter, begun=begun
         )
         shortest_ns = int(min(quantile_table(options.replacement)))
-        yield from recovery.redeployed_too_early(turns, self.deployed, context.hosts, shortest_ns, formatter)
+        yield from recovery.early_deployments(turns, self.deployed, context.hosts, shortest_ns, formatter)
         yield from recovery.checkpoints_before_running(turns, self.deployed, formatter)
         yield from recovery.restores_from_lost_disks(self._copies, turns, context.hosts, formatter)
         if (within_ns := self._resumes_within_ns()) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from sim.invariants.files import OwnedFile, broken_snapshots, garbage, longest_deletion_ns
+from sim.invariants.files import OwnedFile, longest_deletion_ns, snapshot_errors, unreferenced_files
 from sim.invariants.state import (
     COMPLETE_BASE,
     IN_FLIGHT,
@@ -69,11 +69,13 @@ class FileMonitor(InvariantMonitor):
                     self._last[handle.file] = checkpoint
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        yield from broken_snapshots(end.kept, self.now_ns)
+        yield from snapshot_errors(end.kept, self.now_ns)
         if self._all_can_go():
             rows = ((number, row) for number, row in self.context.stats.items() if not row.savepoint_format)
             completed = sorted((number, row.completed_ns) for number, row in rows if row.status == "COMPLETED")
-            yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.formatter)
+            yield from unreferenced_files(
+                self._there(), completed, end.coordinator.num_retained, self.now_ns, self.formatter
+            )
 
     def _all_can_go(self) -> bool:
         """Return whether all obsolete files can be deleted: no storage outage, and the same JobManager for the whole job."""

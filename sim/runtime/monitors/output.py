@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from sim.invariants import output as invariants_output
 from sim.invariants.checkpoints import activity_after_stop
-from sim.invariants.output import ONCE, broken_commits, uncommitted
+from sim.invariants.output import ONCE, commit_errors, uncommitted
 from sim.invariants.violation import Violation, count_is
 from sim.model.faults import StorageOutage
 from sim.protocol.commit import Committable
@@ -108,7 +108,7 @@ class CommitMonitor(InvariantMonitor):
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, output, formatter = self.context, self.watched.output, self.formatter
         begun_from, covered, counted_from = context.begun_from, output.covered_before, output.counted_from
-        yield from broken_commits(
+        yield from commit_errors(
             context.commits,
             context.stats,
             formatter,
@@ -185,7 +185,7 @@ class EndOfTaskMonitor(InvariantMonitor):
 
     def _report_unknown_end(self, checkpoint: int, task: int, why: str) -> None:
         """Report a snapshot that is not marked as finished although the operators of its task have finished."""
-        self.report_once([invariants_output.unknown_end(checkpoint, task, why, self.now_ns, self.formatter)])
+        self.report_once([invariants_output.unknown_end_error(checkpoint, task, why, self.now_ns, self.formatter)])
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         """Report a processing-time timer that fires after the end of data."""
@@ -200,7 +200,7 @@ class EndOfTaskMonitor(InvariantMonitor):
             yield from invariants_output.wrong_stop_mode(
                 turns, context.stats, next(iter(requests), ""), stopped, formatter
             )
-        yield from invariants_output.counted_as_finished(turns, deployed, self._kept, formatter)
+        yield from invariants_output.finished_count_errors(turns, deployed, self._kept, formatter)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS

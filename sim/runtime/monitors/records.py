@@ -21,8 +21,8 @@ from sim.invariants.counts import (
     unread_records,
     up_to,
 )
-from sim.invariants.cuts import Cut, Cuts, left_behind
-from sim.invariants.recovery import ONCE, Surplus, broken_restores, story_of_restore
+from sim.invariants.cuts import Cut, Cuts, unconverted_barriers
+from sim.invariants.recovery import ONCE, Surplus, restore_errors, story_of_restore
 from sim.invariants.state import (
     RESTORED,
     Kind,
@@ -188,7 +188,7 @@ class CutMonitor(InvariantMonitor):
             if self._exactly_once
             else {number: row for number, row in self.surpluses.items() if row.lost_bytes}
         )
-        yield from broken_restores(end.turns, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
+        yield from restore_errors(end.turns, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """Return the restores after which records were processed twice, in at-least-once mode, where this is allowed.
@@ -198,7 +198,7 @@ class CutMonitor(InvariantMonitor):
         if self._exactly_once:
             return ()
         surpluses = {number: row for number, row in self.surpluses.items() if not row.lost_bytes}
-        violations = broken_restores(
+        violations = restore_errors(
             self.context.journal, surpluses, self._savepoints(), self.formatter, self.context.begun_from
         )
         return tuple(row for row in violations if row.law == ONCE)
@@ -442,7 +442,7 @@ class ConversionMonitor(InvariantMonitor):
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """Check a completed checkpoint.  Others are not checked: a task that has cancelled its snapshot converts nothing."""
         if self._late:
-            violation = left_behind(
+            violation = unconverted_barriers(
                 self.now_ns, checkpoint, [task for number, task in self._late if number == checkpoint], self.formatter
             )
             self.report_once([] if violation is None else [violation])

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Self
 
 from sim.invariants.checkpoints import AGED, Cohort, split_cohorts, ttl_errors
-from sim.invariants.cuts import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
+from sim.invariants.cuts import CLOSED, COVERED, WRITTEN_FIRST, gap, missing_log_error, missing_state_error
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, number_of
 from sim.model.job import key_groups
@@ -246,7 +246,7 @@ class KeyedStateMonitor(InvariantMonitor):
             if file.name.startswith(_LOG) and file not in base
         ]
         hole = gap(log, subtask.from_bytes, subtask.log_end(served))
-        return None if hole is None else without_log(hole, subtask.from_bytes)
+        return None if hole is None else missing_log_error(hole, subtask.from_bytes)
 
     def _report_snapshot(self, law: str, checkpoint: int, task: int, fact: str) -> None:
         """Report a violation by a snapshot of a task, but only the first one of each invariant and task."""
@@ -276,7 +276,7 @@ def _size_error(subtask: _Subtask, frozen: FrozenState, served: int, ages: Seque
         for table in (table for level in frozen.image.levels for table in level):
             if table.name not in sizes:
                 return f"it names no file for {table.name}, a table of its tree with {number_of(table.entries, 'key')}"
-    return too_little(sum(sizes.values()), subtask.live_bytes(served, ages), subtask.state.value_bytes)
+    return missing_state_error(sum(sizes.values()), subtask.live_bytes(served, ages), subtask.state.value_bytes)
 
 
 def _is(files: Sequence[str]) -> str:

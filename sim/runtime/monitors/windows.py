@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from sim.invariants.cuts import COVERED, WINDOW_STATE_LAW, kept, redistributed_ends, too_few
+from sim.invariants.cuts import COVERED, WINDOW_STATE_LAW, kept, missing_records_error, redistribute_ends
 from sim.invariants.event_time import (
     ACTIVE,
     ALL_END,
@@ -22,7 +22,7 @@ from sim.invariants.event_time import (
     Inputs,
     Pending,
     Timers,
-    still_held,
+    unreleased_records_error,
 )
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation, count_is, number_of, seconds
@@ -94,7 +94,7 @@ class WindowMonitor(InvariantMonitor):
         ends = [ends_by_name.get(before.context.names[task], ()) for task in former]
         left = [int(tally.served[task] - tally.late[task]) for task in former]
         names = [name for name in self.context.names if name[0] == vertex]
-        return dict(zip(names, redistributed_ends(ends, left, len(names)), strict=True))
+        return dict(zip(names, redistribute_ends(ends, left, len(names)), strict=True))
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -221,7 +221,9 @@ class WindowMonitor(InvariantMonitor):
             window = self._windows[task]
             if window is None or window.time != "event" or not attempt.input_ended or self.ends.drops(task):
                 continue
-            if states[task] == ThreadState.IDLE and (fact := still_held(self.context.plane.position(task).late)):
+            if states[task] == ThreadState.IDLE and (
+                fact := unreleased_records_error(self.context.plane.position(task).late)
+            ):
                 yield Violation(ALL_END, self.now_ns, self.formatter.task(task), fact)
                 return
 
@@ -263,7 +265,7 @@ class WindowMonitor(InvariantMonitor):
         ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
         if ends and not self._attempt_of(task).quiet and not self._attempt_of(task).input_ended:
             records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
-            if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
+            if (lack := missing_records_error(snapshot.window_bytes, records, window.record_bytes)) is not None:
                 self.report_once_of_task(WINDOW_STATE_LAW, task, f"snapshot {checkpoint}: {lack}")
 
     # ------------------------------------------------------------------------------------------ reading the run
