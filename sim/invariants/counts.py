@@ -137,8 +137,12 @@ NOTED = "a snapshot says where its task stands"
 OUTPUTS = "every record served leaves its outputs behind, once"
 READ = "a job that has finished has read all that was written, and all its sources have"
 
-_Wording = Callable[[int, int], str]
-"""(expected position, actual position) -> fact of the violation."""
+# facts of violations, for the expected and the actual position; `position_errors` has the other values
+_EMITTED = "it goes on with record {actual}, its checkpoint holds {expected}: {difference} {emitted}"
+_SERVED = "it goes on after record {actual}, its checkpoint holds everything up to record {expected}"
+_READ = "it goes on with record {actual} of an input, its checkpoint holds {expected}: {difference} {read}"
+_WRITTEN = "it goes on with record {actual} of an output, in its checkpoint it had written {expected}"
+_WAITING = "{waiting} waiting for outputs, {expected} in its checkpoint"
 
 
 class Written(NamedTuple):
@@ -170,34 +174,40 @@ def position_errors(
     """
     which, (readers, writers) = stands.known, ledger.ends
 
-    def broken(
-        tasks: Numbers, places: Numbers, wording: _Wording, expected: Numbers, stands: Numbers
-    ) -> Iterator[Violation]:
+    def broken(tasks: Numbers, places: Numbers, fact: str, expected: Numbers, stands: Numbers) -> Iterator[Violation]:
         """Yield the violation for the first of these tasks.  `places`: its indices in `expected` and `stands`."""
         if len(places):
             task, place = int(tasks[0]), int(places[0])
             others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
             where = f"{formatter.task(task)}, restart {restored.number} from checkpoint {restored.checkpoint}"
-            fact = wording(int(expected[place]), int(stands[place])) + others
+            before, actual = int(expected[place]), int(stands[place])
+            fact = fact.format(
+                actual=actual,
+                expected=before,
+                difference=count_is(abs(actual - before), "record"),
+                waiting=count_is(actual, "record"),
+                emitted="never emitted" if actual > before else "emitted again",
+                read="never read" if actual > before else "read again",
+            )
             yield Violation(
                 PLACE,
                 restored.time_ns,
                 where,
-                fact,
+                fact + others,
                 story_of_restore(restored, {restored.checkpoint}, (task,), formatter),
             )
 
     moved = np.flatnonzero(which & (expected.served != stands.served))
     is_source = ~np.isin(moved, ledger.ends[0])
-    for tasks, wording in ((moved[is_source], _emitted), (moved[~is_source], _served)):
-        yield from broken(tasks, tasks, wording, expected.served, stands.served)
+    for tasks, fact in ((moved[is_source], _EMITTED), (moved[~is_source], _SERVED)):
+        yield from broken(tasks, tasks, fact, expected.served, stands.served)
     forgetful = np.flatnonzero(which & (expected.late != stands.late))
-    yield from broken(forgetful, forgetful, _waiting, expected.late, stands.late)
+    yield from broken(forgetful, forgetful, _WAITING, expected.late, stands.late)
     if not input_differs:
         channels = np.flatnonzero(which[readers] & (expected.read != stands.read))
-        yield from broken(readers[channels], channels, _read, expected.read, stands.read)
+        yield from broken(readers[channels], channels, _READ, expected.read, stands.read)
     channels = np.flatnonzero(which[writers] & (expected.written != stands.written))
-    yield from broken(writers[channels], channels, _written, expected.written, stands.written)
+    yield from broken(writers[channels], channels, _WRITTEN, expected.written, stands.written)
 
 
 def snapshot_position_error(
@@ -281,29 +291,6 @@ def lost_pending_outputs(
         if tally.late[task]:
             fact = f"the job has finished and {count_is(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
             yield Violation(OUTPUTS, time_ns, f"an output of {formatter.task(task)}", fact)
-
-
-def _emitted(expected: int, stands: int) -> str:
-    effect = "never emitted" if stands > expected else "emitted again"
-    return f"it goes on with record {stands}, its checkpoint holds {expected}: {count_is(abs(stands - expected), 'record')} {effect}"
-
-
-def _served(expected: int, stands: int) -> str:
-    return f"it goes on after record {stands}, its checkpoint holds everything up to record {expected}"
-
-
-def _read(expected: int, stands: int) -> str:
-    effect = "never read" if stands > expected else "read again"
-    difference = count_is(abs(stands - expected), "record")
-    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {difference} {effect}"
-
-
-def _written(expected: int, stands: int) -> str:
-    return f"it goes on with record {stands} of an output, in its checkpoint it had written {expected}"
-
-
-def _waiting(expected: int, stands: int) -> str:
-    return f"{count_is(stands, 'record')} waiting for outputs, {expected} in its checkpoint"
 
 
 # ---- The downstream subtask that reads each record, computed independently of the data plane (law 119).
