@@ -269,6 +269,11 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     )
     above = [
         *_limit_lines(search, chosen, other),
+        *(
+            [Text("today", "its output is lost: transactions are open for longer than their timeout")]
+            if search.loses_today
+            else []
+        ),
         *([Text("today", time, 4)] if time else []),
         *_cost_lines(search, chosen, is_most=is_most),
     ]

@@ -222,6 +222,7 @@ class CandidateSearch:
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
+        self.losing: set[SettingName] = set()  # settings that lost output in a run without a failure
         self.rows = pd.DataFrame()  # rows of all settings
         self.skipped: list[Skipped] = []
         self.least_share = 0.0  # share of the budget that every stage may plan at least
@@ -285,7 +286,7 @@ class CandidateSearch:
 
     @property
     def permitted(self) -> list[Setting]:
-        """Return the settings that the sinks of the job allow."""
+        """Return the settings that can be advised."""
         return [setting for setting in self.settings if self.permits(setting.name)]
 
     @property
@@ -388,8 +389,22 @@ class CandidateSearch:
         return chosen is not None and not chosen.tight
 
     def permits(self, name: SettingName) -> bool:
-        """Return True if the sinks of the job allow a setting.  Only those with the current barriers may be forbidden."""
-        return not self.is_forbidden or self.candidate_of(name).barriers.aligned
+        """Return True if a setting can be advised.
+
+        A sink may forbid those with the current barriers, transactions may time out under others, and Flink has no option
+        for files written behind the barrier.
+        """
+        is_allowed = not self.is_forbidden or self.candidate_of(name).barriers.aligned
+        return is_allowed and name not in self.losing and not self.needs_async_operate(name)
+
+    @property
+    def loses_today(self) -> bool:
+        """Return True if today's setting loses output."""
+        return self._current_name in self.losing
+
+    def needs_async_operate(self, name: SettingName) -> bool:
+        """Return True if a setting needs operators that write files behind the barrier (FLINK-37375), and today's do not."""
+        return self.candidate_of(name).point.get("checkpoint.operator-io") == "async"
 
     @property
     def nearest(self) -> Setting:
@@ -553,6 +568,8 @@ class CandidateSearch:
         failed = rows[rows[TRIAL] == FAILURE]
         open_rows = failed[ended(failed, "caught_up_ms").isna()]
         self._unfinished = set(zip(open_rows[INTERVAL], open_rows[PROTOCOL], strict=True))
+        losing = rows[(rows[TRIAL] == UNDISTURBED) & (rows["lost_records"] > 0)]
+        self.losing = set(zip(losing[INTERVAL], losing[PROTOCOL], strict=True))
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> list[Scenario]:

@@ -40,6 +40,7 @@ LIMITED = {
 }
 _REMARK_NAMES = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """Limited column -> short name in remarks."""
+MAX_NAMED_SETTINGS = 4
 MIN_RUNS_FOR_RESAMPLING = 3
 """With this number of runs or fewer, no certainty of the choice is printed, because the spread of runs is not known well."""
 MAX_USUAL_OF_HOT = 0.8
@@ -59,7 +60,12 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     rests = f"; it rests on {unknown} value{'s' * (unknown > 1)} marked UNKNOWN" if unknown else ""
     if chosen is None:
         none = f"No setting that was tried keeps the limits ({bounds}){rests}."
-        return [f"{none} {overload(search)}".strip(), *interval_limits(search), *_unknown_tail(search)]
+        return [
+            f"{none} {overload(search)}".strip(),
+            *excluded(search),
+            *interval_limits(search),
+            *_unknown_tail(search),
+        ]
     today = None if search.current_candidate is None else search.current_candidate.name
     needed, but = condition_of(search, chosen), _exception_of_lost_task_managers(search, chosen)
     name = f"{name_of(chosen.name)}{_with_keys(search, chosen)}"
@@ -86,6 +92,7 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
     advice = f"{advice[:-1]}{rests}."
     return [
         f"{advice} {overload(search)}".strip(),
+        *excluded(search),
         *interval_limits(search),
         *_alternatives(search, chosen),
         _certainty(search, choice),
@@ -100,6 +107,28 @@ def _with_keys(search: CandidateSearch, chosen: Setting) -> str:
         for key, value in search.candidate_of(chosen.name).binding_keys.items()
     ]
     return f", with {listed(keys)}" if keys else ""
+
+
+def excluded(search: CandidateSearch) -> list[str]:
+    """Return sentences on settings that cannot be advised: they lose output, or need what Flink has no option for."""
+    sentences = []
+    if losing := [setting for setting in search.settings if setting.name in search.losing]:
+        names = listed([name_of(setting.name) for setting in losing[:MAX_NAMED_SETTINGS]])
+        more = f" and {len(losing) - MAX_NAMED_SETTINGS} others" if len(losing) > MAX_NAMED_SETTINGS else ""
+        begin = "Today output is lost" if search.loses_today else "Some settings lose output"
+        sentences.append(
+            f"{begin}: transactions are open for longer than their timeout (commit.transaction-timeout) with {names}{more}."
+        )
+    with_changes = [
+        setting
+        for setting in search.settings
+        if search.needs_async_operate(setting.name) and setting.name not in search.losing
+    ]
+    if search.chosen is None and (best := search.choose(with_changes)) is not None:
+        sentences.append(
+            f"No option of Flink, but a change of its operators (FLINK-37375) would keep the limits: {name_of(best.name)}."
+        )
+    return sentences
 
 
 def interval_limits(search: CandidateSearch) -> list[str]:
@@ -411,6 +440,10 @@ def _remarks(setting: Setting, search: CandidateSearch) -> Iterator[str]:
         yield "today"
     if setting.completed and not search.has_named_interval(setting):
         yield f"begins every {ms_text(search.period_ns(setting) / 1e6)}"
+    if setting.name in search.losing:
+        yield "loses output"
+    if search.needs_async_operate(setting.name):
+        yield "no option"
     if setting.breaks:
         yield breaks_text(setting, search.limits)
     for tight in setting.tight:
