@@ -43,7 +43,7 @@ from sim.advice.judgement import (
     Setting,
     Trials,
     choose,
-    judged,
+    judge,
     measure,
     recoveries_ms,
     resample_choice,
@@ -237,10 +237,10 @@ class CandidateSearch:
             None if self.is_forbidden else without_binding_keys(self.scenario, self.current_protocol)
         )
 
-    def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
+    def judge(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Return the settings judged by the limits and by the prediction errors of this job."""
         patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
-        settings = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+        settings = judge(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
         if trials is not self.trials:
             return settings
         return tuple(
@@ -278,7 +278,7 @@ class CandidateSearch:
     @property
     def settings(self) -> tuple[Setting, ...]:
         """Return all settings that have run, judged by the limits."""
-        return self.judged(self.trials)
+        return self.judge(self.trials)
 
     def setting(self, name: SettingName | None) -> Setting | None:
         """Return a setting that ran, or None."""
@@ -336,7 +336,7 @@ class CandidateSearch:
         if not (lacking := {*other.breaks, *(tight.column for tight in other.tight)}):
             return True
         common = min(setting.runs, other.runs)
-        mine, others = self.judged(
+        mine, others = self.judge(
             {
                 name: {world: values[:common] for world, values in self.trials[name].items()}
                 for name in (setting.name, other.name)
@@ -465,7 +465,7 @@ class CandidateSearch:
         If another setting would be better there, but with little certainty, it is still the chosen one.
         """
         chosen = self.chosen
-        other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
+        other = self.choose([setting for setting in self.judge(self.trials, mtbf_s) if self.permits(setting.name)])
         if chosen is None or other is None or other.name == chosen.name:
             return other
         choice = self.choice(mtbf_s)
@@ -564,7 +564,7 @@ class CandidateSearch:
         counted = [
             replication < counts.get((interval, protocol), 0) for interval, protocol, replication in replications
         ]
-        self._measured = self._measured_in(rows[counted])
+        self._measured = self._measure_rows(rows[counted])
         failed = rows[rows[TRIAL] == FAILURE]
         open_rows = failed[ended(failed, "caught_up_ms").isna()]
         self._unfinished = set(zip(open_rows[INTERVAL], open_rows[PROTOCOL], strict=True))
@@ -641,8 +641,8 @@ class CandidateSearch:
         if rows is None:
             raise BudgetUsedError
         longer_ms = {candidate.name: longest_checkpoint(rows, candidate.name)[0]} if long else {}
-        results = with_corrected_durations(self._measured_in(rows), self.bench.backtest, self._current_name, longer_ms)
-        settings = self.judged(self._with_losses(results))
+        results = with_corrected_durations(self._measure_rows(rows), self.bench.backtest, self._current_name, longer_ms)
+        settings = self.judge(self._with_losses(results))
         return next((setting for setting in settings if setting.name == candidate.name), None)
 
     def _run_others(self, trials: Sequence[Trial], replications: int, share: float) -> pd.DataFrame | None:
@@ -656,7 +656,7 @@ class CandidateSearch:
         self.other_trials |= dict.fromkeys(trials, replications)
         return self.runner.run(scenarios)
 
-    def _measured_in(self, rows: pd.DataFrame) -> Trials:
+    def _measure_rows(self, rows: pd.DataFrame) -> Trials:
         return measure(
             rows,
             now=self.current_protocol.name,
@@ -712,7 +712,7 @@ class CandidateSearch:
             if not self.replicate_if_affordable(stay, REPEAT_SHARE, description, runs):
                 return
 
-    def _compared(self) -> list[Candidate]:
+    def _compared_candidates(self) -> list[Candidate]:
         """Return the chosen and the current setting, or [] if none is chosen."""
         chosen = self.chosen
         names = [] if chosen is None else dict.fromkeys([chosen.name, self._current_name])
@@ -722,7 +722,7 @@ class CandidateSearch:
         """Run the current and the chosen setting twice if they ran once, for a confidence interval of their difference."""
         once = [
             candidate
-            for candidate in self._compared()
+            for candidate in self._compared_candidates()
             if self.runs[candidate] < min(MIN_COMPARED_RUNS, self.max_replications)
         ]
         if once:
@@ -743,7 +743,7 @@ class CandidateSearch:
 
         A failing task is more frequent and milder than a lost TaskManager, which the other trials inject.
         """
-        compared = self._compared()
+        compared = self._compared_candidates()
         if not compared or self.bench.failure != TASK_MANAGER:
             return
         trials = [trial for candidate in compared for trial in self.bench.trials(candidate, (FAILING_TASK,))]

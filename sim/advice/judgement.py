@@ -305,7 +305,7 @@ def _pool_p99(values: _Values) -> _Values:
     return values
 
 
-def judged(
+def judge(
     trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf, margins: Margins = no_margin
 ) -> tuple[Setting, ...]:
     """Return the judged settings, in the order of `trials`.
@@ -324,7 +324,7 @@ def judged(
         breaks = tuple(column for column, bound in bounds.items() if not values_of[column] <= bound)
         runs_by_world = trials[(interval, protocol)]
         kept = (
-            _tight(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
+            _room_below(column, bound, values_of[column], runs_by_world, margins((interval, protocol), column))
             for column, bound in bounds.items()
             if column not in breaks
         )
@@ -343,7 +343,7 @@ def judged(
     return tuple(settings)
 
 
-def _tight(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
+def _room_below(column: str, bound: float, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
     """Return the room of a value below its limit, and the room that it needs.
 
     It needs the larger of the prediction margin and the spread of runs.  For checkpoint p99 the spread is ignored, because
@@ -383,7 +383,7 @@ def resample_choice(
     they ran with the same random numbers, so that common effects cancel.  For a single run a standard deviation is assumed
     (`ASSUMED_SPREAD`, `ROUGH_ELSE`).
     """
-    chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
+    chosen = choose(judge(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
     chosen_name = None if chosen is None else chosen.name
     drawn, names = _draw_means(trials), list(trials)
     bounds = _applicable_bounds(drawn, limits)

@@ -55,10 +55,10 @@ from sim.advice.settings import (
     Protocol,
     SettingName,
     allowed_protocols,
-    behind_the_barrier,
     intervals,
     make_candidate,
     neighbouring_intervals,
+    with_files_after_barrier,
     writes_changes,
 )
 from sim.advice.texts import name_of, passes_text
@@ -208,7 +208,10 @@ def _protocols(search: CandidateSearch) -> list[Protocol]:
 
     If operators write files before the barrier, today's mode with files written after it is added (FLINK-37375).
     """
-    advised, behind = allowed_protocols(search.scenario), behind_the_barrier(search.scenario, search.current_protocol)
+    advised, behind = (
+        allowed_protocols(search.scenario),
+        with_files_after_barrier(search.scenario, search.current_protocol),
+    )
     current = [search.current_protocol] if search.current_protocol not in advised and not search.is_forbidden else []
     return [*advised, *current, *([behind] if behind else [])]
 

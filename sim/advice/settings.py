@@ -329,7 +329,7 @@ def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -
     return max(least_ns, duration_ns / options.max_concurrent)
 
 
-def behind_the_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
+def with_files_after_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
     """Return `base` with files written after the barrier (FLINK-37375), or None if no operator writes before it."""
     works = any(vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0 for vertex in scenario.job.vertices)
     if not works or scenario.checkpoint.operator_io != "pre-barrier":

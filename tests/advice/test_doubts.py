@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sim.advice.judgement import MEASURED, Choice, Limits, judged
+from sim.advice.judgement import MEASURED, Choice, Limits, judge
 from sim.advice.uncertainty import (
     DEFAULT_ERROR,
     RECOVERY_ERROR,
@@ -51,7 +51,7 @@ def changed(*kinds):
 
 
 def settings(found, limits=LIMIT):
-    return {setting.name: setting for setting in judged(found, limits, 86_400.0)}
+    return {setting.name: setting for setting in judge(found, limits, 86_400.0)}
 
 
 def test_a_history_that_breaks_the_limit_is_broken_by_today():

@@ -15,7 +15,7 @@ from sim.advice.judgement import (
     Tight,
     _draw_means,
     choose,
-    judged,
+    judge,
     resample_choice,
 )
 from sim.model.quantities import S3_STANDARD, USE
@@ -49,7 +49,7 @@ def values(*runs):
 def judged_alone(*runs, worlds=None, limits=None, **options):
     """A setting that is judged alone."""
     trials = {NAME: worlds or {"": values(*(runs or [{}]))}}
-    return judged(trials, limits or Limits(), options.pop("mtbf_s", DAY_S), **options)[0]
+    return judge(trials, limits or Limits(), options.pop("mtbf_s", DAY_S), **options)[0]
 
 
 def setting(name, lost=0.01, lack=1.0, **others):

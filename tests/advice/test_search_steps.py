@@ -20,7 +20,7 @@ from sim.advice.optimizer import (
 )
 from sim.advice.report import _configuration
 from sim.advice.search import _simpler, _writes_in_full
-from sim.advice.settings import behind_the_barrier, make_candidate, protocols
+from sim.advice.settings import make_candidate, protocols, with_files_after_barrier
 from sim.advice.trials import CONFIRM_SHARE, GRID_SHARE, LEVER_SHARE, REPEAT_SHARE, TASK, Bench
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
@@ -374,7 +374,7 @@ def test_a_recovery_that_no_trial_saw_costs_as_long_as_it_waited(job):
 def test_a_setting_that_no_option_says_is_described(job):
     """FLINK-37375 has none."""
     search = search_of(job, MadeUp({"aligned": 100.0}), (10, "unaligned"))
-    behind = behind_the_barrier(
+    behind = with_files_after_barrier(
         loads(JOB.replace("1 ms,", "1 ms, snapshot: {pre-barrier: 1 ms},")).scenarios[0], NAMED["aligned"]
     )
     search.replicate([make_candidate(search.scenario, 10 * S, behind)], 1)

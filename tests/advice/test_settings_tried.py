@@ -6,13 +6,13 @@ from sim.advice.report import mtbf_of_faults_ms
 from sim.advice.settings import (
     Candidate,
     allowed_protocols,
-    behind_the_barrier,
     dangers,
     intervals,
     make_candidate,
     protocols,
     sinks_of,
     todays_setting,
+    with_files_after_barrier,
     without_binding_keys,
 )
 from sim.model.schema.study import loads
@@ -152,7 +152,7 @@ def test_a_timeout_below_ten_minutes_is_tried_with_ten():
     ],
 )
 def test_files_go_behind_the_barrier_where_operators_work_before_it(sink, checkpoint, is_tried):
-    found = behind_the_barrier(scenario(sink=sink, checkpoint=checkpoint), NAMED["aligned, debloating"])
+    found = with_files_after_barrier(scenario(sink=sink, checkpoint=checkpoint), NAMED["aligned, debloating"])
 
     assert is_tried == (found is not None)
     if found is not None:
