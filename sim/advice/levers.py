@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 DEBLOAT_TARGETS_PER_LIMIT, ROUND_TARGET_MS = 3, 10
 """A proposed target of debloating is a third of the limit on checkpoints, rounded down to so many ms."""
+SMALL_SEGMENT = 8192
 TOLERABLE_FAILURES = 10
 """Proposed number of tolerable consecutive failures."""
 LONGER_TIMEOUT_FACTOR = 6
@@ -134,6 +135,13 @@ def _timeout(situation: Situation) -> Iterator[Change]:
         yield Change(TIMEOUT, f"timeout {longer}", {"checkpoint.timeout": longer})
 
 
+def _segments(situation: Situation) -> Iterator[Change]:
+    """Propose smaller network buffers, unless debloating sizes them."""
+    network = situation.scenario.cluster.network
+    if network.debloat is None and network.segment_bytes > SMALL_SEGMENT:
+        yield Change(SEGMENTS, "segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
+
+
 BARRIERS = Lever(
     "barriers",
     (QUEUE, ALIGNMENT, CHANNEL_STATE),
@@ -161,6 +169,17 @@ TOLERANCE = Lever(
     "tolerated failures", (EXPIRY, LOSS), _tolerance, costs="a job whose checkpoints fail goes on for longer"
 )
 TIMEOUT = Lever("timeout", (EXPIRY,), _timeout, costs="a checkpoint that hangs is noticed later")
+
+
+SEGMENTS = Lever(
+    "segments",
+    (QUEUE, ALIGNMENT, CHANNEL_STATE),
+    _segments,
+    costs="more buffers to handle, and less in flight",
+    short_ask="how large is the largest record?",
+    ask="how large is the largest record? One larger than a segment takes several",
+    source=f"{_DOCS}/deployment/memory/network_mem_tuning",
+)
 
 
 # ---- Levers on keyed state: RocksDB, incremental checkpoints, the changelog, local recovery.
@@ -516,6 +535,7 @@ LEVERS: tuple[Lever, ...] = (
     RESTARTS,
     HEARTBEATS,
     TRANSFER_THREADS,
+    SEGMENTS,
     FILE_MERGING,
     SPARE,
     ASYNC_CAPACITY,

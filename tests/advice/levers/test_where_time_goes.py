@@ -18,6 +18,7 @@ from sim.advice.levers import (
     PARALLELISM,
     PREFIXES,
     ROCKSDB,
+    SEGMENTS,
     SPARE,
     TIMEOUT,
     TRANSFER_THREADS,
@@ -173,6 +174,7 @@ ASYNC_IO, ROCKSDB_STATE = (
     {"job.count.state.backend": "rocksdb"},
 )
 PAUSE, TIMEOUT_KEY, THREADS = "checkpoint.min-pause", "checkpoint.timeout", "checkpoint.transfer-threads"
+SEGMENT_SIZE = "cluster.network.segment-size"
 EXPIRED = {"shares": {EXPIRY: 0.5}}
 MANY = {"job.count.input.source": "hash", "job.sink.input.count": "hash", "job.count.parallelism": 96}
 PROPOSALS = [
@@ -192,6 +194,9 @@ PROPOSALS = [
     (PREFIXES, {"storage": {"object-store": {"prefixes": 2}}}, {}, None),
     (PREFIXES, {}, {}, None),
     (PARALLELISM, {}, {}, None),
+    (SEGMENTS, {}, {}, {SEGMENT_SIZE: "8 KiB"}),
+    (SEGMENTS, {SEGMENT_SIZE: "8 KiB"}, {}, None),
+    (SEGMENTS, {"cluster.network.debloat": "on"}, {}, None),
     (SPARE, {"restart.replacement": "2 min"}, {}, {"restart.replacement": "0 s"}),
     (SPARE, {}, {}, None),
     (ASYNC_CAPACITY, ASYNC_IO, {"full": "count"}, {"job.count.async-io.capacity": 10}),
@@ -248,6 +253,7 @@ def test_levers_that_take_no_machines_come_first():
         "interval",
         "RocksDB incremental",
         "changelog",
+        "segments",
         "parallelism",
     ]
     assert [lever.name for lever, _ in rank_levers(apart)] == [
@@ -255,6 +261,7 @@ def test_levers_that_take_no_machines_come_first():
         "RocksDB incremental",
         "changelog",
         "barriers",
+        "segments",
         "parallelism",
     ]
 
