@@ -46,6 +46,8 @@ def search_of(*settings, limits=LIMITS, **others):
             "relaxed": None,
             "trials": dict.fromkeys(named),
             "mtbf_s": 86_400.0,
+            "losing": set(),
+            "needs_async_operate": lambda _: False,
         }
         | others
     )
