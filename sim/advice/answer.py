@@ -26,7 +26,7 @@ from sim.advice.texts import (
     reason_against,
     value_text,
 )
-from sim.advice.trials import FAILURE
+from sim.advice.trials import FAILURE, UNDISTURBED
 from sim.advice.warnings import JUDGED, other_failure, watch
 from sim.jobs.evidence.known_issues import issues_of
 from sim.model.quantities import cost_text, smallest_sample
@@ -150,9 +150,11 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
     before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
     by = "by checkpoints " if commits else ""  # sinks write files too
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
-    than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
+    # of a setting without completed checkpoints nothing is known
+    known = [setting for setting in (chosen, before) if setting is not None and setting.completed]
+    than = f" (today {bytes_text(before.written_per_hour)})" if before is not None and before.completed else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
-    fewest = min(setting.completed for setting in (chosen, before) if setting is not None)
+    fewest = min((search.checkpoint_count(setting.name) for setting in known), default=0)
     if fewest < smallest_sample(0.9):
         of_few = f"bytes are those of {count_text(fewest)} checkpoint{'s' * (fewest != 1)}"
         yield Text("costs", f"{of_few}: rare large ones may be missing", 1)
@@ -236,6 +238,21 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
     return AdviceAnswer("\n".join(lines[:line_count]), parts, data, {})
 
 
+def _none_completes(search: CandidateSearch, today: Setting) -> list[str]:
+    """Return what happens instead to the checkpoints of today's setting, none of which completes."""
+    options, restart = search.scenario.checkpoint, search.scenario.restart
+    steady = rows_of(search.rows, today.name, UNDISTURBED)
+    if not (steady["failed"] > steady["interrupted"]).any():
+        return ["no checkpoint completes within a trial"]
+    tolerated, attempts = options.tolerable_failed, restart.most_restarts
+    then = f"{tolerated + 1} that expire in a row restart the job" if tolerated else "each restarts the job"
+    ends = restart.strategy == "fixed-delay" and attempts is not None
+    return [
+        f"no checkpoint completes: each expires after {format_duration(options.timeout_ns)}",
+        f"{then}{f', and after {attempts} restarts it fails' if ends else ''}",
+    ]
+
+
 def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
     """Return the answer for the chosen setting.
 
@@ -257,6 +274,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     time = dominant(situation_of(search, today.name)) if today is not None else ""
     if time and search.bench.horizon.states:
         time = f"(in {ms_text(search.bench.horizon.ahead_ns / 1e6)}) {time}"
+    lacking = [] if today is None or today.completed else _none_completes(search, today)
     is_most, other = bool(search.unasked_updates([candidate])), other_failure(search, chosen)
     ranges = watch(
         chosen,
@@ -275,6 +293,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
             else []
         ),
         *([Text("today", time, 4)] if time else []),
+        *(Text("today", text, 4) for text in lacking),
         *_cost_lines(search, chosen, is_most=is_most),
     ]
     questions = [caution.short for caution in warnings if caution.is_question]

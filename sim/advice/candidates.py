@@ -85,7 +85,7 @@ from sim.model.scenario import Scenario
 from sim.model.schema.axes import path_of
 from sim.model.schema.text import ScenarioError
 from sim.model.text import listed
-from sim.model.units import parse_duration
+from sim.model.units import SECOND, parse_duration
 from sim.results.sweep_effects import ended
 from sim.studies.sweeps.design import Point
 
@@ -190,6 +190,8 @@ MAX_INTERVAL_RATIO = 1.1
 """Maximum ratio of the effective interval to the configured one for a setting that represents its interval."""
 MIN_MEASURABLE_LOSS = 0.003
 """Minimum loss, as a share of throughput, that stands out from the noise of a run of some minutes."""
+BURST_RATIO, MAX_SETTLING_NS = 1.2, 960 * SECOND
+"""Minimum ratio of completed checkpoints to intervals that counts as a burst, and longest time to settle because of it."""
 LONG_RUNS = 3
 """Number of long runs, with 100 checkpoints each.  If none of 299 checkpoints exceeds a limit, p99 is below it with 95 % confidence."""
 
@@ -219,6 +221,8 @@ class CandidateSearch:
         self.other_trials: dict[Trial, int] = {}  # replications of long runs, failing tasks and changed jobs
         self.longer_ms: dict[SettingName, float] = {}  # setting -> longest checkpoint of its long runs
         self.long_checkpoints: dict[SettingName, int] = {}  # setting -> number of checkpoints in long runs
+        # setting -> world -> bytes of a checkpoint, mean over long runs
+        self.long_mean_bytes: dict[SettingName, dict[str, float]] = {}
         self.failing_task_ms: dict[SettingName, float] = {}  # setting -> recovery from a failing task
         self._measured: Trials = {}
         self._unfinished: set[SettingName] = set()  # settings of trials that ended before the job had caught up
@@ -516,6 +520,7 @@ class CandidateSearch:
         if not missing:
             return
         self._run(self.runs | missing)
+        self._repeat_behind_bursts()
         while longer := {
             setting.name: duration_ns
             for setting in self.settings
@@ -527,6 +532,30 @@ class CandidateSearch:
                 self.bench.durations_ns = before
                 return
             self._run(self.runs)
+
+    def _repeat_behind_bursts(self) -> None:
+        """Repeat trials with a longer time to settle, in which more checkpoints completed than are due.
+
+        Triggers that are due during a long first upload are queued (CheckpointRequestDecider) and run in a burst behind it:
+        durations and sizes of these checkpoints are not those of checkpoints at the interval.
+        """
+        while later := {
+            candidate.name: 2 * settled_ns
+            for candidate in self.runs
+            if (settled_ns := self.bench.settling_ns(candidate)) < MAX_SETTLING_NS and self._has_burst(candidate)
+        }:
+            before = self.bench.settled_ns
+            self.bench.settled_ns = before | later
+            if not self._affords(self._scenarios(self.runs), REPEAT_SHARE):
+                self.bench.settled_ns = before
+                return
+            self._run(self.runs)
+
+    def _has_burst(self, candidate: Candidate) -> bool:
+        """Return True if an undisturbed trial of a candidate completed notably more checkpoints than there were intervals."""
+        interval_ns = checkpoint_period_ns(self.bench.with_setting(candidate).checkpoint)
+        due = self.bench.observed_ns(candidate) / interval_ns
+        return bool((rows_of(self.rows, candidate.name, UNDISTURBED)["completed"] > BURST_RATIO * due + 1).any())
 
     def _longer_than_known_ns(self, setting: Setting) -> float:
         """Return the checkpoint duration [ns] for which trials of a setting must be repeated, or 0 if they were long enough.
@@ -672,10 +701,15 @@ class CandidateSearch:
         return short_count + self.long_checkpoints.get(name, 0)
 
     def _correct(self) -> None:
-        """Compute `trials` from `_measured`."""
+        """Compute `trials` from `_measured`.  Bytes are those of long runs, if there are any: few checkpoints show no rare large ones."""
         self.trials = self._with_losses(
             with_corrected_durations(self._measured, self.bench.backtest, self._current_name, self.longer_ms)
         )
+        written, p50 = MEASURED.index("written_per_hour"), MEASURED.index("checkpoint_p50_ms")
+        for name, worlds in self.long_mean_bytes.items():
+            for world, mean_bytes in worlds.items():
+                values = self.trials[name][world]
+                values[:, written] = mean_bytes * 3600e9 / self._period_ns(name, float(values[:, p50].mean()))
 
     def _with_losses(self, trials: Trials) -> Trials:
         """Set the recovery to inf where no checkpoint completed, or where the restart strategy may give up.
@@ -768,6 +802,7 @@ class CandidateSearch:
                 self.skip(f"{name[1]}, every {name[0]} for {runs * MIN_CHECKPOINTS_FOR_P99} checkpoints")
                 return False
             self.longer_ms[name], self.long_checkpoints[name] = longest_checkpoint(rows, name)
+            self.long_mean_bytes[name] = mean_checkpoint_bytes(rows, name)
             self._correct()
             setting = self.setting(name)
             if setting is not None and "checkpoint_ms" in setting.breaks:
@@ -790,6 +825,14 @@ def longest_checkpoint(rows: pd.DataFrame, name: SettingName) -> tuple[float, in
     complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
     count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
     return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
+
+
+def mean_checkpoint_bytes(rows: pd.DataFrame, name: SettingName) -> dict[str, float]:
+    """Return {world: bytes written by a checkpoint, mean over all checkpoints of a setting's long runs}."""
+    rows = rows_of(rows, name, LONG)
+    rows = rows[rows["completed"] > 0]
+    sums = (rows["checkpointed_mean_bytes"] * rows["completed"]).groupby(rows[WORLD]).sum()
+    return {str(world): float(value) for world, value in (sums / rows.groupby(WORLD)["completed"].sum()).items()}
 
 
 def count_complete(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:

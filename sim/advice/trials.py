@@ -336,6 +336,8 @@ class Bench:
         self._states: dict[str, Point] = {}
         self.durations_ns: dict[SettingName, float] = {}
         """Setting -> checkpoint duration [ns], for settings whose checkpoints take so long that they extend the interval."""
+        self.settled_ns: dict[SettingName, int] = {}
+        """Setting -> time from the start after which its checkpoints are regular, if that is after SETTLED_NS."""
 
     def with_setting(self, candidate: Candidate) -> Scenario:
         """Return the scenario of the job with another setting, without the changes of a trial."""
@@ -349,6 +351,10 @@ class Bench:
     def observed_ns(self, candidate: Candidate) -> int:
         """Return the time for which an undisturbed run of a candidate is observed after it has settled [ns]."""
         return max(PERIODS * self.period_ns(candidate), OBSERVED_NS)
+
+    def settling_ns(self, candidate: Candidate) -> int:
+        """Return the time from the start of a trial after which a candidate's checkpoints are regular [ns]."""
+        return max(SETTLED_NS, self.settled_ns.get(candidate.name, 0))
 
     def trials(
         self,
@@ -407,17 +413,18 @@ class Bench:
         A failure is late in an interval.  The first interval starts after the min-pause.
         """
         period_ns, observed_ns = self.period_ns(candidate), self.observed_ns(candidate)
+        settled_ns = self.settling_ns(candidate)
         if kind in (UNDISTURBED, LONG):
             if kind == LONG:
                 observed_ns = max(min(LONG_PERIODS * period_ns, LONGEST_NS), observed_ns)
             return {
-                "run.duration": format_duration(SETTLED_NS + observed_ns),
-                "run.warmup": format_duration(SETTLED_NS),
+                "run.duration": format_duration(settled_ns + observed_ns),
+                "run.warmup": format_duration(settled_ns),
                 "run.until": "duration",
                 "faults": [],
             }
         pause_ns = self.with_setting(candidate).checkpoint.min_pause_ns
-        periods = max(-(-SETTLED_NS // period_ns), 1)  # at least one of them completes before the failure
+        periods = max(-(-settled_ns // period_ns), 1)  # at least one of them completes before the failure
         failure_ns = pause_ns % period_ns + periods * period_ns + period_ns * FAILURE_PHASE[0] // FAILURE_PHASE[1]
         killed = "task-manager" if kind == FAILURE and self.failure == TASK_MANAGER else "random-task"
         return {

@@ -1,0 +1,121 @@
+"""Bytes of a setting: the mean of all its checkpoints, of long runs where there are some, without bursts of queued triggers."""
+
+import math
+
+import pytest
+
+from sim.advice.job import prepare_bench
+from sim.advice.judgement import Limits
+from sim.advice.report import report
+from sim.advice.trials import LONG, UNDISTURBED, Bench
+from tests.advice.made_up import JOB, MadeUp, searched
+
+S = 10**9
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+class RarelyLarge(MadeUp):
+    """Two checkpoints of 1 MB in a short run; in a long one each twentieth has 161 MB, so that the mean is 9 MB."""
+
+    def row(self, axes, k, more_ms):
+        mean = 9e6 if axes["trial"] == LONG else 1e6
+        return super().row(axes, k, more_ms) | {"checkpointed_bytes": 1e6, "checkpointed_mean_bytes": mean}
+
+
+def test_rare_large_checkpoints_count(job):
+    """120 checkpoints an hour."""
+    found = searched(job, RarelyLarge({"aligned": 100.0}), checkpoint_ms=1000)
+    long = [setting for setting in found.settings if setting.ran_long]
+    short = [setting for setting in found.settings if not setting.ran_long and setting.name == ("10 s", "aligned")]
+
+    assert [setting.written_per_hour * found.period_ns(setting) / 3600e9 for setting in long] == [9e6]
+    assert {setting.written_per_hour for setting in short} == {360e6}
+
+
+class Queued(MadeUp):
+    """The first checkpoint takes 97 s, and triggers that came meanwhile run behind it, in a tenth of the time of the others."""
+
+    def __init__(self, duration):
+        super().__init__(duration)
+        self.warmups = set()
+
+    def run(self, scenarios):
+        self.late = {scenario.axes: scenario.run.warmup_ns > 100 * S for scenario in scenarios}
+        self.warmups |= {scenario.run.warmup_ns for scenario in scenarios if "aligned" in dict(scenario.axes).values()}
+        return super().run(scenarios)
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        if self.late[tuple(axes.items())] or axes["trial"] != UNDISTURBED or axes["protocol"] != "aligned":
+            return row
+        burst = {name: row[name] / 10 for name in ("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms")}
+        return row | burst | {"completed": 20}
+
+
+def test_a_burst_of_queued_triggers_is_not_observed(job):
+    """Its trials are repeated with twice the time to settle, and no other ones."""
+    runner = Queued({"aligned": 400.0, "unaligned": 390.0})
+    found = searched(job, runner, checkpoint_ms=1000)
+    aligned = [setting for setting in found.settings if setting.protocol == "aligned"]
+
+    assert {setting.checkpoint_p50_ms for setting in aligned} == {400.0}
+    assert set(found.bench.settled_ns.values()) == {120 * S}
+    assert {protocol for _, protocol in found.bench.settled_ns} == {"aligned"}
+
+
+def test_a_failure_comes_after_the_time_to_settle(job):
+    bench = Bench(job, {})
+    found = searched(bench, MadeUp({"aligned": 400.0}), checkpoint_ms=1000)
+    own = found.candidate_of(("30 s", "aligned"))
+    times = []
+    for settled_s in (60, 120):
+        bench.settled_ns = {own.name: settled_s * S}
+        trials = [bench.scenario(trial) for trial in bench.trials(own)]
+        times.append((trials[0].run.warmup_ns, trials[1].faults[0].when.at_ns[0]))
+
+    assert times == [(60 * S, 87 * S), (120 * S, 147 * S)]
+
+
+class Expiring(MadeUp):
+    """All checkpoints of aligned barriers expire."""
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        if axes["protocol"] != "aligned":
+            return row
+        durations = {name: math.nan for name in row if name.startswith("end_to_end")}
+        return row | durations | {"completed": 0, "failed": 3, "checkpointed_mean_bytes": math.nan}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("", ["each expires after 5 s", "each restarts the job, and after 3 restarts it fails"]),
+        (
+            ", tolerable-failed: 3",
+            ["each expires after 5 s", "4 that expire in a row restart the job, and after 3 restarts it fails"],
+        ),
+    ],
+)
+def test_a_setting_of_today_that_completes_nothing_is_described(tmp_path, options, told):
+    """Nothing is known about its bytes."""
+    (tmp_path / "job.yaml").write_text(
+        JOB.replace("{interval: 30 s}", f"{{interval: 30 s, timeout: 5 s{options}}}")
+        + "restart: {strategy: fixed-delay, attempts: 3}\n"
+    )
+    bench = prepare_bench(tmp_path / "job.yaml", (), (), recovery_ms=None)
+    found = report(
+        bench, Limits(checkpoint_ms=1000.0), 8.64e7, Expiring({"unaligned": 60.0}), tmp_path, max_replications=3
+    )
+    text = "\n".join(part for part in found.parts if isinstance(part, str))
+
+    assert "today   no checkpoint completes" in text
+    assert [sentence for sentence in told if sentence not in text] == []
+    assert "(today 0 B)" not in text
+    assert "bytes are those of 0" not in text
