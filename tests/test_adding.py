@@ -305,10 +305,10 @@ def test_a_lever(monkeypatch):
         "rent",
     )
     situation = Situation(scenario(), {}, protocols()[0], 10**8, {MESSAGES: 1.0}, {})
-    before = list(levers.ranked(situation))
+    before = list(levers.rank_levers(situation))
     monkeypatch.setattr(levers, "LEVERS", (*levers.LEVERS, lever))
 
-    assert ([], [lever]) == (before, [found for found, _ in levers.ranked(situation)])
+    assert ([], [lever]) == (before, [found for found, _ in levers.rank_levers(situation)])
 
 
 def test_a_column(monkeypatch):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.candidates import excess
 from sim.advice.configuration import diff_flink_keys, patch
-from sim.advice.constraints import cautions, new_defects, refusals, unsafe_defects, window_phases
+from sim.advice.constraints import cautions, new_defects, refusals, unknown_sinks, unsafe_defects
 from sim.advice.judgement import room, rows_of
 from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.situation import dominant, situation_of
@@ -22,6 +22,7 @@ from sim.advice.texts import (
     condition_of,
     name_of,
     percentage,
+    phase_cautions,
     quantity_of,
     reason_against,
     value_text,
@@ -263,7 +264,7 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
     warnings = [
         *cautions(search.scenario, candidate.barriers, changes),
         *attempts_cautions(search, chosen),
-        *window_phases(scenario),
+        *phase_cautions(search, chosen),
         *new_defects(search.scenario, scenario),
         *unsafe_defects(scenario),
     ]
@@ -405,9 +406,9 @@ def _with_source(text: str, source: str) -> str:
 def _without_overtaking(search: CandidateSearch, chosen: Setting) -> list[str]:
     """Return a sentence on the best aligned setting, for the case that a sink forbids the advised unaligned checkpoints.
 
-    Returns [] if the advised setting is aligned.
+    Returns [] if the advised setting is aligned, or if all sinks are known.
     """
-    if search.candidate_of(chosen.name).barriers.aligned:
+    if search.candidate_of(chosen.name).barriers.aligned or not unknown_sinks(search.scenario):
         return []
     fitting = [
         setting

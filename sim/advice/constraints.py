@@ -271,20 +271,34 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
-def window_phases(advised: Scenario) -> list[Caution]:
-    """Return a caution for each window that is in step with checkpoints, so that trials have shown only one phase between them."""
+def window_phases(advised: Scenario, seen_ns: int = 0) -> list[Caution]:
+    """Return a caution for each window of which trials have not shown all phases between its ends and checkpoints.
+
+    Ends and triggers meet again after their least common multiple.  `seen_ns`: simulated time of each trial.
+    """
     interval_ns = advised.checkpoint.interval_ns or 0
     cautions = []
     for vertex in advised.job.vertices:
         step_ns = 0 if vertex.window is None else vertex.window.step_ns
-        if interval_ns and step_ns and not (step_ns % interval_ns and interval_ns % step_ns):
+        if not interval_ns or not step_ns:
+            continue
+        is_in_step, again_ns = not (step_ns % interval_ns and interval_ns % step_ns), math.lcm(step_ns, interval_ns)
+        if is_in_step or again_ns > seen_ns:
             every, fires = format_duration(interval_ns), format_duration(step_ns)
-            text = (
-                f"Windows of '{vertex.name}' end every {fires}, and a checkpoint every {every} meets them always at the same moment. "
-                "Trials have seen one such moment; a restart shifts it, and then a checkpoint may wait for all that fires. "
-                f"`ckptsim run --set run.seed='[1, 2, 3, 4, 5]' --set checkpoint.interval='{every}'` shows other moments."
+            meet = (
+                "always at the same moment"
+                if is_in_step
+                else f"at moments that recur after {format_duration(again_ns)}"
             )
-            cautions.append(Caution(f"checkpoints and windows ({fires}) are in step", text, "sim.model.job.Window"))
+            seen = "one such moment" if is_in_step else "some of them"
+            phases = ", ".join(format_duration(step_ns * i // 4) for i in range(4))
+            text = (
+                f"Windows of '{vertex.name}' end every {fires}, and a checkpoint every {every} meets them {meet}. "
+                f"Trials have seen {seen}; a restart shifts it, and then a checkpoint may wait for all that fires. "
+                f"`ckptsim run --set 'job.{vertex.name}.window.phase=[{phases}]' --set checkpoint.interval='{every}'` shows other moments."
+            )
+            short = f"trials show {'one phase' if is_in_step else 'some phases'} of windows ({fires}) and checkpoints"
+            cautions.append(Caution(short, text, "sim.model.job.Window"))
     return cautions
 
 
@@ -302,18 +316,19 @@ def condition(scenario: Scenario, protocol: Protocol) -> str:
 
     Returns "" if barriers are aligned or all sinks are known.
     """
-    unknown = [] if protocol.aligned else _unknown(scenario)
+    unknown = [] if protocol.aligned else unknown_sinks(scenario)
     titles = _titles(list(SINKS.values()), "loses")
     names = ", ".join(f"'{vertex}'" for vertex in unknown)
     return f"{names} {'is' if len(unknown) == 1 else 'are'} not {titles}" if unknown else ""
 
 
-def _unknown(scenario: Scenario) -> list[str]:
+def unknown_sinks(scenario: Scenario) -> list[str]:
+    """Return the sinks whose connector is not known, so that they may forbid barriers that overtake data."""
     return [vertex for vertex, kind in sinks_of(scenario).items() if kind is None]
 
 
 def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
-    unknown = _unknown(scenario)
+    unknown = unknown_sinks(scenario)
     if unknown:
         yield _unknown_sinks(unknown)
     inside = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.advice.candidates import COMPARED, LONG_RUNS, CandidateSearch, chances
 from sim.advice.configuration import P99_LABEL, differences_to_current
-from sim.advice.constraints import Caution, condition, exhausted_attempts
+from sim.advice.constraints import Caution, condition, exhausted_attempts, window_phases
 from sim.advice.judgement import (
     EQUAL_SHORTFALL,
     Choice,
@@ -79,8 +79,11 @@ def verdict(search: CandidateSearch, choice: Choice, unknown: int = 0) -> list[s
         )
     elif not search.confirmed:
         advice = f"Try, and watch: {use} {name}. In short runs it {keeps}."
-    elif ends := attempts_cautions(search, chosen):
-        advice = f"Try, and watch: {use} {name}. It {keeps}, but {ends[0].short}."
+    elif doubtful := [
+        *attempts_cautions(search, chosen),
+        *(phase_cautions(search, chosen) if limits.checkpoint_ms is not None else []),
+    ]:
+        advice = f"Try, and watch: {use} {name}. It {keeps}, but {doubtful[0].short}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}," if bounds else name_of(chosen.name)
         is_less = "; nothing that was tried loses clearly less" if math.isfinite(chosen.recovery_ms) else ""
@@ -224,6 +227,13 @@ def grade(search: CandidateSearch) -> str:
     if search.chosen is None:
         return "nothing"
     return "use" if search.confirmed and not attempts_cautions(search, search.chosen) else "try"
+
+
+def phase_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:
+    """Return a caution for each window that fires, of whose phases relative to checkpoints the trials show only some."""
+    scenario = search.bench.with_setting(search.candidate_of(chosen.name))
+    runs = LONG_RUNS if chosen.ran_long else max(chosen.runs, 1)
+    return window_phases(scenario, (scenario.checkpoint.interval_ns or 0) * chosen.checkpoints // runs)
 
 
 def attempts_cautions(search: CandidateSearch, chosen: Setting) -> list[Caution]:

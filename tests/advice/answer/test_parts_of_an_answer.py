@@ -26,10 +26,20 @@ from sim.advice.texts import (
     reason_against,
     tables_of_settings,
 )
+from sim.model.schema.study import loads
 from tests.advice.test_judged_tables import setting, values
 
 ALIGNED, UNALIGNED = ("30 s", "aligned"), ("30 s", "unaligned")
 LIMITS = Limits(checkpoint_ms=1000.0, recovery_ms=40_000.0, loss=0.01)
+
+
+def job_with_sink(connector=""):
+    sink = f", connector: {connector}" if connector else ""
+    text = (
+        f"version: 1\njob: {{a: {{source: {{rate: 1/s, record: 1 B}}}}, b: {{input: {{a: hash}}{sink}}}}}\n"
+        "checkpoint: {interval: 1 s}\nrun: {duration: 1 s}\n"
+    )
+    return loads(text).scenarios[0]
 
 
 def search_of(*settings, limits=LIMITS, **others):
@@ -47,6 +57,7 @@ def search_of(*settings, limits=LIMITS, **others):
             "trials": dict.fromkeys(named),
             "mtbf_s": 86_400.0,
             "losing": set(),
+            "scenario": job_with_sink(),
             "needs_async_operate": lambda _: False,
         }
         | others
@@ -240,6 +251,8 @@ def test_an_aligned_setting_is_named_beside_an_unaligned_one():
     (none,) = _without_overtaking(search_of(chosen, *aligned[2:]), chosen)
     assert "no aligned setting that was tried keeps the limits" in none
     assert _without_overtaking(search_of(*aligned), aligned[0]) == []
+    known = search_of(chosen, *aligned, scenario=job_with_sink("kafka-at-least-once"))
+    assert _without_overtaking(known, chosen) == [], "a sink that is said forbids nothing"
 
 
 def test_what_a_lever_takes_for_granted_is_said():

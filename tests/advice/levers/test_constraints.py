@@ -225,6 +225,10 @@ def test_checkpoints_in_step_with_windows_are_a_caution(interval, in_step):
         "job: {a: {source: {rate: 10/s, record: 1 kB}}, b: {input: {a: hash}, window: {tumbling: 60 s, time: event}}}\n"
         f"checkpoint: {{interval: {interval}}}\nrun: {{duration: 1 min}}\n"
     )
-    found = window_phases(loads(text).scenarios[0])
+    scenario = loads(text).scenarios[0]
+    found, short = (window_phases(scenario, seen_s * 10**9) for seen_s in (420, 419))
+    one, some = (f"trials show {shown} of windows (1 min) and checkpoints" for shown in ("one phase", "some phases"))
 
-    assert [caution.short for caution in found] == ["checkpoints and windows (1 min) are in step"] * in_step
+    assert [caution.short for caution in found] == [one] * in_step
+    assert [caution.short for caution in short] == [one if in_step else some]
+    assert "job.b.window.phase=[0 s, 15 s, 30 s, 45 s]" in short[0].text, "a seed moves neither windows nor triggers"
