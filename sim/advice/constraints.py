@@ -271,6 +271,10 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     return [Caution(f"may bring {count}", text, ", ".join(issue.issue.source for issue in issues[:3]))]
 
 
+_PHASES = 8
+"""Phases between windows and checkpoints that a caution proposes to run."""
+
+
 def window_phases(advised: Scenario, seen_ns: int = 0) -> list[Caution]:
     """Return a caution for each window of which trials have not shown all phases between its ends and checkpoints.
 
@@ -291,11 +295,17 @@ def window_phases(advised: Scenario, seen_ns: int = 0) -> list[Caution]:
                 else f"at moments that recur after {format_duration(again_ns)}"
             )
             seen = "one such moment" if is_in_step else "some of them"
-            phases = ", ".join(format_duration(step_ns * i // 4) for i in range(4))
+            common_ns = math.gcd(step_ns, interval_ns)
+            phases = ", ".join(format_duration(common_ns * i // _PHASES) for i in range(_PHASES))
+            others = (
+                f"'job.{vertex.name}.window.phase=[{phases}]'"
+                if is_in_step
+                else f"run.duration='{format_duration(again_ns)}'"
+            )
             text = (
                 f"Windows of '{vertex.name}' end every {fires}, and a checkpoint every {every} meets them {meet}. "
                 f"Trials have seen {seen}; a restart shifts it, and then a checkpoint may wait for all that fires. "
-                f"`ckptsim run --set 'job.{vertex.name}.window.phase=[{phases}]' --set checkpoint.interval='{every}'` shows other moments."
+                f"`ckptsim run --set {others} --set checkpoint.interval='{every}'` shows other moments."
             )
             short = f"trials show {'one phase' if is_in_step else 'some phases'} of windows ({fires}) and checkpoints"
             cautions.append(Caution(short, text, "sim.model.job.Window"))
