@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.advice.trials import TASK, TASK_MANAGER
 from sim.jobs.evidence.what_ifs import factors_of
+from sim.model.faults import Restart
 from sim.model.units import parse_duration
 from sim.protocol.recovery import added_ns
 from sim.results.formats import bytes_text, ms_text, per_second_text
@@ -43,11 +44,14 @@ def other_failure(search: CandidateSearch, chosen: Setting) -> OtherFailure | No
     if search.bench.failure == TASK:
         return lost_task_manager(search.scenario, chosen, search.limits)
     slots_ms, recovery_ms = search.slots_ms(chosen.name), search.failing_task_ms.get(chosen.name)
-    today = search.current_candidate
+    today, restart = search.current_candidate, search.bench.with_setting(search.candidate_of(chosen.name)).restart
+    # a standalone cluster has the TaskManagers that it has; others have to start a new one
+    is_spare = restart.provider != "standalone" and restart.replacement == Restart().replacement
     if today is None or today.name == chosen.name:
-        return failing_task(slots_ms, recovery_ms)
+        return failing_task(slots_ms, recovery_ms, is_spare=is_spare)
     gives_up = search.slots_ms(today.name) is None
-    return failing_task(slots_ms, recovery_ms, search.failing_task_ms.get(today.name), today_gives_up=gives_up)
+    before_ms = search.failing_task_ms.get(today.name)
+    return failing_task(slots_ms, recovery_ms, before_ms, today_gives_up=gives_up, is_spare=is_spare)
 
 
 def failing_task(
@@ -56,12 +60,14 @@ def failing_task(
     today_ms: float | None = None,
     *,
     today_gives_up: bool = False,
+    is_spare: bool = False,
 ) -> OtherFailure:
     """Return the recovery from a failing task, for the case that the limit is judged by the loss of a TaskManager.
 
     `slots_ms`: (min, max) time [ms] without slots after that loss; None: the job may fail permanently.  `recovery_ms`,
     `today_ms`: recovery from a failing task with the chosen and with the current setting; None: not run, or nothing
-    changes.  `today_gives_up`: the current restart strategy may give up before there are slots.
+    changes.  `today_gives_up`: the current restart strategy may give up before there are slots.  `is_spare`: a TaskManager
+    with free slots is assumed, though the cluster has to start one.
     """
     short, phase = _GIVES_UP, ""
     if slots_ms is not None:
@@ -69,6 +75,9 @@ def failing_task(
         short = f"{least if least == most else f'{least} to {most}'} until there are slots"
         phase = ", as heartbeats happen to fall"
     sentence = f"Recovery is judged of a lost task manager: {short}{phase}."
+    if is_spare:
+        short += ", if one is spare"
+        sentence += " Assumed: another one has free slots; restart.replacement says how long a new one takes to start."
     if today_gives_up:
         sentence += f" Today it fails the job: {_GIVES_UP}."
     if recovery_ms is not None:

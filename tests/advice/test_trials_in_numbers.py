@@ -164,6 +164,10 @@ def test_a_failing_task_is_told_beside_the_slots_that_are_missing():
         "as heartbeats happen to fall. A failing task, whose slots stay, recovers in 6 s (today 7 s)."
     )
     assert "as heartbeats" not in failing_task(None, 6000.0).sentence
+    assert "Assumed:" not in plain.sentence
+    spare = failing_task((1100.0, 1100.0), is_spare=True)
+    assert spare.short == "1.1 s until there are slots, if one is spare"
+    assert "Assumed: another one has free slots; restart.replacement says" in spare.sentence
     assert (
         "Today it fails the job: the restart strategy gives up before there are slots."
         in failing_task((14_000.0, 21_000.0), today_gives_up=True).sentence
