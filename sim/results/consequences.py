@@ -559,8 +559,11 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
         for _, attempts in rows.groupby("outage"):
             last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
             moments = last[[phase for phase, _ in _RESTART_PHASES]].astype(float)
-            # tasks may need longer to stop than the delay, which runs meanwhile
-            moments["delayed"] = np.clip(moments["delayed"], moments["cancelled"], moments["deployed"])
+            # tasks may need longer to stop than the delay, which runs meanwhile; a deployment that fails for want of slots is
+            # followed by another delay, so that all of that time is spent on waiting for slots
+            is_first = last.get("deployments", 1) <= 1
+            delayed_ms = moments["delayed"] if is_first else moments["cancelled"]
+            moments["delayed"] = np.clip(delayed_ms, moments["cancelled"], moments["deployed"])
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
@@ -578,7 +581,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     read_text = f" ({', and '.join(read)})" if read else ""
     only = ""
     if vertices := last.get("vertices"):  # results of earlier versions have no such column
-        only = f" Only tasks of {vertices} restart; the others run on, and no checkpoint is taken meanwhile."
+        only = f" Only {int(last['tasks'])} tasks restart, of {vertices}; the others run on, and no checkpoint is taken meanwhile."
     is_open = any((rows["up"] < 0).any() for _, rows in failures)
     which = "longest downtime that ended" if is_open else "longest downtime"
     return f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}.{only}"

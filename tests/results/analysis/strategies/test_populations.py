@@ -278,6 +278,7 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
             "cause": causes,
             "kind": "task",
             "vertices": "read and map",
+            "tasks": 2,
             **times,
             **phases,
             "delayed": [101e3, -1.0, 168e3],
@@ -290,7 +291,11 @@ def test_a_restart_that_fails_belongs_to_the_downtime():
         "The longest downtime, 2.2 min (killed; then restore: storage is down): 60 s in attempts that failed, "
         "1 s until it is detected, 7 s until the restart delay is over, 2 s until the new ones have slots and are deployed, "
         "60 s until all of them run (9 MB are read). "
-        "Only tasks of read and map restart; the others run on, and no checkpoint is taken meanwhile."
+        "Only 2 tasks restart, of read and map; the others run on, and no checkpoint is taken meanwhile."
+    )
+    run["recoveries"]["deployments"] = 3
+    assert "1 s until it is detected, 9 s until the new ones have slots" in longest_downtime_sentence(
+        {"aligned": [run]}
     )
     assert [row[1:4] for row in restarts_table({"aligned": [run]}).rows] == [
         ["100 s", "killed", "2.2 min"],
