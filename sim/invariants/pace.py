@@ -17,7 +17,7 @@ from sim.results.tables import CheckpointStats
 AT_A_TIME = "no more checkpoints are pending than max-concurrent allows"
 PAUSE = "a checkpoint begins at least min-pause after the previous completion"
 EXPIRES = "a checkpoint expires exactly at its timeout"
-ENDS_WITH_THE_JOB = "all pending checkpoints are aborted when the job restarts"
+ENDS_WITH_THE_JOB = "all pending checkpoints are aborted before restarted tasks are restored"
 TOLERABLE_FAILURES_LAW = "the job fails with the first failed checkpoint that is not tolerable"
 BACKLOG = "while a source processes a backlog, checkpoints follow the backlog interval"
 
@@ -28,6 +28,7 @@ TURNS = frozenset(
         Happening.ABORTED,
         Happening.JOB_FAILED,
         Happening.JOB_RESTARTING,
+        Happening.JOB_RESTORED,
         Happening.JOB_MANAGER_LOST,
         Happening.JOB_MANAGER_ELECTED,
         Happening.END_OF_DATA,
@@ -178,7 +179,7 @@ class _Timing:
                 return
             if row.happening is Happening.TRIGGERED:
                 under_way.add(row.checkpoint)
-            elif row.happening is Happening.JOB_RESTARTING:
+            elif row.happening is Happening.JOB_RESTORED:
                 restarts = [row]
             elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
                 under_way.discard(row.checkpoint)

@@ -35,6 +35,7 @@ from sim.protocol.coordinator_messages import (
     SchedulerStarted,
     SchedulerStopped,
     StateDiscarded,
+    TasksRestored,
     TriggerReady,
     TriggerTasks,
     WriteMetadata,
@@ -235,6 +236,8 @@ class Coordinator:
                 after, commands = self._scheduler_started(event)
             case SchedulerStopped():
                 after, commands = self._scheduler_stopped(event)
+            case TasksRestored():
+                after, commands = _abort_all(self, FailureReason.JOB_FAILOVER_REGION, event.now)
             case LeaderLost():
                 after, commands = self._leader_lost(event)
             case LeaderElected():
@@ -279,10 +282,8 @@ class Coordinator:
         after: Coordinator = replace(self, requests=requests, schedule=None, triggering=triggering)
         commands: _Commands = (CancelPeriodicTimer(),) if self.schedule is not None else ()
         commands = (*commands, *(RecordRefused(request.kind, event.reason) for request in dropped))
-        for pending in self.pending:
-            after, follow_ups = _abort_checkpoint(after, pending, event.reason, event.now)
-            commands = (*commands, *follow_ups)
-        return after, commands
+        after, follow_ups = _abort_all(after, event.reason, event.now)
+        return after, (*commands, *follow_ups)
 
     def _leader_lost(self, event: LeaderLost) -> _Answer:
         """Drop all pending checkpoints and counters.  No task is notified and no file is deleted."""
@@ -479,6 +480,15 @@ def _start_next_request(coordinator: Coordinator, now: int) -> _Answer:
         return after, (refused,)
     after, timer = _arm_periodic_timer(after, PeriodicSchedule(choice.until_ns), now)  # replaces the previous schedule
     return after, (refused, *timer)
+
+
+def _abort_all(coordinator: Coordinator, reason: FailureReason, now: int) -> _Answer:
+    """Abort all pending checkpoints."""
+    after, commands = coordinator, _Commands()
+    for pending in coordinator.pending:
+        after, follow_ups = _abort_checkpoint(after, pending, reason, now)
+        commands = (*commands, *follow_ups)
+    return after, commands
 
 
 def _abort_checkpoint(

@@ -94,6 +94,13 @@ class SchedulerStarted:
 
 
 @value_class
+class TasksRestored:
+    """Failed tasks are restored while the scheduler runs: pending checkpoints are aborted (SchedulerBase#restoreState)."""
+
+    now: int
+
+
+@value_class
 class SchedulerStopped:
     """The job fails over or ends: pending checkpoints are aborted, queued requests are refused."""
 
@@ -197,6 +204,7 @@ class StateDiscarded:
 CoordinatorEvent = (
     SchedulerStarted
     | SchedulerStopped
+    | TasksRestored
     | LeaderLost
     | LeaderElected
     | BacklogReported

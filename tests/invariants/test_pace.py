@@ -61,7 +61,7 @@ def test_a_timeout_waits_while_metadata_is_written():
 
 
 def test_a_checkpoint_does_not_outlast_a_failure():
-    restart = Entry(30, Happening.JOB_RESTARTING, number=1)
+    restart = Entry(30, Happening.JOB_RESTORED, number=1)
 
     assert facts(completed(1, 0, 50), turns=[restart]) == ["it began before restart 1, and is under way behind it"]
     assert facts(failed(1, 0, 30, "CHECKPOINT_COORDINATOR_SUSPEND"), turns=[restart]) == []

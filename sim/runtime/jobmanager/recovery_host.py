@@ -16,7 +16,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.randomness import draw, stream
 from sim.model.text import listed
 from sim.protocol import recovery
-from sim.protocol.coordinator_messages import SchedulerStopped
+from sim.protocol.coordinator_messages import SchedulerStopped, TasksRestored
 from sim.protocol.options import FailureReason
 from sim.protocol.recovery import Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.restart_strategy import RestartStrategy, regions, tasks_to_restart
@@ -59,6 +59,8 @@ class RecoveryHost:
         self._starts_scheduler = (
             False  # the checkpoint scheduler is stopped, and starts when tasks run (see `task_runs`)
         )
+        # from the second failure under a JobManager of Flink 2.x on, failovers do not stop the scheduler
+        self._keeps_scheduler = False
         self._deploys_all = False  # all tasks are being deployed by a new JobManager, not restarted after a failure
         # the strategy of the previous job instance, if its JobMaster rescaled the job
         self._inherited_strategy: RestartStrategy | None = None
@@ -194,7 +196,7 @@ class RecoveryHost:
         self._note(Happening.JOB_MANAGER_LOST)
         self._tasks_stopped_ns = -1
         self.election = self.env.event()
-        self._starts_scheduler = False
+        self._starts_scheduler = self._keeps_scheduler = False
         self.coordinator.lose_leader()
         for restore in self.restores.values():
             restore.cancel_deployment()
@@ -260,8 +262,7 @@ class RecoveryHost:
         """Execute a command, or schedule its execution."""
         match command:
             case recovery.SuspendCheckpoints():
-                self._starts_scheduler = False
-                self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
+                self._suspend_checkpoints()
             case recovery.CancelTasks():
                 self._cancel(command)
             case recovery.ArmRestart():
@@ -269,6 +270,7 @@ class RecoveryHost:
                 self.stats[command.restart].delayed_ns = at_ns = max(command.at_ns, self.env.now)
                 self.env.call_in(at_ns - self.env.now + self.overheads.restart_ns, elapsed)
             case recovery.RestoreTasks():
+                self.coordinator.dispatch(TasksRestored(self.env.now))
                 self._restore(command)
             case recovery.ResumeCheckpoints():
                 self._resume()
@@ -386,9 +388,25 @@ class RecoveryHost:
 
         self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, report_unreachable)
 
+    def _suspend_checkpoints(self) -> None:
+        """Stop the scheduler because tasks fail, unless they have failed under this JobManager before.
+
+        ExecutionTrackingCheckpointCoordinatorDeActivator stops what it has started.  It counts the executions of the first
+        failure as pending for good, so that the scheduler, which the first task of a restart starts, runs on from then.
+        Triggers are refused until all tasks run again.
+        """
+        if self._keeps_scheduler and self.coordinator.machine.schedule is not None:
+            return
+        scenario = self.context.scenario
+        self._starts_scheduler = False
+        self._keeps_scheduler = (
+            not self._deploys_all and scenario.cluster.profile == "2.x" and scenario.restart.scheduler == "default"
+        )
+        self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))
+
     def _resume(self) -> None:
         """Resume periodic checkpoints: immediately in Flink 1.x, where the job is RUNNING now; in 2.x when a task runs."""
-        self._starts_scheduler = True
+        self._starts_scheduler = self.coordinator.machine.schedule is None
         if self.context.scenario.cluster.profile != "2.x":
             self._start_scheduler(restarted=True)
 

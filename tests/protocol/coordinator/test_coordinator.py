@@ -31,6 +31,7 @@ from sim.protocol.coordinator_messages import (
     SchedulerStarted,
     SchedulerStopped,
     StateDiscarded,
+    TasksRestored,
     TriggerReady,
     TriggerTasks,
     WriteMetadata,
@@ -341,6 +342,18 @@ def test_law_24_a_failover_before_the_metadata_is_durable_aborts():
     assert [RecordFailed, NotifyAborted, DiscardState] == types(machine.on(SchedulerStopped(55)))
     assert machine.on(MetadataWritten(60, 1)) == ()
     assert machine.state.latest_completed == 0
+
+
+def test_restored_tasks_abort_what_is_pending_and_the_schedule_goes_on():
+    """Flink 2.x stops its scheduler at the first failure only (SchedulerBase#restoreState)."""
+    machine = pausing()
+    schedule = machine.state.schedule
+    failed, *_ = machine.on(TasksRestored(55))
+
+    assert FailureReason.JOB_FAILOVER_REGION is failed.reason
+    assert machine.state.pending == ()
+    assert schedule is not None
+    assert machine.state.schedule == schedule
 
 
 def test_a_completion_subsumes_older_ones():

@@ -56,7 +56,7 @@ class Cluster:
             elect_leader=self.call("elect leader"),
             on_completed=None,
             presumed_running={},
-            machine=SimpleNamespace(latest_completed=4),
+            machine=SimpleNamespace(latest_completed=4, schedule=None),
         )
         managers = SimpleNamespace(
             lose=lambda how, number: self.env.now + MISSED_MS * MS,

@@ -74,7 +74,7 @@ def test_equal_failures_of_one_pipeline_take_equally_long():
 
     assert set(rows["vertices"]) == {"a and a-map"}
     assert len(rows) == 5
-    assert (rows["caught_up"] - rows["running"]).max() < 400
+    assert (rows["caught_up"] - rows["running"]).max() < 1000, "also where a checkpoint begins meanwhile"
 
 
 def times(result, happening):
@@ -158,6 +158,24 @@ def test_a_failure_aborts_what_is_pending():
 
     assert result.recoveries["restored_checkpoint"].tolist() == [2]
     assert result.checkpoints.set_index("id").loc[3, "failure_message"] == "CHECKPOINT_COORDINATOR_SUSPEND"
+
+
+@pytest.mark.parametrize(("profile", "kept"), [("2.x", True), ("1.20", False)])
+def test_from_the_second_failure_on_the_schedule_goes_on(profile, kept):
+    """2.x: the first restart begins a schedule that later ones keep; what is pending ends when tasks are restored.
+
+    A run of Flink 2.3.0 with a failure every 13 s and an interval of 20 s: after the first restart triggers at 48.85, 68.85
+    and 88.85 s, across five others.
+    """
+    failures = [(Kill("source", 0), at_ms) for at_ms in (1500, 2900, 4300)]
+    scenario = failing(*failures, seconds=8)
+    result = simulate(replace(scenario, cluster=replace(scenario.cluster, profile=profile)), engine=ENGINE)
+    restored = times(result, Happening.JOB_RESTORED)
+    triggers = [at for at in times(result, Happening.TRIGGERED) if at > restored[0]]
+    gaps = {round(after - before) % 400 for before, after in pairwise(triggers)}
+
+    assert len(restored) == 3
+    assert (gaps == {0}) is kept
 
 
 def test_no_checkpoint_begins_before_every_task_runs():
