@@ -62,7 +62,7 @@ def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, flo
     Sampler(instance.context, instance.counters, None)
     spent = [0.0]
     # a version before had no looks
-    for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):
+    for verb in ("advance", "sample_served") if hasattr(instance.plane, "sample_served") else ("advance",):
         vars(instance.plane)[verb] = timed(getattr(instance.plane, verb), spent)
     instance.start()
     total_s, _ = cpu_seconds(lambda: instance.env.run(until=scenario.run.duration_ns))

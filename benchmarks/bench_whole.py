@@ -106,7 +106,7 @@ def measured(case: str) -> dict[str, float]:
     def built(instance: Any, *given: Any, **named: Any) -> None:
         counted("building", build)(instance, *given, **named)
         # a version before had no looks
-        for verb in ("advance", "look") if hasattr(instance.plane, "look") else ("advance",):
+        for verb in ("advance", "sample_served") if hasattr(instance.plane, "sample_served") else ("advance",):
             vars(instance.plane)[verb] = counted("advance", getattr(instance.plane, verb))
 
     JobInstance.__init__ = built  # type: ignore[method-assign]

@@ -221,7 +221,7 @@ def print_kernel() -> str:
     source.append("struct PlaneState { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
     constants: dict[str, int] = {}
     printers = []
-    for module in machine_code.texts():
+    for module in machine_code.kernel_modules():
         constants |= {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
         mine = {
             name

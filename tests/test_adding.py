@@ -53,7 +53,7 @@ from sim.runtime.simulate import simulate
 from sim.runtime.task.parts import task_features
 from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, MediumPlugin
-from sim.storage.state_backends import MAKERS
+from sim.storage.state_backends import BACKEND_FACTORIES
 from sim.studies.traces import parsing
 from sim.studies.traces.parsing import ColumnReader
 from tests.additions import added, with_key, with_options, with_storage
@@ -143,7 +143,7 @@ def test_a_way_of_barriers_with_a_deadline(monkeypatch):
 
 def test_a_state_backend(monkeypatch):
     """A record, and what makes one."""
-    monkeypatch.setitem(MAKERS, "notebook", MAKERS["hashmap"])
+    monkeypatch.setitem(BACKEND_FACTORIES, "notebook", BACKEND_FACTORIES["hashmap"])
     with added(BACKENDS, BackendKind("notebook")):
         assert durations() == durations(backend="notebook") != []
         assert "notebook" in features(scenario(backend="notebook"))["state"]

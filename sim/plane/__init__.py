@@ -40,7 +40,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
     if kernel:
         machine_code.import_code(*kernel)
     build(PlaneSpec(vertices=(VertexSpec("warm", 1, ((1,),), SourceSpec(total=0)),), edges=(), hosts=(0,))).advance(1)
-    return machine_code.compiled_here()
+    return machine_code.has_compiled()
 
 
 def compiled_kernel() -> tuple[str, bytes] | None:

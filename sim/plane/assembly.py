@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from sim.model.randomness import draw, stream
-from sim.plane.interface import MAX_LOOKS, ThreadState, channels_in, channels_out
+from sim.plane.interface import MAX_SERVED_SAMPLES, ThreadState, channels_in, channels_out
 from sim.plane.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
 from sim.plane.spec import Law, Layout, PlaneSpec, Ship, Wait, layout
 from sim.plane.text.basics import (
@@ -83,7 +83,7 @@ def column(rows: Any, name: str) -> Column:
     return np.array(rows[name], np.int64)
 
 
-def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
+def select_field(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
     """Return one field of the rows with these numbers."""
     if isinstance(rows, list):
         places = range(len(rows))[places] if isinstance(places, slice) else places
@@ -116,7 +116,7 @@ def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
     return rows
 
 
-def summed(n: int, owner: Column, values: Column) -> Column:
+def sum_by_owner(n: int, owner: Column, values: Column) -> Column:
     """Return the sum of the values of each owner, of which there are n."""
     total = np.zeros(n, np.int64)
     np.add.at(total, owner, values)
@@ -126,7 +126,7 @@ def summed(n: int, owner: Column, values: Column) -> Column:
 def total(state: PlaneState, name: str) -> Column:
     """Return, by task, a total of all attempts (P3).  `name` is a key of TOTALS."""
     earlier, end, of_channel = TOTALS[name]
-    return column(state.tasks, earlier) + summed(
+    return column(state.tasks, earlier) + sum_by_owner(
         len(state.tasks), column(state.channels, end), column(state.channels, of_channel)
     )
 
@@ -145,7 +145,7 @@ def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.n
         if name in TOTALS:
             return total(state, name)
         if name == "buffers_out":
-            return summed(len(tasks), column(state.partitions, "task"), column(state.partitions, name))
+            return sum_by_owner(len(tasks), column(state.partitions, "task"), column(state.partitions, name))
         spent = column(tasks, name)
         for member in CLOCKS.get(name, ()):
             spent += (thread_states == member) * running
@@ -237,7 +237,7 @@ def as_objects(arrays: PlaneState) -> PlaneState:
     return PlaneState(lists[0][0], *lists[1:])
 
 
-def grown(state: PlaneState, n: int) -> PlaneState:
+def with_more_elements(state: PlaneState, n: int) -> PlaneState:
     """Return the state of the plane with n more elements in the pool."""
     elements: Any = state.elements
     if isinstance(elements, list):
@@ -388,7 +388,7 @@ def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
     """Return, by task, whether it may serve records ahead: buffers hold several records, and a record has at most one copy."""
     small = [2 * min(edge.record_bytes) <= spec.segment_bytes for edge in spec.edges]
 
-    def unseen(t: int) -> bool:
+    def has_no_visible_effect(t: int) -> bool:
         vertex = spec.vertices[plan.vertex[t]]
         log = vertex.log(plan.subtask[t])
         outputs = [plan.partitions[p][1] for p in plan.task_partitions[t]]
@@ -408,7 +408,7 @@ def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
         )
         return all(small[e] for e in (*inputs, *outputs)) and not any(visible)
 
-    return [unseen(t) for t in range(len(plan.vertex))]
+    return [has_no_visible_effect(t) for t in range(len(plan.vertex))]
 
 
 def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
@@ -488,7 +488,7 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
         "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
         "copied": words.zeros(max(n, *map(len_of_position(plan), range(n)))),
-        "looks": words.zeros(MAX_LOOKS * n),
+        "served_samples": words.zeros(MAX_SERVED_SAMPLES * n),
         "shift": shift,
         "leaf0": 1 << shift,
         "horizon": (1 << (63 - shift)) - 2,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from sim.model.randomness import Stream, draw
-from sim.plane.assembly import Column, column, summed
+from sim.plane.assembly import Column, column, sum_by_owner
 from sim.plane.interface import ThreadState
 from sim.plane.rows import General, PlaneState
 from sim.plane.spec import PlaneSpec
@@ -254,7 +254,7 @@ def check_records(books: Books) -> None:
     """Check that each copy of a record is counted by a channel, and that each byte of a channel belongs to a record."""
     ch, parts, tasks = books.channels, books.partitions, books.tasks
     shared = parts["ship"] == BROADCAST
-    counted = summed(len(parts), ch["partition"], ch["records_out"])
+    counted = sum_by_owner(len(parts), ch["partition"], ch["records_out"])
     counted[shared] = ch["records_out"][parts["first_channel"][shared]]
     writing = (tasks["emitting"][parts["task"]] == 1) & (tasks["cursor"][parts["task"]] == np.arange(len(parts)))
     missing = parts["copies"] - counted - parts["uncounted"] - writing
@@ -262,7 +262,7 @@ def check_records(books: Books) -> None:
     part, writer = ch["partition"], ch["writer"]
     being_written = writing[part] & (shared[part] | (np.arange(len(ch)) == tasks["target"][writer]))
     check_streams(books, np.where(being_written, tasks["rest"][writer], 0))
-    read = summed(len(books.gates), ch["gate"], ch["records_in"])
+    read = sum_by_owner(len(books.gates), ch["gate"], ch["records_in"])
     books.ensure(
         read == books.gates["records_in"],
         lambda i: f"records read through gate {i} miscounted: they are {read[i]}",
@@ -295,7 +295,10 @@ def check_pools(books: Books, floating: Column) -> None:
     """Check the segments in use of each partition, its overdraft limit, and the floating buffers of each gate."""
     ch, parts, gates, spec = books.channels, books.partitions, books.gates, books.spec
     n, is_full = len(parts), ch["count"] >= spec.max_per_channel
-    used, full = summed(n, ch["partition"], ch["count"]), summed(n, ch["partition"], is_full.astype(np.int64))
+    used, full = (
+        sum_by_owner(n, ch["partition"], ch["count"]),
+        sum_by_owner(n, ch["partition"], is_full.astype(np.int64)),
+    )
     most = np.zeros(n, np.int64)
     np.maximum.at(most, ch["partition"], ch["count"])
     shared = parts["ship"] == BROADCAST
@@ -304,7 +307,7 @@ def check_pools(books: Books, floating: Column) -> None:
     books.ensure(counted, lambda p: f"segments of partition {p} miscounted", parts)
     within = parts["used"] <= np.maximum(parts["limit"], parts["recovered"])
     books.ensure(within, lambda p: f"partition {p} beyond its overdraft", parts)
-    held = summed(len(gates), ch["gate"][books.remote], floating[books.remote])
+    held = sum_by_owner(len(gates), ch["gate"][books.remote], floating[books.remote])
     books.ensure(held + gates["idle"] == spec.floating, lambda i: f"floating buffers of gate {i} lost", gates)
 
 
@@ -324,7 +327,7 @@ def check_lists(books: Books) -> None:
             lambda i: f"channel {unaware[i] - 1} stands in the list of gate {i} without knowing",  # noqa: B023
             gates,
         )  # `ensure` calls the lambda before the next iteration
-    known = summed(len(gates), ch["gate"], ch["ready"])
+    known = sum_by_owner(len(gates), ch["gate"], ch["ready"])
     books.ensure(ready == known, lambda i: f"ready channels of gate {i} lost", gates)
     books.ensure(
         gates["listed"] == (ready > 0), lambda i: f"gate {i} is in or out of its task's list by mistake", gates

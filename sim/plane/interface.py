@@ -45,8 +45,8 @@ OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to sen
 
 To read: arrived but not taken, i.e. received on a remote channel or queued on a local one.  To send: written but not sent.
 """
-MAX_LOOKS = 8
-"""Maximum rows that one call of `look` returns."""
+MAX_SERVED_SAMPLES = 8
+"""Maximum rows that one call of `sample_served` returns."""
 OPEN_COUNTS = 50
 """Marker counts tracked per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
@@ -137,7 +137,7 @@ class DataPlane(Protocol):
     def captured(self, task: int) -> tuple[int, int]: ...  # C5
     def release_capture(self, task: int) -> None: ...  # C4
     def interrupt(self, task: int) -> None: ...  # E4
-    def interrupt_behind(self, task: int) -> None: ...  # E4: behind one element, if there is one
+    def interrupt_after_next_element(self, task: int) -> None: ...  # E4: behind one element, if there is one
     def hold(self, task: int) -> None: ...  # E4
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4
@@ -153,8 +153,8 @@ class DataPlane(Protocol):
     def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
 
-    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
-        """E3: advance to `first`, then in steps of `every`, until a notice or `min(times, MAX_LOOKS)` steps.
+    def sample_served(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
+        """E3: advance to `first`, then in steps of `every`, until a notice or `min(times, MAX_SERVED_SAMPLES)` steps.
 
         Returns one row of `served()` per time reached, and the notice."""
 

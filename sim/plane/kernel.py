@@ -23,7 +23,7 @@
 #
 # The kernel allocates nothing.  The element pool is bounded by segments and credits, except for markers and
 # for recovered output that exceeds the pools.  Before an operation that adds those, `_make_room` or
-# `_make_excess_room` copies the pool into a larger one, and `_settle_in` takes the new addresses.
+# `_make_excess_room` copies the pool into a larger one, and `_use_state` takes the new addresses.
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from sim.plane.assembly import (
     channel_table,
     column,
     gate_table,
-    grown,
     partition_table,
-    picked,
+    select_field,
     task_table,
     totals,
+    with_more_elements,
 )
 from sim.plane.conservation import check_state
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
-    MAX_LOOKS,
     MAX_SERIES,
+    MAX_SERVED_SAMPLES,
     OF_EDGES,
     OF_VERTICES,
     ChannelPlaces,
@@ -74,7 +74,7 @@ from sim.plane.interface import (
 from sim.plane.rows import Channel, Gate, Partition, PlaneState, Task, renewed_fields
 from sim.plane.spec import Layout, PlaneSpec
 from sim.plane.text import basics
-from sim.plane.text.basics import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
+from sim.plane.text.basics import BROADCAST, REBALANCE, RESCALE, RESETTING, RESTORE_TASK, SEGMENT, SERIES, SWEEP
 from sim.plane.text.loop import dispatch_operation
 
 # ---- Positions of tasks, read from the rows of the kernel and written to them (P2-P6).
@@ -83,11 +83,11 @@ from sim.plane.text.loop import dispatch_operation
 #
 # 1. SWEEP (kernel): remove the tasks' elements and work items from all queues and lists.
 # 2. Python: reset the fields of their rows, except those that last, and write their positions.
-# 3. STAND (kernel): derive all other fields from the positions, and queue the recovered input and output.
+# 3. RESTORE_TASK (kernel): derive all other fields from the positions, and queue the recovered input and output.
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RowNumbers:
     """The row numbers of some tasks, and of their partitions, gates and channels."""
 
     tasks: list[int]
@@ -96,7 +96,7 @@ class Places:
     channels: list[int]
 
     @classmethod
-    def of(cls, plan: Layout, tasks: Iterable[int]) -> Places:
+    def of(cls, plan: Layout, tasks: Iterable[int]) -> RowNumbers:
         """Return the rows of these tasks."""
         every = sorted(tasks)
         return cls(
@@ -128,14 +128,14 @@ def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position
 def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
     """Return the position with captured data (P2).  `inputs` and `outputs` are the channels of the task."""
     rows = state.channels
-    so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
+    so_far = select_field(rows, "arrived", inputs) - select_field(rows, "captured_from", inputs)
     return bare._replace(
-        captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
-        overtaken=picked(rows, "cap_out", outputs),
+        captured=np.where(select_field(rows, "capturing", inputs) > 0, so_far, select_field(rows, "cap_in", inputs)),
+        overtaken=select_field(rows, "cap_out", outputs),
     )
 
 
-def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
+def excess_segments(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
     """Return how many segments more than the pools contain are in use after the tasks have been started at these positions."""
     used = column(state.partitions, "used")
     for t, position in positions.items():
@@ -145,76 +145,78 @@ def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Ma
     return int(np.maximum(used - column(state.partitions, "limit"), 0).sum())
 
 
-def place(
+def start_at_positions(
     state: PlaneState, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]
 ) -> None:
     """Start the tasks at their positions (P3).  `do(operation, task)` executes an operation of the kernel."""
-    where = Places.of(plan, positions)
-    before, stood = totals(state), standing(state, where)
-    assign(state.tasks, "held", where.tasks, FORGETTING)
+    where = RowNumbers.of(plan, positions)
+    before, counts_before = totals(state), record_counts(state, where)
+    assign(state.tasks, "held", where.tasks, RESETTING)
     do(SWEEP, 0)
-    renew(state, spec, where)
+    reset_rows(state, spec, where)
     captured = np.zeros(len(plan.reader), np.int64)
     for t, position in positions.items():
         captured[channels_in(plan, t)] = position.captured
     for t, position in positions.items():
         outputs = channels_out(plan, t)
-        write(state, t, position, outputs, captured[outputs])
+        write_position(state, t, position, outputs, captured[outputs])
         count_copies(state, plan.task_partitions[t], position)
         seek_due(state, t, position.served)
     for t in where.tasks:
-        do(STAND, t)
+        do(RESTORE_TASK, t)
     after = totals(state)
     for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
         earlier = column(state.tasks, field) + before[total] - after[total]
         assign(state.tasks, field, where.tasks, earlier[where.tasks])
-    stands = standing(state, where)
-    for rows, places, field in (  # noqa: F402
+    counts_after = record_counts(state, where)
+    for rows, numbers, field in (
         (state.tasks, where.tasks, "earlier_served"),
         (state.channels, where.channels, "earlier_read"),
         (state.channels, where.channels, "earlier_written"),
     ):
-        assign(rows, field, places, picked(rows, field, places) + stood[field] - stands[field])
+        assign(rows, field, numbers, select_field(rows, field, numbers) + counts_before[field] - counts_after[field])
 
 
-def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]]:
+def record_counts(state: PlaneState, where: RowNumbers) -> dict[str, np.ndarray[Any, Any]]:
     """Return the record counts of tasks and channels that a start sets back.
 
     Keys are the fields that preserve the differences, so that total counts never decrease (P8).
     """
     return {
-        "earlier_served": picked(state.tasks, "served", where.tasks),
-        "earlier_read": picked(state.channels, "records_in", where.channels),
-        "earlier_written": picked(state.channels, "records_out", where.channels),
+        "earlier_served": select_field(state.tasks, "served", where.tasks),
+        "earlier_read": select_field(state.channels, "records_in", where.channels),
+        "earlier_written": select_field(state.channels, "records_out", where.channels),
     }
 
 
-def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
+def reset_rows(state: PlaneState, spec: PlaneSpec, where: RowNumbers) -> None:
     """Reset the rows to their initial values, except the fields marked as kept."""
-    for row, rows, places in (  # noqa: F402
+    for row, rows, numbers in (
         (Task, state.tasks, where.tasks),
         (Partition, state.partitions, where.partitions),
         (Gate, state.gates, where.gates),
         (Channel, state.channels, where.channels),
     ):
         for field in renewed_fields(row):
-            assign(rows, field.name, places, field.default)
-    assign(state.tasks, "last_used", where.tasks, picked(state.tasks, "last_gate", where.tasks) - 1)
+            assign(rows, field.name, numbers, field.default)
+    assign(state.tasks, "last_used", where.tasks, select_field(state.tasks, "last_gate", where.tasks) - 1)
     assign(state.gates, "idle", where.gates, spec.floating)
     assign(state.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)
     assign(state.gates, "announced_bytes", where.gates, spec.starting_buffer_bytes)
     assign(state.channels, "buffer_bytes", where.channels, spec.starting_buffer_bytes)
-    own = np.where(picked(state.channels, "local", where.channels) == 1, 0, spec.exclusive)
+    exclusive = np.where(select_field(state.channels, "local", where.channels) == 1, 0, spec.exclusive)
     for name in ("credit", "required", "ex_free"):
-        assign(state.channels, name, where.channels, own)
+        assign(state.channels, name, where.channels, exclusive)
     for settled, closed, counts in zip(
-        *(picked(state.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True
+        *(select_field(state.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True
     ):
         for i in (*range(settled, settled + SERIES), *range(closed, counts)):
             state.words[i] = 0
 
 
-def write(state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
+def write_position(
+    state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]
+) -> None:
     """Write the number of records a task has served, and the offsets of its output channels (P5).  `captured`: input bytes of their readers."""
     assign(state.tasks, "served", [task], position.served)
     assign(state.tasks, "late", [task], position.late)
@@ -233,7 +235,7 @@ def write(state: PlaneState, task: int, position: Position, outputs: list[int], 
 def count_copies(state: PlaneState, partitions: Sequence[int], position: Position) -> None:
     """Write, for each partition of a task, the number of copies of the records whose outputs are written, and the next channel (P4)."""
     columns = (
-        picked(state.partitions, name, partitions).tolist()
+        select_field(state.partitions, name, partitions).tolist()
         for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels")
     )
     first = 0
@@ -249,7 +251,7 @@ def count_copies(state: PlaneState, partitions: Sequence[int], position: Positio
 
 def seek_due(state: PlaneState, task: int, served: int) -> None:
     """Write when the next record of a source is due, and by which rate segment (W1)."""
-    begin, end = (int(picked(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
+    begin, end = (int(select_field(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
     segments = range(begin, end, SEGMENT)
     at = (
         segments[max(bisect_right(segments, served, key=lambda place: state.words[place]) - 1, 0)]
@@ -286,22 +288,22 @@ class KernelPlane:
         sums = int(arrays.g["sums"][0])
         self._sums = slice(sums, sums + len(spec.vertices) * len(OF_VERTICES) + len(spec.edges) * len(OF_EDGES))
         self._horizon = int(arrays.g["horizon"][0])
-        self._settle_in(as_objects(arrays) if enter is None else arrays)
+        self._use_state(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
         self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint sends a marker on every channel
         self._excess_room = 0
-        self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
+        self._copied_to, self._samples_at = int(arrays.g["copied"][0]), int(arrays.g["served_samples"][0])
         self._channels: dict[int, tuple[int, int]] = {}  # (inputs, outputs) of each task, computed on demand
         self._partitions: dict[tuple[int, int | None], tuple[int, int]] = {}
         # (inputs, outputs) of each task, computed on demand
         self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}
-        # returned by `look` if a notice precedes its first time
-        self._unseen = np.zeros((0, len(self.layout.vertex)), np.int64)
+        # returned by `sample_served` if a notice precedes its first time
+        self._no_samples = np.zeros((0, len(self.layout.vertex)), np.int64)
         self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
-        self._do(basics.START)
+        self._execute(basics.START)
 
-    def _settle_in(self, state: PlaneState) -> None:
+    def _use_state(self, state: PlaneState) -> None:
         """Use this state, or its new addresses, for all later operations."""
         self._state = state
         self._handle: Any = state
@@ -309,7 +311,7 @@ class KernelPlane:
             self._addresses = machine_code.addresses(state)
             self._handle = self._addresses.ctypes.data
 
-    def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+    def _execute(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
         """Execute an operation of the kernel, and return its result."""
         return self._enter(self._handle, op, task, a, b, c, d)
 
@@ -326,14 +328,14 @@ class KernelPlane:
             return self._notices.popleft()
         if until == self.now:  # common: several control events at the same time
             return Notice(until, NoticeKind.QUIET)
-        self._require_to_come(until, until)
-        noted = self._do(basics.ADVANCE, 0, until)
+        self._require_future(until, until)
+        noted = self._execute(basics.ADVANCE, 0, until)
         if noted == 0:
             self.now = until
             return Notice(until, NoticeKind.QUIET)
         return self._first_notice(noted)
 
-    def _require_to_come(self, first: int, last: int) -> None:
+    def _require_future(self, first: int, last: int) -> None:
         """Raise ValueError unless both times are possible and not in the past."""
         if not self.now <= first <= last <= self._horizon:
             raise ValueError(
@@ -352,7 +354,7 @@ class KernelPlane:
             raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
         only, channels = self._written_by(task, edge)
         self._make_room(1 + channels)
-        captured = self._do(basics.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
+        captured = self._execute(basics.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
         if not channels and Trait.ANNOUNCED in marker.traits:
             self._collect(self._general("noted"))
         return captured
@@ -363,7 +365,7 @@ class KernelPlane:
             of_edge = {self.layout.partitions[p][1]: p for p in self.layout.task_partitions[task]}
             if edge is not None and edge not in of_edge:
                 raise ValueError(f"task {task} does not write edge {edge}")
-            self._partitions[task, edge] = -1 if edge is None else of_edge[edge], self._ends(task)[1]
+            self._partitions[task, edge] = -1 if edge is None else of_edge[edge], self._channel_counts(task)[1]
         return self._partitions[task, edge]
 
     def _general(self, name: str) -> int:
@@ -376,102 +378,102 @@ class KernelPlane:
         needed = self._general("markers") + markers
         if needed > self._marker_room:
             extra = max(needed, 2 * self._marker_room) - self._marker_room
-            self._settle_in(grown(self._state, extra))
+            self._use_state(with_more_elements(self._state, extra))
             self._marker_room += extra
 
     def _make_excess_room(self, segments: int) -> None:
         """Enlarge the element pool, if necessary, before recovered output needs more segments than the buffer pools have (P6)."""
         if segments > self._excess_room:
-            self._settle_in(grown(self._state, segments - self._excess_room))
+            self._use_state(with_more_elements(self._state, segments - self._excess_room))
             self._excess_room = segments
 
     def convert_output(self, task: int, number: int) -> int:
-        return self._do(basics.CONVERT, task, number)
+        return self._execute(basics.CONVERT, task, number)
 
     def prioritise(self, task: int, number: int) -> None:
-        self._do(basics.PRIORITISE, task, number)
+        self._execute(basics.PRIORITISE, task, number)
 
     def resume(self, task: int, number: int = ANY_NUMBER) -> None:
-        self._do(basics.RESUME_ALL, task, number)
+        self._execute(basics.RESUME_ALL, task, number)
 
     def settle(self, task: int, number: int, series: int = BARRIERS) -> None:
-        self._do(basics.SETTLE, task, series, number)
+        self._execute(basics.SETTLE, task, series, number)
 
     def capture(self, task: int, number: int) -> None:
         if number <= 0:
             raise ValueError(f"capture of number {number}: numbers are positive")
-        self._do(basics.CAPTURE, task, number)
+        self._execute(basics.CAPTURE, task, number)
 
     def captured(self, task: int) -> tuple[int, int]:
-        return self._do(basics.CAPTURED_IN, task), self._do(basics.CAPTURED_OUT, task)
+        return self._execute(basics.CAPTURED_IN, task), self._execute(basics.CAPTURED_OUT, task)
 
     def release_capture(self, task: int) -> None:
-        self._do(basics.RELEASE_CAPTURE, task)
+        self._execute(basics.RELEASE_CAPTURE, task)
 
     def interrupt(self, task: int) -> None:
-        self._do(basics.INTERRUPT, task)
+        self._execute(basics.INTERRUPT, task)
 
-    def interrupt_behind(self, task: int) -> None:
-        self._do(basics.INTERRUPT, task, 1)
+    def interrupt_after_next_element(self, task: int) -> None:
+        self._execute(basics.INTERRUPT, task, 1)
 
     def hold(self, task: int) -> None:
-        if not self._do(basics.HOLD, task):
+        if not self._execute(basics.HOLD, task):
             raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")
 
     def release(self, task: int) -> None:
-        if not self._do(basics.RELEASE, task):
+        if not self._execute(basics.RELEASE, task):
             raise ValueError(f"release of task {task} at {self.now} ns: it is not held")
 
     def scale(self, task: int, num: int, den: int) -> None:
         if not 0 < num < 1 << 20 or not 0 < den < 1 << 20:
             raise ValueError(f"scale of task {task} by {num} / {den}: both stand between 1 and 2**20")
-        self._do(basics.SCALE, task, num, den)
+        self._execute(basics.SCALE, task, num, den)
 
     def release_late_outputs(self, task: int, until: int) -> None:
-        self._do(basics.LET_GO, task, until)
+        self._execute(basics.RELEASE_LATE_OUTPUTS, task, until)
 
     def wait_for_late(self, task: int) -> None:
-        self._do(basics.WAIT_FOR_LATE, task)
+        self._execute(basics.WAIT_FOR_LATE, task)
 
     def report_written(self, task: int) -> None:
-        self._do(basics.REPORT_WRITTEN, task)
+        self._execute(basics.REPORT_WRITTEN, task)
 
     def halt(self, tasks: Iterable[int]) -> None:
         halted = set(tasks)
         for task in halted:
-            self._do(basics.HALT, task)
+            self._execute(basics.HALT, task)
         self._drop_notices(halted)
 
     def _drop_notices(self, tasks: Iterable[int]) -> None:
         """Discard the pending notices of these tasks."""
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
-    def _present(self) -> PlaneState:
+    def _state_now(self) -> PlaneState:
         """Return the state at the current time.  Records that tasks have served ahead of it are taken back."""
-        self._do(basics.CATCH_UP)
+        self._execute(basics.CATCH_UP)
         return self._state
 
     def position(self, task: int) -> Position:
         if task not in self._places:
             self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
-        return with_captures(self._state, self._stands(task), *self._places[task])
+        return with_captures(self._state, self._read_position(task), *self._places[task])
 
     def bare_position(self, task: int) -> Position:
-        return self._stands(task)
+        return self._read_position(task)
 
-    def _stands(self, task: int) -> Position:
+    def _read_position(self, task: int) -> Position:
         """Return the position of a task without captured data."""
-        late = self._do(basics.POSITION, task)
-        inputs, outputs = self._ends(task)
+        late = self._execute(basics.POSITION, task)
+        inputs, outputs = self._channel_counts(task)
         return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
     def counted(self, task: int) -> Counted:
-        served = self._do(basics.COUNTED, task, self._started)
-        inputs, outputs = self._ends(task)
+        served = self._execute(basics.COUNTED, task, self._started)
+        inputs, outputs = self._channel_counts(task)
         records = self._copied(inputs + outputs)
         return Counted(served, records[:inputs], records[inputs:])
 
-    def _ends(self, task: int) -> tuple[int, int]:
+    def _channel_counts(self, task: int) -> tuple[int, int]:
         """Return the numbers of input and output channels of a task."""
         if task not in self._channels:
             self._channels[task] = len(channels_in(self.layout, task)), len(channels_out(self.layout, task))
@@ -485,46 +487,46 @@ class KernelPlane:
         require_closed(self.layout, positions)
         self._drop_notices(positions)
         self._started = 1
-        self._make_excess_room(excess_of(self._state, self.layout, self.spec.segment_bytes, positions))
-        place(self._present(), self.spec, self.layout, positions, self._do)
+        self._make_excess_room(excess_segments(self._state, self.layout, self.spec.segment_bytes, positions))
+        start_at_positions(self._state_now(), self.spec, self.layout, positions, self._execute)
 
     def polled(self, task: int) -> int:
-        return self._do(basics.POLLED, task)
+        return self._execute(basics.POLLED, task)
 
     def served(self) -> np.ndarray[Any, Any]:
-        return column(self._present().tasks, "served")
+        return column(self._state_now().tasks, "served")
 
-    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
-        times = min(times, MAX_LOOKS)
+    def sample_served(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
+        times = min(times, MAX_SERVED_SAMPLES)
         last = first + every * (times - 1)
         if self._notices:
-            return self._unseen, self._notices.popleft()
-        self._require_to_come(first, last)
-        seen = self._do(basics.LOOK, 0, first, every, times)
-        rows = self._looks(seen) if seen else self._unseen
+            return self._no_samples, self._notices.popleft()
+        self._require_future(first, last)
+        seen = self._execute(basics.SAMPLE_SERVED, 0, first, every, times)
+        rows = self._samples(seen) if seen else self._no_samples
         if seen == times:
             self.now = last
             return rows, Notice(last, NoticeKind.QUIET)
         return rows, self._first_notice(self._general("noted"))
 
-    def _looks(self, n: int) -> np.ndarray[Any, Any]:
+    def _samples(self, n: int) -> np.ndarray[Any, Any]:
         """Return the rows that the first n looks have copied: records served by task."""
-        begin, tasks = self._looks_at, len(self.layout.vertex)
+        begin, tasks = self._samples_at, len(self.layout.vertex)
         return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
 
     def in_flight(self) -> np.ndarray[Any, Any]:
-        self._do(basics.FLYING)
+        self._execute(basics.SUM_IN_FLIGHT)
         return self._copied(len(self.layout.vertex))
 
     def sums(self) -> np.ndarray[Any, Any]:
-        self._do(basics.SUM_UP, 0, self.now)
+        self._execute(basics.SUM_UP, 0, self.now)
         return np.array(self._state.words[self._sums], np.int64)
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
-        return task_table(self._present(), self.now, columns)
+        return task_table(self._state_now(), self.now, columns)
 
     def channels(self, *columns: str) -> np.ndarray[Any, Any]:
-        return channel_table(self._present(), columns)
+        return channel_table(self._state_now(), columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
         return partition_table(self._state, self.layout)
@@ -533,7 +535,7 @@ class KernelPlane:
         return gate_table(self._state, self.layout)
 
     def check(self) -> None:
-        state = self._present()
+        state = self._state_now()
         used = self._general("fresh")
         if used > len(state.elements):
             raise AssertionError(f"{used} elements used of a pool of {len(state.elements)}, at {self.now} ns")

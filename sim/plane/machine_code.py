@@ -29,16 +29,16 @@ from sim.plane import interface, rows, spec, text
 from sim.plane.rows import PlaneState
 from sim.plane.text.loop import dispatch_operation
 
-ENTRY = "kernel_door"
+ENTRY_POINT = "kernel_entry"
 """Name of the only exported symbol."""
-CACHE_DIR = "CKPTSIM_CACHE_DIR"
+CACHE_DIR_VARIABLE = "CKPTSIM_CACHE_DIR"
 """Name of an environment variable.  If it is set, only the directory it names is used as cache."""
-_CHECKSUM = 16  # bytes at the start of each cached file
+_CHECKSUM_BYTES = 16  # bytes at the start of each cached file
 _loaded: list[Any] = []
 """Execution engines of loaded code, which must stay alive."""
 _codes: dict[str, bytes] = {}
 """Machine code by file name, compiled or read by this process or received with `import_code`."""
-_compiled_here: list[str] = []
+_compiled_names: list[str] = []
 """File names of the code that this process has compiled."""
 
 
@@ -48,9 +48,9 @@ def load_compiled_entry_point() -> Callable[..., int] | None:
 
     The first argument of the entry point is the address of the array that `addresses` returns.  The result is cached.
     """
-    entry_point, why = _load_or_compile()
-    if why:
-        warnings.warn(f"the plane runs interpreted, {why}", RuntimeWarning, stacklevel=2)
+    entry_point, reason = _load_or_compile()
+    if reason:
+        warnings.warn(f"the data plane runs interpreted and is much slower: {reason}", RuntimeWarning, stacklevel=2)
     return entry_point
 
 
@@ -68,9 +68,9 @@ def import_code(name: str, code: bytes) -> None:
     _codes.setdefault(name, code)
 
 
-def compiled_here() -> bool:
+def has_compiled() -> bool:
     """Return whether this process compiled the kernel itself."""
-    return bool(_compiled_here)
+    return bool(_compiled_names)
 
 
 def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -78,7 +78,7 @@ def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
 
 
-def texts() -> list[ModuleType]:
+def kernel_modules() -> list[ModuleType]:
     """Return the kernel's source modules, sorted by path."""
     return [
         importlib.import_module(info.name)
@@ -98,22 +98,22 @@ def _load_or_compile() -> tuple[Callable[..., int] | None, str]:
         return None, f"llvmlite cannot be imported: {error}"
     sent = _codes.pop(name, None)
     _codes.clear()  # code for another processor is discarded
-    code = sent or next(filter(None, (_read(place / name) for place in places())), None)
+    code = sent or next(filter(None, (_read(folder / name) for folder in cache_folders())), None)
     if code is None:
-        code = _compiled(binding, texts())
-        _compiled_here.append(name)
-        _keep(code, name)
+        code = _compile(binding, kernel_modules())
+        _compiled_names.append(name)
+        _store(code, name)
     _codes[name] = code
-    return _loaded_door(binding, code), ""
+    return _load_entry_point(binding, code), ""
 
 
-def places() -> Iterator[Path]:
+def cache_folders() -> Iterator[Path]:
     """Yield the folders in which machine code is searched and, if they are writable, stored.
 
     If the environment variable CACHE_DIR is set, its folder is the only one.  Otherwise they are a folder next to the
     source, one in the user's cache, and the user's own one in the system's temporary directory.
     """
-    if chosen := os.environ.get(CACHE_DIR):
+    if chosen := os.environ.get(CACHE_DIR_VARIABLE):
         yield Path(chosen)
         return
     yield Path(__file__).parent / "__pycache__"
@@ -142,7 +142,7 @@ def _fingerprint() -> str:
     """Return a digest of the source of the kernel, of the modules it imports, and of the code that lowers it to LLVM."""
     digest = hashlib.blake2b(digest_size=6)
     compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
-    for path in (*(str(module.__file__) for module in (*texts(), interface, spec, rows)), *compiler):
+    for path in (*(str(module.__file__) for module in (*kernel_modules(), interface, spec, rows)), *compiler):
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 
@@ -155,31 +155,31 @@ def _read(path: Path) -> bytes | None:
         content = path.read_bytes()
     except OSError:
         return None
-    code = content[_CHECKSUM:]
-    return code if content[:_CHECKSUM] == _checksum(code) else None
+    code = content[_CHECKSUM_BYTES:]
+    return code if content[:_CHECKSUM_BYTES] == _checksum(code) else None
 
 
-def _keep(code: bytes, name: str) -> None:
+def _store(code: bytes, name: str) -> None:
     """Store the code in the first writable folder.  If there is none, every process compiles the kernel itself."""
-    for place in places():
+    for folder in cache_folders():
         with suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True, mode=0o700 if place == _temporary() else 0o777)
-            if not _is_private(place):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700 if folder == _temporary() else 0o777)
+            if not _is_private(folder):
                 continue
-            replace_file(place / name, lambda path: path.write_bytes(_checksum(code) + code))
+            replace_file(folder / name, lambda path: path.write_bytes(_checksum(code) + code))
             return
 
 
-def _is_private(place: Path) -> bool:
+def _is_private(folder: Path) -> bool:
     """Return whether no other user can write to the folder.  Only folders in the shared temporary directory are checked."""
-    if place != _temporary():
+    if folder != _temporary():
         return True
-    found = place.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
 
 
 def _checksum(code: bytes) -> bytes:
-    return hashlib.blake2b(code, digest_size=_CHECKSUM).digest()
+    return hashlib.blake2b(code, digest_size=_CHECKSUM_BYTES).digest()
 
 
 def _machine(binding: Any) -> Any:
@@ -196,12 +196,12 @@ def _machine(binding: Any) -> Any:
     )
 
 
-def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
+def _compile(binding: Any, files: Sequence[ModuleType]) -> bytes:
     """Compile all source modules as one LLVM module, and return the object file."""
     from sim.plane.lowering import lowered
 
     machine = _machine(binding)
-    module = binding.parse_assembly(str(lowered(files, ENTRY)))
+    module = binding.parse_assembly(str(lowered(files, ENTRY_POINT)))
     module.triple, module.data_layout = binding.get_process_triple(), str(machine.target_data)
     module.verify()
     builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
@@ -209,7 +209,7 @@ def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
-def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
+def _load_entry_point(binding: Any, code: bytes) -> Callable[..., int]:
     """Load an object file into this process, and return its entry point."""
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(binding))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
@@ -217,5 +217,5 @@ def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
     _loaded.append(engine)
     # the result and all arguments are int64; the state is passed as an address
     return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + dispatch_operation.__code__.co_argcount))(
-        engine.get_function_address(ENTRY)
+        engine.get_function_address(ENTRY_POINT)
     )

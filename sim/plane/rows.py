@@ -353,7 +353,7 @@ class General:
     first_channels: int = 0
     sums: int = 0  # in `words`: by vertex, then by edge
     copied: int = 0  # in `words`: results of an operation, by task or by channel of a task
-    looks: int = 0  # in `words`: records served by each task, look by look
+    served_samples: int = 0  # in `words`: records served by each task, sample by sample
     latency: int = 0
     nic_num: int = 0  # 0: no NIC
     nic_den: int = 0

@@ -163,7 +163,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         """Process an entry of `look_every`.  One call of the data plane takes all samples before the next other entry or a notice."""
         following_ns = min((entry[0] for entry in self._entries[1:3]), default=END_OF_TIME_NS)  # children of the root
         times = min(looks.left(), max(1, -(-(following_ns - first_ns) // looks.period_ns)))
-        rows, notice = self.plane.look(first_ns, looks.period_ns, times)
+        rows, notice = self.plane.sample_served(first_ns, looks.period_ns, times)
         if len(rows):
             heappop(self._entries)
             times_ns = range(first_ns, first_ns + len(rows) * looks.period_ns, looks.period_ns)

@@ -196,6 +196,12 @@ class Contents:
         """Return the snapshot of a task, or None if the checkpoint was discarded or the task has not taken its snapshot yet."""
         return self.checkpoints.get(checkpoint, {}).get(task)
 
+    def inline_bytes(self, checkpoint: int) -> int:
+        """Return the bytes of state that acknowledgements contain instead of files (ByteStreamStateHandle)."""
+        parts = self.checkpoints.get(checkpoint, {}).values()
+        in_handles = sum(handle.size_bytes for part in parts for handle in part.handles if handle.file is None)
+        return in_handles + sum(part.inlined_bytes for part in parts)
+
     def take_over(
         self,
         checkpoint: int,

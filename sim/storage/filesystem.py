@@ -312,7 +312,7 @@ class CheckpointStorage(FileSystem):
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
         """Process: write the _metadata file of a checkpoint, and return its id.  Raises StorageFailed.
 
-        Flink does this on the I/O executor of the CheckpointCoordinator.
+        `size_bytes` is the state that it contains.  Flink writes it on the I/O executor of the CheckpointCoordinator.
         """
         stream = self.open("_metadata", checkpoint, host=-1)
         if self.options.metadata_ns:

@@ -309,7 +309,7 @@ class LsmTree:
         self.thread.forget(self)
         self._running = None
 
-    def loaded_anew(self, keys: int) -> LsmTree:
+    def rebuilt(self, keys: int) -> LsmTree:
         """Return a new tree with the same options and compaction thread, and `keys` newly written keys."""
         return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 

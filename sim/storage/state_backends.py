@@ -56,12 +56,12 @@ class RocksDb:
         self.increments = Increments()
         self._now_ns = 0
         self._added = self._expired = 0  # keys since the last update
-        self._gone_bytes = 0  # bytes of keys that expired since the last update
+        self._expired_bytes = 0  # bytes of keys that expired since the last update
         self._is_anew = False  # True: restored into a new tree, which `resize` has still to fill
 
     def update(self, writes: int, now_ns: int) -> None:
         self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)
-        self._added = self._expired = self._gone_bytes = 0
+        self._added = self._expired = self._expired_bytes = 0
         self._now_ns = now_ns
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
@@ -73,10 +73,10 @@ class RocksDb:
         keys = size_bytes // self.tree.entry_bytes
         if self._is_anew:
             self.tree.leave()
-            self.tree = self.tree.loaded_anew(keys)
+            self.tree = self.tree.rebuilt(keys)
             self._is_anew = False
-        self._gone_bytes += expired_bytes
-        self._added = max(keys + self._gone_bytes // self.tree.entry_bytes - self.tree.keys, 0)
+        self._expired_bytes += expired_bytes
+        self._added = max(keys + self._expired_bytes // self.tree.entry_bytes - self.tree.keys, 0)
         self._expired = self.tree.keys + self._added - keys if self.state.ttl is not None else 0
 
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
@@ -120,13 +120,13 @@ class RocksDb:
         (RocksDBIncrementalRestoreOperation#restoreWithRescaling).  A canonical savepoint is written entry by entry.
         """
         self._now_ns = now_ns
-        self._added = self._expired = self._gone_bytes = 0
+        self._added = self._expired = self._expired_bytes = 0
         if not parts:
             return Restoring()
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
             self.tree.leave()
-            self.tree, self._is_anew = self.tree.loaded_anew(self.tree.keys), True
+            self.tree, self._is_anew = self.tree.rebuilt(self.tree.keys), True
             self.increments.restart(0, {})
             is_canonical = any(part.type == "canonical" for part in parts)
             base_bytes = 0 if is_canonical else max(keyed_bytes([part]) for part in parts)
@@ -160,8 +160,8 @@ class RocksDb:
 
 # ---- The choice of a backend by the options of a vertex.
 
-Maker = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
-MAKERS: dict[str, Maker] = {
+BackendFactory = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
+BACKEND_FACTORIES: dict[str, BackendFactory] = {
     "hashmap": lambda state, size_bytes, options, _: Hashmap(state, size_bytes, options),
     "rocksdb": RocksDb,
 }
@@ -176,7 +176,7 @@ def backend(
     `size_bytes`: initial size of the subtask's state.  `compaction`: the compaction thread of its TaskManager; if None, the
     subtask has its own.
     """
-    base = MAKERS[state.backend](state, size_bytes, options, compaction)
+    base = BACKEND_FACTORIES[state.backend](state, size_bytes, options, compaction)
     if state.changelog is None:
         return base
     return ChangelogBackend(base, state, state.changelog, size_bytes, options)

@@ -46,14 +46,14 @@ def a_restart_skips_a_record(original):
     return seek
 
 
-@add(Restarts, "stand", RESTARTED, "A restarted task serves its last record again.", reference=True)
+@add(Restarts, "restore_task", RESTARTED, "A restarted task serves its last record again.", reference=True)
 def a_restart_repeats_a_record(original):
-    def stand(self, task, positions):
+    def restore_task(self, task, positions):
         position = positions[task.number]
         again = position._replace(served=max(0, position.served - 1)) if not task.gates else position
         original(self, task, {**positions, task.number: again})
 
-    return stand
+    return restore_task
 
 
 @add(

@@ -11,7 +11,7 @@ from sim.model.randomness import draw, stream
 from sim.plane.interface import (
     ANY_NUMBER,
     BARRIERS,
-    MAX_LOOKS,
+    MAX_SERVED_SAMPLES,
     Marker,
     NoticeKind,
     ThreadState,
@@ -220,7 +220,7 @@ class ReferencePlane(Agenda):
         self.all_tasks[task].interrupted = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
 
-    def interrupt_behind(self, task):
+    def interrupt_after_next_element(self, task):
         self.all_tasks[task].behind = waits(self.all_tasks[task]) != Wait.LOCK
         self.interrupt(task)
 
@@ -279,9 +279,9 @@ class ReferencePlane(Agenda):
     def served(self):
         return np.array([row.served for row in self.all_tasks], np.int64)
 
-    def look(self, first, every, times):
+    def sample_served(self, first, every, times):
         rows = []
-        for at in range(first, first + every * min(times, MAX_LOOKS), every):
+        for at in range(first, first + every * min(times, MAX_SERVED_SAMPLES), every):
             if (notice := self.advance(at)).kind is not NoticeKind.QUIET:
                 break
             rows.append(self.served())

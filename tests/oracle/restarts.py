@@ -105,7 +105,7 @@ class Restarts:
             self.forget(task)
             self.plane.thread.enter(task, ThreadState.HELD)
         for task in tasks:
-            self.stand(task, positions)
+            self.restore_task(task, positions)
         for task in tasks:
             self.share_recovered(task)
         for task in tasks:
@@ -130,7 +130,7 @@ class Restarts:
             gate.shut = True
         task.held = task.recovering = True
 
-    def stand(self, task, positions):
+    def restore_task(self, task, positions):
         """P4, P5: the records served, the offsets of the input channels."""
         position = positions[task.number]
         task.served = position.served

@@ -34,7 +34,9 @@ def compared(spec, act=lambda plane: []):
 
 def test_looks_see_nothing_that_is_ahead():
     plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
-    seen, expected = ([plane.look(1 + 21 * i, 7, 3)[0].tolist() for i in range(60)] for plane in (plane, reference))
+    seen, expected = (
+        [plane.sample_served(1 + 21 * i, 7, 3)[0].tolist() for i in range(60)] for plane in (plane, reference)
+    )
 
     assert expected == seen
 

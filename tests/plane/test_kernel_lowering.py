@@ -40,7 +40,9 @@ def dispatch_operation(file):
 
     def both(body, before=""):
         module = file(before + DOOR + "".join(f"    {line}\n" for line in body.split("\n")))
-        return module.dispatch_operation, machine_code._loaded_door(binding, machine_code._compiled(binding, [module]))
+        return module.dispatch_operation, machine_code._load_entry_point(
+            binding, machine_code._compile(binding, [module])
+        )
 
     return both
 
@@ -250,7 +252,7 @@ def test_what_is_not_in_the_language_is_refused(file, line):
 
 def test_the_text_is_lowered_whole():
     """Each function is there once, and the only one that is seen from outside is the entry."""
-    made = lowered(machine_code.texts(), "entry")
+    made = lowered(machine_code.kernel_modules(), "entry")
     module = binding.parse_assembly(str(made))
     module.verify()
 
@@ -262,7 +264,7 @@ def test_the_text_is_lowered_whole():
 
 def test_what_overlaps_with_nothing_says_so():
     """Without the names of fields LLVM reads everything again after each store."""
-    made = str(lowered(machine_code.texts(), "entry"))
+    made = str(lowered(machine_code.kernel_modules(), "entry"))
 
     assert "!tbaa" in made
     assert '"Task.served"' in made

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sim.plane import build
-from sim.plane.assembly import assign, picked
+from sim.plane.assembly import assign, select_field
 from sim.plane.interface import Marker, NoticeKind, ThreadState
 from sim.plane.kernel import MARKER_ROOM
 from sim.plane.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
@@ -116,7 +116,7 @@ def test_a_lost_record_is_noticed(engine, field):
     if engine is oracle:
         setattr(plane.all_channels[0], field, getattr(plane.all_channels[0], field) + 1)
     else:
-        assign(plane._state.channels, field, [0], int(picked(plane._state.channels, field, [0])[0]) + 1)
+        assign(plane._state.channels, field, [0], int(select_field(plane._state.channels, field, [0])[0]) + 1)
 
     with pytest.raises(AssertionError, match=r"channel 0|copies|edge"):
         plane.check()
@@ -162,7 +162,8 @@ print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].mess
     )
 
     assert (
-        done.stdout == "interpreted 9900 1 the plane runs interpreted, llvmlite cannot be imported: no compiler here\n"
+        done.stdout
+        == "interpreted 9900 1 the data plane runs interpreted and is much slower: llvmlite cannot be imported: no compiler here\n"
     )
 
 

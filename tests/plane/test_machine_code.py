@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_damaged_file_counts_as_none(folder):
     """A machine that crashed, a disk that was full: what is loaded into the process is what was made."""
-    machine_code._keep(b"code", "kernel.o")
+    machine_code._store(b"code", "kernel.o")
     file = folder / "kernel.o"
 
     assert machine_code._read(file) == b"code"
@@ -36,19 +36,19 @@ def test_a_damaged_file_counts_as_none(folder):
 def test_code_is_kept_in_the_first_place_that_can_be_written(tmp_path, monkeypatch):
     """A read-only installation: the user's cache; nowhere at all: nothing is said, every process compiles."""
     (tmp_path / "file").touch()
-    monkeypatch.setattr(machine_code, "places", lambda: iter([tmp_path / "file" / "never", tmp_path / "cache"]))
-    machine_code._keep(b"code", "kernel.o")
+    monkeypatch.setattr(machine_code, "cache_folders", lambda: iter([tmp_path / "file" / "never", tmp_path / "cache"]))
+    machine_code._store(b"code", "kernel.o")
 
     assert [tmp_path / "cache" / "kernel.o"] == list(tmp_path.glob("**/*.o"))
 
-    monkeypatch.setattr(machine_code, "places", lambda: iter([tmp_path / "file" / "never"]))
-    machine_code._keep(b"code", "other.o")
+    monkeypatch.setattr(machine_code, "cache_folders", lambda: iter([tmp_path / "file" / "never"]))
+    machine_code._store(b"code", "other.o")
 
     assert list(tmp_path.glob("**/other.o")) == []
 
 
 def test_the_users_setting_is_the_only_place(folder):
-    assert [folder] == list(machine_code.places())
+    assert [folder] == list(machine_code.cache_folders())
 
 
 def test_places_without_a_setting(monkeypatch, tmp_path):
@@ -58,7 +58,7 @@ def test_places_without_a_setting(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", "/of/all")
     cache, temporary = Path(machine_code.__file__).parent / "__pycache__", Path("/of/all") / f"ckptsim-{os.getuid()}"
 
-    assert [cache, tmp_path / "ckptsim", temporary] == list(machine_code.places())
+    assert [cache, tmp_path / "ckptsim", temporary] == list(machine_code.cache_folders())
 
 
 def test_a_user_without_a_home_keeps_code_all_the_same(monkeypatch):
@@ -71,7 +71,7 @@ def test_a_user_without_a_home_keeps_code_all_the_same(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", no_home)
 
-    assert ["__pycache__", f"ckptsim-{os.getuid()}"] == [place.name for place in machine_code.places()]
+    assert ["__pycache__", f"ckptsim-{os.getuid()}"] == [place.name for place in machine_code.cache_folders()]
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def read_only(tmp_path, monkeypatch):
 
 def test_where_nothing_else_can_be_written_the_temporary_folder_keeps_code(read_only):
     """The next process does not compile."""
-    *others, place = machine_code.places()
-    machine_code._keep(b"code", "kernel.o")
+    *others, place = machine_code.cache_folders()
+    machine_code._store(b"code", "kernel.o")
 
     assert machine_code._read(place / "kernel.o") == b"code"
     assert [machine_code._read(other / "kernel.o") for other in others] == [None, None]
@@ -97,7 +97,7 @@ def test_where_nothing_else_can_be_written_the_temporary_folder_keeps_code(read_
 @pytest.mark.parametrize("trap", ["open", "link"])
 def test_code_that_another_user_may_have_written_is_not_loaded(read_only, trap):
     """Everybody may make a folder of our name among temporary ones, or a link: nothing is read there, nothing kept."""
-    *_, place = machine_code.places()
+    *_, place = machine_code.cache_folders()
     folder = read_only / "elsewhere"
     folder.mkdir(mode=0o700)
     if trap == "link":
@@ -105,7 +105,7 @@ def test_code_that_another_user_may_have_written_is_not_loaded(read_only, trap):
     else:
         place.mkdir()
         place.chmod(0o777)
-    machine_code._keep(b"code", "kernel.o")
+    machine_code._store(b"code", "kernel.o")
 
     assert list(read_only.glob("**/kernel.o")) == []
     (place / "kernel.o").write_bytes(machine_code._checksum(b"code") + b"code")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.interface import MAX_LOOKS, Marker, Notice, NoticeKind, Trait
+from sim.plane.interface import MAX_SERVED_SAMPLES, Marker, Notice, NoticeKind, Trait
 from sim.plane.spec import Lag, Ship
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
@@ -91,17 +91,17 @@ def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
     """As many as `advance` and `served` would show one by one; what is pending comes first."""
     plane, stepwise = build(pipe(total=9)), build(pipe(total=9))
     expected = [(stepwise.advance(at), stepwise.served().tolist())[1] for at in (15, 40, 65)]
-    rows, notice = plane.look(15, 25, 3)
+    rows, notice = plane.sample_served(15, 25, 3)
 
     assert (expected, Notice(65, NoticeKind.QUIET)) == (rows.tolist(), notice)
 
-    rows, notice = plane.look(70, 10, 5)
+    rows, notice = plane.sample_served(70, 10, 5)
 
     assert [stepwise.advance(at) for at in (70, 80, 90, 100)][-1] == notice
     assert ([notice.time, plane.now], notice.kind) == ([90, 90], NoticeKind.EXHAUSTED)
     assert rows[:, 0].tolist() == [6, 7, 8]
 
     plane.interrupt(1)
-    rows, notice = plane.look(400, 10, MAX_LOOKS + 5)
+    rows, notice = plane.sample_served(400, 10, MAX_SERVED_SAMPLES + 5)
     assert (len(rows), notice.kind) == (0, NoticeKind.SAFE)
-    assert len(plane.look(400, 10, MAX_LOOKS + 5)[0]) == MAX_LOOKS
+    assert len(plane.sample_served(400, 10, MAX_SERVED_SAMPLES + 5)[0]) == MAX_SERVED_SAMPLES

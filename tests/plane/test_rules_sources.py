@@ -48,7 +48,7 @@ def test_W3_a_mail_waits_for_the_emission_under_the_lock(build, behind):
     """The reader serves a record every 1000, and each makes room for one.  No element comes before a mail: another thread reads."""
     plane = build(pair(Wait.LOCK))
     run(plane, 5500)
-    (plane.interrupt_behind if behind else plane.interrupt)(0)
+    (plane.interrupt_after_next_element if behind else plane.interrupt)(0)
     notice = plane.advance(10_000)
 
     assert (notice.kind, notice.task) == (NoticeKind.SAFE, 0)

@@ -44,7 +44,7 @@ def test_T3_one_record_also_of_those_that_are_served_ahead(build):
     plane = build(pipe(size=5))
     plane.hold(1)
     run(plane, 300)
-    plane.interrupt_behind(1)
+    plane.interrupt_after_next_element(1)
     plane.release(1)
 
     assert Notice(310, NoticeKind.SAFE, 1) == next_notice(plane)
@@ -57,7 +57,7 @@ def test_T3_a_marker_is_an_element(build):
     plane.hold(1)
     plane.forward(0, Marker(1))
     run(plane, 10)
-    plane.interrupt_behind(1)
+    plane.interrupt_after_next_element(1)
     plane.release(1)
 
     assert [notice.kind for notice in run(plane, 20)] == [NoticeKind.ARRIVED, NoticeKind.SAFE]

@@ -310,7 +310,7 @@ class Driver:
 
     def at_safe_point(self, task, what, *, behind=False):
         self.mail.setdefault(task, []).append(what)
-        (self.plane.interrupt_behind if behind else self.plane.interrupt)(task)
+        (self.plane.interrupt_after_next_element if behind else self.plane.interrupt)(task)
 
     def nap(self, task, length):
         """Every other one begins behind an element."""

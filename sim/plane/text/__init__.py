@@ -43,4 +43,4 @@ Read the modules in this order; each one imports only those before it (letters a
 # neither end a buffer nor fill one are therefore served ahead of their time in one step, and taken back if
 # another component looks at the task (`channels.py`).  Nothing can be served ahead where each record fills a
 # buffer, and where channels come from memory and flushes leave few records per buffer it gains nothing: there
-# `goes_far` says no (docs/performance.md).
+# `pays_to_serve_ahead` says no (docs/performance.md).

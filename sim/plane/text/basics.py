@@ -56,15 +56,17 @@ READING = 1  # bits of a channel's `current`
 FLOATING = 2
 OWNED = 4
 LOOSE = 8
-FORGETTING = 2  # `held` of a task while it starts anew
+RESETTING = 2  # `held` of a task whose rows are being reset for a restart
 SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, den % num
 VERTEX_SUMS = 6  # the interface's OF_VERTICES
 EDGE_SUMS = 4  # the interface's OF_EDGES
 TIMED = 1  # `lag` of a task
 UNTIMED = 2
 FIRING = 2  # `serving` of a task
-FARTHEST = 64  # records a task serves ahead of its time: to take back so many costs no more than a verb
-FETCHED = 4  # copies: so far ahead asks for its channels who serves ahead
+MAX_RECORDS_AHEAD = (
+    64  # a task serves at most so many records ahead of its time; undoing them costs about one operation
+)
+PREFETCHED_COPIES = 4  # a task that serves ahead prefetches the channels of so many further copies
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 
@@ -88,16 +90,16 @@ SCALE = 14
 POLLED = 40
 HALT = 16
 SWEEP = 17
-STAND = 18
-LET_GO = 19
+RESTORE_TASK = 18
+RELEASE_LATE_OUTPUTS = 19
 WAIT_FOR_LATE = 20
 REPORT_WRITTEN = 21
 CATCH_UP = 23
 SUM_UP = 24
-FLYING = 25
+SUM_IN_FLIGHT = 25
 POSITION = 26
 COUNTED = 27
-LOOK = 28
+SAMPLE_SERVED = 28
 
 
 # ---- Numbers out of streams: the restricted twin of ``sim.model.randomness``, quantile tables (W2), digests (G1), an exact product.

@@ -8,19 +8,19 @@ from sim.plane.text.basics import (
     BUSY,
     CREDIT,
     DATA,
-    FARTHEST,
-    FETCHED,
     FLOATING,
     HARD,
     HASH,
     IDLE,
     LOOSE,
     MARKER_SERIES,
+    MAX_RECORDS_AHEAD,
     NEVER,
     NOTE_ANNOUNCED,
     NOTE_LEFT,
     OWNED,
     POLL,
+    PREFETCHED_COPIES,
     PRIORITY,
     READING,
     REBALANCE,
@@ -158,7 +158,7 @@ def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
 # does at this moment.
 
 
-def goes_far(w: PlaneState, t: int) -> bool:
+def pays_to_serve_ahead(w: PlaneState, t: int) -> bool:
     """Return whether serving records ahead of their time pays off.
 
     It does not if the channels exceed the cache and only few records are at hand: then waiting for memory dominates.
@@ -169,10 +169,10 @@ def goes_far(w: PlaneState, t: int) -> bool:
     if task.current < 0:
         return False
     ch = w.channels[task.current]
-    return ch.taken - ch.record_end > FETCHED * (ch.record_end - ch.consumed)
+    return ch.taken - ch.record_end > PREFETCHED_COPIES * (ch.record_end - ch.consumed)
 
 
-def run_ahead(w: PlaneState, t: int, end: int) -> int:
+def begin_serving_ahead(w: PlaneState, t: int, end: int) -> int:
     """Serve records ahead of their time, after a service that ends at `end`.  Return the time of the task's next visible event."""
     task = w.tasks[t]
     task.ahead_end = end
@@ -184,16 +184,16 @@ def run_ahead(w: PlaneState, t: int, end: int) -> int:
         task.ahead_due = task.due
         task.ahead_due_part = task.due_part
         task.ahead_segment = task.segment
-    return serve_unseen(w, t, end, NEVER)
+    return serve_ahead(w, t, end, NEVER)
 
 
 def catch_up(w: PlaneState, t: int) -> None:
-    """Set a task to the current time: take back all records it has served ahead, and serve those that are due by now again."""
+    """Set a task to the current time: undo the services of all records served ahead, and serve those that are due by now again."""
     task = w.tasks[t]
     if task.ahead == 0:
         return
     while task.ahead > 0:
-        take_back(w, t)
+        undo_service(w, t)
     if task.source > 0:
         task.since = task.ahead_since
         task.busy_ns = task.ahead_busy
@@ -204,7 +204,7 @@ def catch_up(w: PlaneState, t: int) -> None:
         task.segment = task.ahead_segment
         task.state = BUSY
         task.serving = 1
-    schedule(w, t, serve_unseen(w, t, task.ahead_end, w.g.reached))
+    schedule(w, t, serve_ahead(w, t, task.ahead_end, w.g.reached))
     task.ahead = 0
 
 
@@ -214,17 +214,17 @@ def catch_up_all(w: PlaneState) -> None:
         catch_up(w, t)
 
 
-def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
+def serve_ahead(w: PlaneState, t: int, end: int, bound: int) -> int:
     """Serve records without events, up to the first one that other components can see or whose event is not before `bound`.
 
     The current service ends at `end`.  `bound` is a key of the event tree.  Return the time of the task's next event.
     """
     task = w.tasks[t]
-    while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
+    while task.ahead < MAX_RECORDS_AHEAD and is_below(w, t, end, bound) and has_next(w, t) and write_ahead(w, t):
         task.ahead += 1
         task.served += 1
         if w.g.fetches == 1:
-            fetch_targets(w, t, FETCHED)
+            fetch_targets(w, t, PREFETCHED_COPIES)
         if task.source > 0:
             next_due(w, t)
             if task.due > end:
@@ -259,7 +259,7 @@ def has_next(w: PlaneState, t: int) -> bool:
     return ch.record_end < ch.taken
 
 
-def write_unseen(w: PlaneState, t: int) -> bool:
+def write_ahead(w: PlaneState, t: int) -> bool:
     """Write the record in service, unless this fills or opens a buffer.  Return whether it was written.
 
     The task makes at most one copy of a record.
@@ -279,8 +279,8 @@ def write_unseen(w: PlaneState, t: int) -> bool:
     return True
 
 
-def take_back(w: PlaneState, t: int) -> None:
-    """Take back the last record served: it is in service again."""
+def undo_service(w: PlaneState, t: int) -> None:
+    """Undo the service of the last record: it is in service again."""
     task = w.tasks[t]
     if task.source == 0:
         gone = w.channels[task.current]
@@ -778,7 +778,7 @@ def flush_touched(w: PlaneState, t: int) -> None:
         part.touched_to = 0
 
 
-def go_on_writing(w: PlaneState, t: int) -> bool:
+def continue_writing(w: PlaneState, t: int) -> bool:
     """Continue the emission, and flush at its end if the buffer timeout is 0 (T2, O6).  Return False if no segment is available."""
     if not emit(w, t):
         return False

@@ -10,29 +10,29 @@ from sim.plane.text.basics import (
     CONVERT,
     COUNTED,
     FIRING,
-    FLYING,
     FORWARD,
     HALT,
     HALTED,
     HELD,
     HOLD,
     INTERRUPT,
-    LET_GO,
     LOCK,
-    LOOK,
     NEVER,
     POLLED,
     POSITION,
     PRIORITISE,
     RELEASE,
     RELEASE_CAPTURE,
+    RELEASE_LATE_OUTPUTS,
     REPORT_WRITTEN,
     RESIZE,
+    RESTORE_TASK,
     RESUME_ALL,
+    SAMPLE_SERVED,
     SCALE,
     SETTLE,
-    STAND,
     START,
+    SUM_IN_FLIGHT,
     SUM_UP,
     SWEEP,
     WAIT_FOR_LATE,
@@ -63,14 +63,14 @@ from sim.plane.text.verbs import (
     convert_output,
     counted,
     drop_event,
-    flying,
     forward,
     halt,
     prioritise,
     release_capture,
+    restore_task,
     resume,
     settle,
-    stand,
+    sum_in_flight,
     sum_up,
     sweep,
 )
@@ -215,17 +215,17 @@ def advance(w: PlaneState, until: int) -> int:
     return g.noted
 
 
-def look(w: PlaneState, first: int, every: int, times: int) -> int:
+def sample_served(w: PlaneState, first: int, every: int, times: int) -> int:
     """Copy the number of records served by each task at the times `first`, `first + every`, ..., at most `times` of them.
 
-    Stop early at a notice.  Return the number of times reached; their rows start at `words[looks]`.
+    Stop early at a notice.  Return the number of times reached; their rows start at `words[served_samples]`.
     """
     g = w.g
     for n in range(times):
         if advance(w, first + n * every) > 0:
             return n
         catch_up_all(w)
-        at = g.looks + n * g.tasks
+        at = g.served_samples + n * g.tasks
         for t in range(g.tasks):
             w.words[at + t] = w.tasks[t].served
     return times
@@ -285,9 +285,9 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
     w.g.noted = 0
     if op == ADVANCE:
         return advance(w, a)
-    if op == LOOK:
-        return look(w, a, b, c)
-    if op == CATCH_UP or op == SWEEP or op == SUM_UP or op == FLYING:
+    if op == SAMPLE_SERVED:
+        return sample_served(w, a, b, c)
+    if op == CATCH_UP or op == SWEEP or op == SUM_UP or op == SUM_IN_FLIGHT:
         catch_up_all(w)
     else:
         catch_up(w, t)
@@ -325,7 +325,7 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
         return release(w, t)
     elif op == SCALE:
         scale(w, t, a, b)
-    elif op == LET_GO:
+    elif op == RELEASE_LATE_OUTPUTS:
         release_late_outputs(w, t, a)
     elif op == WAIT_FOR_LATE:
         wait_for_late(w, t)
@@ -337,10 +337,10 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
         sweep(w)
     elif op == SUM_UP:
         sum_up(w, a)
-    elif op == FLYING:
-        flying(w)
-    elif op == STAND:
-        stand(w, t)
+    elif op == SUM_IN_FLIGHT:
+        sum_in_flight(w)
+    elif op == RESTORE_TASK:
+        restore_task(w, t)
     return 0
 
 

@@ -45,21 +45,21 @@ from sim.plane.text.channels import (
     append_gate,
     append_ready,
     available,
+    begin_serving_ahead,
     catch_up,
     consume,
+    continue_writing,
     emit,
     fetch_targets,
     flush_touched,
-    go_on_writing,
-    goes_far,
     next_due,
     note_mark,
+    pays_to_serve_ahead,
     pollable,
     recycle_current,
     remove_gate,
     remove_ready,
     resume_sender,
-    run_ahead,
     send_marker,
     service_ns,
     tell_sender,
@@ -258,7 +258,7 @@ def write_late(w: PlaneState, t: int) -> bool:
             if task.lag_first == task.lag_capacity:
                 task.lag_first = 0
         task.late -= 1
-        if not go_on_writing(w, t):
+        if not continue_writing(w, t):
             become(w, t, HARD)
             return False
     if task.in_hand > 0:
@@ -291,7 +291,7 @@ def end_firing(w: PlaneState, t: int) -> None:
     task = w.tasks[t]
     task.serving = 0
     task.late -= 1
-    if not go_on_writing(w, t):
+    if not continue_writing(w, t):
         become(w, t, HARD)
 
 
@@ -349,7 +349,7 @@ def report_written(w: PlaneState, t: int) -> None:
     wake_between_records(w, t)
 
 
-def go_on_waiting(w: PlaneState, t: int) -> None:
+def continue_waiting(w: PlaneState, t: int) -> None:
     """Report that released outputs are written (L9), or process only mails until the last pending output is written (L6)."""
     task = w.tasks[t]
     if task.waits_for_late >= 2:
@@ -424,14 +424,14 @@ def turn(w: PlaneState, t: int) -> None:
     if task.serving > 0 or task.held == 1:
         return
     if task.emitting == 1:
-        if not go_on_writing(w, t):
+        if not continue_writing(w, t):
             return
         if task.source == LOCK:
             pass_over(w, t)
     if task.late > 0 and not write_late(w, t):
         return
     if task.waits_for_late > 0:
-        go_on_waiting(w, t)
+        continue_waiting(w, t)
     else:
         run(w, t)
     if w.g.noted > 0 or (task.interrupted == 1 and (task.state == IDLE or task.state == SOFT)):
@@ -608,8 +608,8 @@ def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> N
     end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
     task.serving = 1
-    if task.runs_ahead == 1 and task.interrupted == 0 and goes_far(w, t):
-        end = run_ahead(w, t, end)
+    if task.runs_ahead == 1 and task.interrupted == 0 and pays_to_serve_ahead(w, t):
+        end = begin_serving_ahead(w, t, end)
     if w.g.fetches == 1:
         fetch_targets(w, t, 0)
     schedule(w, t, end)

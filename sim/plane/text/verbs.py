@@ -8,7 +8,6 @@ from sim.plane.text.basics import (
     BUSY,
     DATA,
     EDGE_SUMS,
-    FORGETTING,
     HALTED,
     HARD,
     HELD,
@@ -17,6 +16,7 @@ from sim.plane.text.basics import (
     NEVER,
     NOTE_LEFT,
     PRIORITY,
+    RESETTING,
     SOFT,
     VERTEX_SUMS,
     WATCH,
@@ -389,7 +389,7 @@ def outputs(w: PlaneState, t: int) -> int:
 
 # ---- Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
 #
-# Between `sweep` and `stand` the owner of the state (`PlaneState`) resets the rows of the tasks marked FORGETTING, but
+# Between `sweep` and `restore_task` the owner of the state (`PlaneState`) resets the rows of the tasks marked RESETTING, but
 # for what lasts. It writes their positions, too.
 
 
@@ -413,7 +413,7 @@ def drop_event(w: PlaneState, t: int) -> None:
 
 
 def sweep(w: PlaneState) -> None:
-    """Remove the tasks marked FORGETTING, which are restarted, from the work list, lines, queues and lists (P3)."""
+    """Remove the tasks marked RESETTING, which are restarted, from the work list, lines, queues and lists (P3)."""
     g = w.g
     for _ in range(g.work_n):
         item = w.ring[g.work_head]
@@ -452,8 +452,8 @@ def sweep(w: PlaneState) -> None:
 def forgotten(w: PlaneState, item: int) -> bool:
     """Return whether a work item belongs to a task that is restarted.  Both ends of a channel are restarted, or neither is."""
     if item >= w.g.tasks:
-        return w.tasks[w.channels[item - w.g.tasks].reader].held == FORGETTING
-    return w.tasks[item].held == FORGETTING
+        return w.tasks[w.channels[item - w.g.tasks].reader].held == RESETTING
+    return w.tasks[item].held == RESETTING
 
 
 def free_chain(w: PlaneState, first: int) -> None:
@@ -468,7 +468,7 @@ def free_chain(w: PlaneState, first: int) -> None:
         e = after
 
 
-def stand(w: PlaneState, t: int) -> None:
+def restore_task(w: PlaneState, t: int) -> None:
     """Restore a task: derive its other fields from the offsets of its channels, and queue recovered output and input (P5, P6)."""
     task = w.tasks[t]
     task.held = 1
@@ -547,7 +547,7 @@ def sum_up(w: PlaneState, now: int) -> None:
         w.words[g.sums + w.words[at + 1] * VERTEX_SUMS + 1] += written
 
 
-def flying(w: PlaneState) -> None:
+def sum_in_flight(w: PlaneState) -> None:
     """Write, by task, the number of records written to its output channels minus those read from its input channels, to `words[g.copied]`."""
     for t in range(w.g.tasks):
         task = w.tasks[t]

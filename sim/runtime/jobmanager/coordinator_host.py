@@ -382,7 +382,8 @@ class CoordinatorHost:
         """Process: write the metadata file, then complete the checkpoint, unless the JobManager is lost in the meantime."""
         leader = self.machine.leader
         try:
-            file = yield from self.context.storage.write_metadata(checkpoint)
+            size_bytes = self.contents.inline_bytes(checkpoint)
+            file = yield from self.context.storage.write_metadata(checkpoint, size_bytes)
         except StorageFailed:
             self.dispatch(coordinator_messages.MetadataWritten(self.env.now, checkpoint, failed=True))
             return

@@ -314,6 +314,6 @@ class TaskThread:
         """Request a safe point: at once, or after one element if a batch of mails has ended."""
         if self._batch == 0:
             self._batch = None
-            self.plane.interrupt_behind(self.task)
+            self.plane.interrupt_after_next_element(self.task)
         else:
             self.plane.interrupt(self.task)

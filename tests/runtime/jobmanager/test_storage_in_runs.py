@@ -60,6 +60,21 @@ def test_metadata_that_cannot_be_written_fails_the_checkpoint():
     assert first.acknowledged == first.tasks
 
 
+def test_state_in_acknowledgements_is_written_with_the_metadata():
+    """State below the threshold has no file of its own: its bytes are in `_metadata` (MetadataV3Serializer)."""
+    filed, inlined = (
+        instance(replace(KINDS["object store"], inline_threshold_bytes=threshold)) for threshold in (0, 50_000)
+    )
+    sizes = [
+        {file.name: file.size_bytes for file in here.storage.files if file.deleted_ns is None}
+        for here in (filed, inlined)
+    ]
+    (metadata,) = sizes[1]
+
+    assert metadata == ("_metadata", max(completed(inlined)))
+    assert sizes[1][metadata] == sum(sizes[0].values()) > 2000
+
+
 def test_metadata_is_written_under_the_lock():
     """Half a second each, a checkpoint every 400 ms: one after the other, and acknowledgements count when the lock is free."""
     job = scenario(chain(sink_ns=MS), seconds=4, max_concurrent=3)
