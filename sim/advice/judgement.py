@@ -18,6 +18,7 @@ interval or with one lever less, is about as good where it lacks room (`Candidat
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -440,19 +441,27 @@ def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
     return good
 
 
+_CAPACITY = re.compile(r"parallelism of|cores|async-io\.capacity")
+
+
 def _bare(steady: pd.DataFrame, now: str) -> _Array:
     """Return the throughput without checkpoints [records/s] for each run.
 
-    Runs of the same world, interval and replication share the first baseline that is known.  Baselines with debloating
-    are shared only if today's protocol, `now`, has it, too.
+    Runs of the same world, interval and replication share the first baseline that is known, if they can serve as much.
+    Baselines with debloating are shared only if today's protocol, `now`, has it, too.
     """
     baseline = steady["throughput_per_second"] / (1 + steady["throughput_change"])
-    is_like_today = ~baseline.index.get_level_values(PROTOCOL).str.contains("debloating") | ("debloating" in now)
-    shared = (
-        baseline.where(is_like_today).groupby(level=[WORLD, INTERVAL, "replication"], sort=False).transform("first")
-    )
+    protocols = baseline.index.get_level_values(PROTOCOL)
+    is_like_today = ~protocols.str.contains("debloating") | ("debloating" in now)
+    keys = [baseline.index.get_level_values(level) for level in (WORLD, INTERVAL, "replication")]
+    shared = baseline.where(is_like_today).groupby([*keys, protocols.map(_capacity)], sort=False).transform("first")
     throughput: _Array = shared.fillna(baseline).to_numpy()
     return throughput
+
+
+def _capacity(protocol: str) -> str:
+    """Return the levers of a setting that change how many records its job can serve."""
+    return ", ".join(part for part in protocol.split(", ") if _CAPACITY.search(part))
 
 
 def _applicable_bounds(means: Mapping[SettingName, Mapping[str, _Values]], limits: Limits) -> dict[str, float]:

@@ -13,6 +13,7 @@ from sim.advice.judgement import (
     RESAMPLES,
     Limits,
     Tight,
+    _bare,
     _draw_means,
     choose,
     judge,
@@ -371,3 +372,20 @@ def test_draws_know_the_room_that_is_needed():
         ).chosen
 
     assert [chosen(margin) for margin in (0.0, 0.09, 0.11)] == [A, A, B]
+
+
+def test_a_setting_is_compared_with_a_job_that_can_serve_as_much():
+    """Twice the subtasks serve twice as much without checkpoints, too: their loss is that to checkpoints."""
+    names = ["aligned", "aligned, 2 x parallelism of es", "unaligned", "unaligned, 2 x parallelism of es"]
+    index = pd.MultiIndex.from_product(
+        [["w"], ["1 min"], names, [0]], names=["world", "interval", "protocol", "replication"]
+    )
+    steady = pd.DataFrame(
+        {
+            "throughput_per_second": [3800.0, 7600.0, 3900.0, 7800.0],
+            "throughput_change": [-0.05, -0.05, math.nan, math.nan],
+        },
+        index=index,
+    )
+
+    assert _bare(steady, "aligned").tolist() == [4000.0, 8000.0, 4000.0, 8000.0]
