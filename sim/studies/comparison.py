@@ -433,6 +433,7 @@ class Comparison:
                 f"At least once, as asked for: {name}: {rows[0].where}: {rows[0].fact}{_others(len(rows) - 1)}."
                 for name, rows in self._of_runs(lambda result: result.repetitions)
             ),
+            *self._none_twice(),
             *(
                 f"{sentence}."
                 for sentence in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
@@ -446,6 +447,21 @@ class Comparison:
                 for name, rows in self._of_runs(lambda result: result.refused)
             ),
         ]
+
+    def _none_twice(self) -> Iterator[str]:
+        """Yield a sentence if at-least-once strategies restarted, and by chance processed no record twice."""
+        names = [
+            name
+            for name, results in self.results.items()
+            if not results[0].scenario.checkpoint.barriers.record.exactly_once
+            and any((result.recoveries["restored_checkpoint"] > 0).any() for result in results)
+            and not any(result.repetitions for result in results)
+        ]
+        if names:
+            yield (
+                f"At least once ({listed(names)}): in this run no record was between the barriers of a restored checkpoint; those that "
+                "are count twice in state and in output."
+            )
 
     def _uneven(self) -> Iterator[str]:
         """Yield a sentence on each busiest subtask that is busier than the others of its vertex, with the reason."""
@@ -975,6 +991,17 @@ def _failure_sentences(result: Result) -> Iterator[str]:
             f"{'All' if count == len(rows) else 'The first'} {count} restarts go back to "
             f"{f'checkpoint {max(restored)}' if max(restored) else 'the beginning'}: no checkpoint completes in between"
         )
+    if result.job_status.startswith("FAILED"):
+        done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"]
+        begin = "there is no checkpoint to begin again from"
+        if len(done):
+            last = done.sort_values("id").iloc[-1]
+            begin = (
+                f"checkpoint {int(last['id'])} is the last to begin again from, if it is retained "
+                "(execution.checkpointing.externalized-checkpoint-retention; by default it is deleted), and nothing replays "
+                f"what sources emitted after {ms_text(last['trigger_timestamp'])} before"
+            )
+        yield f"The job has failed for good: {begin}"
     delays_ms = (rows["delayed"] - rows["detected"])[rows["delayed"] >= 0]
     if restart.strategy == "exponential-delay" and delays_ms.max() >= _GROWN_DELAY * delays_ms.min() > 0:
         yield (

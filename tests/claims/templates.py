@@ -698,6 +698,18 @@ def uses_attempts(run, match):
 
 
 @of_each_run
+def failed_for_good(run, match):
+    """The journal gives the job up; of the completed checkpoints the named one was triggered last, then."""
+    done = run.checkpoints[run.checkpoints["status"] == "COMPLETED"].sort_values("id")
+    if not run.job_status.startswith("FAILED") or (match["id"] is None) != done.empty:
+        return False
+    return done.empty or (int(match["id"]), True) == (
+        int(done["id"].iloc[-1]),
+        same_ms(match["ms"], done["trigger_timestamp"].iloc[-1]),
+    )
+
+
+@of_each_run
 def restart_delay_grew(run, match):
     """Each failure multiplies the delay, up to the longest one, within its jitter, as none follows a quiet time of the reset."""
     restart = run.scenario.restart
@@ -1520,6 +1532,13 @@ TEMPLATES = (
         rf"{ABOUT}Restarted tasks run before they have processed the in-flight data that they read back, up to (?P<most>SIZE) "
         r"\(during-recovery\): downtime ends before",
         runs_before,
+    ),
+    template(
+        "failed for good",
+        rf"{ABOUT}The job has failed for good: (?:there is no checkpoint to begin again from|checkpoint (?P<id>\d+) is the last to begin "
+        r"again from, if it is retained \(execution\.checkpointing\.externalized-checkpoint-retention; by default it is deleted\), and "
+        r"nothing replays what sources emitted after (?P<ms>MS) before)",
+        failed_for_good,
     ),
     template(
         "a restart delay that grows",

@@ -143,6 +143,10 @@ ALIGNED = (
     r"No barrier overtakes data in front of 'c': its input 'b' \(broadcast\) cannot store in-flight data, "
     r"and Flink then keeps all inputs of the vertex aligned\."
 )
+SELDOM = (
+    "job: {a: {source: {rate: 20/s, record: 1 kB}}, b: {input: {a: hash}, service: 1 ms}}\n"
+    "checkpoint: {interval: 5 s, barriers: at-least-once}\nrun: {duration: 12 s}\nfaults: [{kill: b, at: 8 s}]\n"
+)
 DRAINED = (
     "job:\n  a: {source: {rate: 100/s, record: 1 kB}}\n  b: {input: {a: hash}, window: {tumbling: 4 s, time: event}}\n"
     "checkpoint: {interval: 1 s}\nactions: [{stop: [drain, no-drain], at: 2 s}]\nrun: {duration: 4 s}\n"
@@ -182,6 +186,14 @@ TOO_SMALL = "After the planned restart sources emit 249/s of 400/s that are due,
             1,
         ),
         (f"{HOT}rescale: {{at: 4 s, parallelism: {{b: 4}}}}\n", BUSIEST[:-2] + HOTTEST, 1),
+        (
+            SELDOM,
+            r"At least once \(at-least-once\): in this run no record was between the barriers of a restored checkpoint; .*",
+            1,
+        ),
+        (SELDOM.replace("at-least-once", "aligned"), "At least once .*", 0),
+        (SELDOM.replace("faults:", "# faults:"), "At least once .*", 0),
+        (f"{SELDOM}restart: {{strategy: none}}\n", r".*checkpoint \d+ is the last to begin again from.*", 1),
         (DRAINED, r"Drain \(stop drain\) ends the windows of 'b' that are open: .*", 1),
         (DRAINED.replace("time: event", "time: processing"), "Drain .*", 0),
         (
