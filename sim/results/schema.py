@@ -172,6 +172,11 @@ RECOVERIES = (
         "delayed", "ms", "when the delay of the restart strategy was over, which begins when the failure is detected"
     ),
     Column("deployed", "ms", "when the tasks had slots and were deployed, after the restart delay: download begins"),
+    Column(
+        "lag_at_start",
+        "ms",
+        "time since the oldest record that a restarted source emits next was due, when tasks start",
+    ),
     Column("first_record", "ms", "first record served by a restarted task, recovered records included"),
     Column("running", "ms", "when all restarted tasks ran"),
     Column(

@@ -326,6 +326,7 @@ class RecoveryStats:
     checkpoint: int = -1  # restored checkpoint; 0 if none was complete, so that the job started from the beginning
     restored_bytes: int = 0  # state downloaded
     recovered_bytes: int = 0  # in-flight data read back
+    lag_at_start_ns: int = -1  # time since the oldest record that sources emit next was due, when they start
     first_record_ns: int = -1  # first record processed by a restarted task, including recovered records
     running_ns: int = -1  # all restarted tasks run
     replayed_records: int = 0  # records that restarted sources emit again

@@ -329,6 +329,7 @@ class CatchUp:
         self.in_flight_mean = (
             in_flight_mean  # None if the restore changed the channels, so that there is nothing to compare with
         )
+        self.restored = {task: parts[task].position.served for task in self.sources}
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
@@ -341,7 +342,17 @@ class CatchUp:
         """
         if not self._watching:
             self._watching = True
+            self.stats.lag_at_start_ns = max((self._lag_ns(task) for task in self.sources), default=0)
             self.env.process(self._watch(tasks, then))
+
+    def _lag_ns(self, task: int) -> int:
+        """Return the time since the record that a restored source emits next was due [ns], 0 if none is due."""
+        layout = self.context.layout
+        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
+        following = self.restored[task]
+        if source is None or not source.segments or following == source.total:
+            return 0
+        return max(0, self.env.now - source.due(following))
 
     def _watch(self, tasks: set[int], then: Callable[[], None]) -> Work[None]:
         yield from self._wait_until_caught_up(tasks)

@@ -23,7 +23,7 @@ def table(rows):
 @pytest.mark.parametrize("chunk", [1, 3, 10, 100])
 def test_values_and_types_are_those_of_the_rows(chunk, monkeypatch):
     """A column keeps its type wherever the rows are cut, even if a piece of it looks like another type."""
-    monkeypatch.setattr(journal, "_CHUNK", chunk)
+    monkeypatch.setattr(journal, "_CHUNK_ROWS", chunk)
 
     pd.testing.assert_frame_equal(pd.DataFrame.from_records(ROWS, columns=COLUMNS), table(ROWS), check_exact=True)
 
@@ -57,7 +57,7 @@ def test_columns_are_added_as_rows_are():
 
 
 def test_rows_that_are_packed_are_counted(monkeypatch):
-    monkeypatch.setattr(journal, "_CHUNK", 3)
+    monkeypatch.setattr(journal, "_CHUNK_ROWS", 3)
     kept = PackedRows(COLUMNS)
     lengths = []
     for row in ROWS[:5]:
@@ -71,8 +71,8 @@ def test_the_table_of_many_rows_is_no_copy_of_them():
     """It is made at the end of a run, when there is most beside it."""
     kept = PackedRows(["whole", "real", "later"])
     tracemalloc.start()
-    for i in range(5 * journal._CHUNK):
-        kept.add((i, i / 2, i if i < journal._CHUNK else i / 2))
+    for i in range(5 * journal._CHUNK_ROWS):
+        kept.add((i, i / 2, i if i < journal._CHUNK_ROWS else i / 2))
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     made = kept.frame()

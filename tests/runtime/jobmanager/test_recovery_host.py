@@ -160,6 +160,15 @@ def test_a_failure_aborts_what_is_pending():
     assert result.checkpoints.set_index("id").loc[3, "failure_message"] == "CHECKPOINT_COORDINATOR_SUSPEND"
 
 
+def test_the_lag_of_a_restored_source_is_that_of_its_next_record():
+    """Samples once a second would miss it: a source emits half of its backlog into empty buffers at once."""
+    result = run((Kill("stage0", 1), 1500), job=chain(2, rate=100))
+    row = only(result)
+    restored = result.checkpoints.set_index("id").loc[row["restored_checkpoint"], "trigger_timestamp"]
+
+    assert row["lag_at_start"] == pytest.approx(row["deployed"] - restored, abs=100)
+
+
 @pytest.mark.parametrize(("profile", "kept"), [("2.x", True), ("1.20", False)])
 def test_from_the_second_failure_on_the_schedule_goes_on(profile, kept):
     """2.x: the first restart begins a schedule that later ones keep; what is pending ends when tasks are restored.
