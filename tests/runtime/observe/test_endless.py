@@ -19,7 +19,7 @@ def test_a_flush_that_can_never_be_written():
     outcome = simulate(world).job_status
 
     assert outcome.startswith(
-        "RESTARTING FOR EVER: 22 times in a row from the beginning because of 'flush: no answer within 0.04 s"
+        "RESTARTING FOR EVER: 29 times in a row from the beginning because of 'flush: no answer within 0.04 s"
     )
     assert outcome.endswith("write less per checkpoint, or give a request more time or attempts (storage.retry)")
 
