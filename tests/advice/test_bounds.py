@@ -33,6 +33,7 @@ class BusyMachine:
             axes = dict(cell.scenario.axes) or {"interval": "30 s"}
             found = row(axes, cell.replication, 100.0) | {
                 "cell": cell.id,
+                "completed": 2,
                 "error": self.error,
                 "violations": 0,
                 "violation": "",

@@ -66,6 +66,6 @@ def test_without_flink_one_line_says_what_to_install(monkeypatch):
         classes.MissingDependencyError, match=r"^a real Flink needs its libraries: pip install .*\[flink\]'$"
     ):
         classes.classpath()
-    monkeypatch.setattr(classes, "find", lambda: None)
+    monkeypatch.setattr(classes, "find_java", lambda: None)
     with pytest.raises(classes.MissingDependencyError, match="Java 17"):
         classes.java()

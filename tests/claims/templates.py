@@ -862,7 +862,7 @@ def replays(told, match):
         is_left = own and waiting.iloc[len(before) :].min() > before.max() / 10 > 0
         to_the_end += run.ended_ns / 1e6 - own[0]["failed"] if is_left else lasted
     shares = [1e8 * time / sum(run.ended_ns for run in runs) for time in (disturbed, to_the_end)]
-    lag_ms = 1e3 * max(run.series["lag"].max() for run in runs)
+    lag_ms = max(max(1e3 * run.series["lag"].max(), run.recoveries["lag_at_start"].max()) for run in runs)
     return (
         same_count(match["records"], median(ran))
         and same_ms(match["lag"], lag_ms)

@@ -83,7 +83,8 @@ def job(interval, hours, seed, when):
             deploy_ns=0,
         ),
         faults=(Fault(Kill("work", 0), when),),
-        restart=Restart("fixed-delay", delay_ns=DOWN * SECOND),
+        # with this scheduler each restart begins a schedule of its own
+        restart=Restart("fixed-delay", delay_ns=DOWN * SECOND, scheduler="adaptive"),
     )
 
 

@@ -10,8 +10,8 @@ ACCOUNTS = (
     Rule(
         "a start takes nothing back from what is counted over all attempts",
         "plane/kernel.py",
-        "picked(rows, field, places) + stood[field] - stands[field]",
-        "picked(rows, field, places)",
+        "select_field(rows, field, numbers) + counts_before[field] - counts_after[field]",
+        "select_field(rows, field, numbers)",
         f"{_COUNTING}P8_records_are_counted_over_all_attempts",
     ),
     Rule(

@@ -64,7 +64,7 @@ RECOVERY = (
     Rule(
         "a failover aborts what is pending",
         "runtime/jobmanager/recovery_host.py",
-        "                self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
+        "        self.coordinator.dispatch(SchedulerStopped(self.env.now, FailureReason.CHECKPOINT_COORDINATOR_SUSPEND))\n",
         "",
         f"{_HOST}a_failure_aborts_what_is_pending",
     ),

@@ -20,7 +20,7 @@ TIMING = (
         "        catch_up_all(w)\n",
         "",
         "tests/plane/test_kernel_ahead.py::test_looks_see_nothing_that_is_ahead",
-        inside="look",
+        inside="sample_served",
     ),
     Rule(
         "before FLINK-27251 a snapshot does not wait for its barriers in sender queues",
