@@ -207,7 +207,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     row = done.iloc[int(done["end_to_end_duration"].argmax())]
     usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
     began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
-    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints: then `max` returns _SHORTEST_MS
+    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints: then `max` returns _MIN_REPORTED_MS
     if took_ms < max(_MIN_REPORTED_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
     ended_ms = began_ms + took_ms

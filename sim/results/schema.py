@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # ---- The result tables. Documentation and column order are derived from these definitions.
 #
-# A column that Flink's REST API has, too, has the same name, unit and meaning; the names of other columns start with `x_`.
+# A column that Flink's REST API has, too, has the same name, unit and meaning. In the tables that correspond to its answers
+# (`checkpoints`, `subtasks`, `tasks`, `series`) the names of other columns start with `x_`.
 # If a run consists of several job instances, the tables `checkpoints` to `recoveries` and `path` have an additional column
 # `x_job`: the number of the instance, from 0. Each instance counts its checkpoints separately.
 

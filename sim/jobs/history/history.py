@@ -112,7 +112,7 @@ def in_flight_text(points: Sequence[RecordedCheckpoint]) -> str:
 # ---- Garbage collection of the TaskManagers' JVMs, from `garbageCollectors` in Flink's answer about each TaskManager.
 
 _MIN_GC_SHARE = 0.05
-"""Maximum share of the time in garbage collection that is usual for a JVM."""
+"""Minimum share of the time in garbage collection that is reported."""
 _MIN_FULL_GC_MS = 1000
 """Minimum total time of full collections, which stop all threads, that is reported regardless of the age of the job."""
 _MAX_LISTED_JVMS = 3

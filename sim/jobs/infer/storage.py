@@ -109,7 +109,7 @@ def fit_async_phases(phases: Sequence[AsyncPhase]) -> FittedLine | None:
 #   1. vertices without outputs, snapshots that did not wait for a barrier; only if a line can be fitted to them
 #   2. vertices without outputs, snapshots with little in-flight data
 #   3. the first set, even without a line
-#   4. all vertices, if each task has its snapshot channel state file.  State and channel state are written in parallel, so
+#   4. all vertices, if each task has a file of channel state of its own.  State and channel state are written in parallel, so
 #      the longer stream counts
 
 INLINE_OPTIONS = (
