@@ -44,7 +44,10 @@ class Axis:
 
 
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
-    """Return the axes in the order of the file."""
+    """Return the axes of a study in the order of the file.  Errors, e.g. too many combinations, are reported to `reading`.
+
+    `document`: the parsed scenario.  `plain`: its plain values, from which the labels of the values are taken.
+    """
     axes_found = []
     sections = ((key_of_field(document, name), value) for name, value in document.__dict__.items() if value is not None)
     for path, values in chain.from_iterable(_axes_of(value, (key,), reading) for key, value in sections):
@@ -67,6 +70,7 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
 
 @cached_builder
 def _axes_of(section: Any, path: DocumentPath, reading: Reading) -> list[tuple[DocumentPath, AxisValues]]:
+    """Return (path, values) of each axis in a section.  Cached for sections that did not change."""
     return list(_lists_below(section, path))
 
 
@@ -76,6 +80,7 @@ def key_of_field(section: BaseModel, name: str) -> str:
 
 
 def _replications(document: BaseModel) -> int:
+    """Return the replications of each combination, 1 by default."""
     return getattr(getattr(document, "run", None), "replications", None) or 1
 
 
@@ -94,7 +99,7 @@ def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
         yield path, node
     elif isinstance(node, BaseModel):
         for name, value in node.__dict__.items():
-            if value is not None:  # most keys are not written
+            if value is not None:  # most keys are not set, and skipping them is fast
                 yield from _lists_below(value, (*path, key_of_field(node, name)))
     elif isinstance(node, dict):
         for key, value in node.items():
@@ -137,7 +142,10 @@ def key_of(path: DocumentPath) -> str:
 
 
 def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
-    """Return the document with all overrides applied."""
+    """Apply overrides such as ``checkpoint.interval=30 s`` to the top level of `plain`, and return it.
+
+    Sections are copied before they are changed.  Errors, warnings and the positions of new values are added to `reading`.
+    """
     for override in overrides:
         path, text = _split(override)
         section = plain.get(str(path[0])) if path and isinstance(plain, Mapping) else None
@@ -161,6 +169,7 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
 
 
 def _apply(plain: Any, path: DocumentPath, text: str, source: Reading) -> None:
+    """Apply one override.  Errors, warnings and positions are added to `source`."""
     source.marks[path] = Mark(source.file, 1, 1)
     if not path:
         source.wrong((), "expected key.path=value, e.g. --set checkpoint.interval='30 s'")
@@ -179,7 +188,7 @@ def path_of(key: str) -> DocumentPath:
 
 @lru_cache(1024)
 def _split(override: str) -> tuple[DocumentPath, str]:
-    """Split an override: ``a."b.c".d=text`` -> (("a", "b.c", "d"), "text")."""
+    """Split an override: ``a."b.c".d=text`` -> (("a", "b.c", "d"), "text").  Returns ((), "") if it is invalid."""
     path: list[str] = []
     at = 0
     while match := _STEP.match(override, at):
@@ -195,7 +204,10 @@ def _split(override: str) -> tuple[DocumentPath, str]:
 
 
 def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> None:
-    """Replace or add one value, in copies of the sections around it; missing sections are added, except vertices."""
+    """Replace or add one value.  Sections on its path are copied first, and missing ones are added, except vertices.
+
+    Errors and warnings are added to `source`.
+    """
     node: Any = plain
     for depth, step in enumerate(path[:-1]):
         path_of_section = path[: depth + 1]
@@ -221,7 +233,10 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
 
 
 def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:
-    """Warn of keys that are lost because a mapping replaces a section of the file; not for {}, which clears it on purpose."""
+    """Warn of keys that are dropped because a mapping replaces a section.
+
+    An empty mapping clears the section on purpose and causes no warning.  `before`: the section that is replaced.
+    """
     if (
         isinstance(before, Mapping)
         and isinstance(value, Mapping)

@@ -1,4 +1,4 @@
-"""A scenario file as a whole, as it is written; sizes and placement of its job."""
+"""The top level of a scenario file, its sections `instances:` and `actions:`, and limits on the size of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sim.model.schema.storage import Storage
 from sim.model.schema.text import Reading, cached_builder
 from sim.model.state import BACKENDS, Lsm
 
-# ---- `instances:` and `directories:`: jobs that begin from each other's snapshots, and where those lie; as written, and the model of it.
+# ---- `instances:` and `directories:`: jobs that start from each other's snapshots, and where snapshots are stored.
 
 
 class Instances(Options, of=(scenario.Instances,)):
@@ -38,7 +38,11 @@ class Directories(Options, of=(model_storage.Directories,)):
 def build_instances(
     section: Instances | None, reading: Reading, *, savepoints: bool, checkpoints: bool, rescaled: bool, changelog: bool
 ) -> scenario.Instances:
-    """What the rest of the scenario has: savepoints, checkpoints, a change of parallelism, a changelog."""
+    """Return the model of `instances:`.  Errors are reported to `reading`.
+
+    `savepoints`, `checkpoints`: whether the scenario takes them.  `rescaled`: whether a rescale changes the parallelism.
+    `changelog`: whether the changelog state backend is used.
+    """
     at = At(("instances",), reading)
     jobs = build_model(scenario.Instances, section, at)
     if jobs.count == 1:
@@ -55,7 +59,7 @@ def build_instances(
     return jobs
 
 
-# ---- `actions:`: savepoints and the stop of the job, as they are written and as the model has them.
+# ---- `actions:`: savepoints, and stopping the job.
 
 
 class Action(Section):
@@ -77,6 +81,7 @@ class Action(Section):
 
 
 def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenario.Action, ...]:
+    """Return the model of `actions:`, in order of time.  Errors are reported to `reading`."""
     built = [
         scenario.Action(action.at, action.savepoint or action.format or "canonical", action.stop)  # type: ignore[arg-type]
         for action in sections
@@ -87,7 +92,7 @@ def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenari
     return tuple(sorted(built, key=lambda action: action.at_ns))
 
 
-# ---- The size of a run, estimated from the document.  A run that no machine has room or time for is refused before anything is built.
+# ---- The size of a run, estimated from the document. A run that needs too much memory or time is rejected before anything is built.
 
 MAX_SUBTASKS = 100_000
 """Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
@@ -100,7 +105,10 @@ MAX_TABLES = 1_000_000
 
 
 def check_sizes(document: Document, reading: Reading) -> None:
-    """What is too large in a document without axes goes to `reading`."""
+    """Report an error to `reading` if a run would be too large.
+
+    Limits are on subtasks, channels, SST files of RocksDB and rows of results.  `document`: a scenario without axes.
+    """
     counts = _parallelisms(document)
     subtasks, channels = sum(counts.values()), _channels(document.job, counts)
     if subtasks > MAX_SUBTASKS:
@@ -135,6 +143,7 @@ def check_sizes(document: Document, reading: Reading) -> None:
 
 
 def _tables(vertex: Vertex) -> int:
+    """Return the number of SST files that `state.size` of a vertex fills, or 0 if its backend does not use an LSM tree."""
     state = vertex.state
     if state is None or state.backend is None or "lsm" not in BACKENDS[state.backend].sections:
         return 0
@@ -143,7 +152,7 @@ def _tables(vertex: Vertex) -> int:
 
 
 def _parallelisms(document: Document) -> dict[str, int]:
-    """The largest of each vertex: it may change while the job runs."""
+    """Return the maximum parallelism that each vertex has in the run, in which a rescale may change it."""
     counts = {name: vertex.parallelism or 1 for name, vertex in document.job.items()}
     for _, rescale in rescale_sections(document.rescale):
         for name, parallelism in rescale.parallelism.items():
@@ -152,22 +161,26 @@ def _parallelisms(document: Document) -> dict[str, int]:
 
 
 def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
-    """The channels of an edge.  Forward and rescale make as many as the larger side has subtasks; all others connect each pair."""
+    """Return the number of channels between all subtasks of the job.
+
+    An edge with forward or rescale has one channel per subtask of its larger side.  All other edges connect each upstream subtask to
+    each downstream subtask.  `counts`: parallelism of each vertex.
+    """
     total = 0
     for name, vertex in job.items():
         for key, section in (vertex.input or {}).items():
             ship = section if isinstance(section, str) else section.ship
             writers, readers = counts.get(vertex.upstreams[key], 1), counts[name]
             kind = SHIPPING[ship]
-            pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # forward else becomes rebalance
+            pointwise = kind.pointwise and (writers == readers or not kind.one_to_one)  # otherwise Flink uses rebalance
             total += max(writers, readers) if pointwise else writers * readers
     return total
 
 
-# ---- A scenario as it is written: one class per mapping of the file, one field per key (hyphens for underscores).
+# ---- The top level of a scenario file: one class per mapping, one field per key (with hyphens instead of underscores).
 #
-# Says what may be written where and what it means; `sim.model.schema.study` makes the model of it.  Defaults live in
-# the model: a key that is not given is None here.
+# The classes define which keys are valid and what they mean; `sim.model.schema.study` builds the model from them.  Defaults are
+# in the model: a key that is not set is None here.
 
 
 class Cluster(Options, of=(cluster.Cluster,)):

@@ -1,4 +1,4 @@
-"""What a real job was observed to do, as the history of an import says it."""
+"""The sections `backtest:` and `residuals:`: observations of a real job, as `ckptsim import` writes them to the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sim.model.schema.sections import Options, Section, build_model
 from sim.model.schema.text import Reading
 from sim.model.text import did_you_mean
 
-# ---- `backtest:` as it is written: one key per quantity, observed beside predicted.
+# ---- The keys of `backtest:`: one per quantity, with observed and predicted quantiles.
 
 
 class _Quantiles(Section):
@@ -44,7 +44,7 @@ _LEVELS = {"p50": "Median.", "p90": "90 % are not larger.", "max": "The largest.
 
 
 def _compared(kind: Kind) -> type[Section]:
-    """The sections of a quantity of this kind, observed beside predicted."""
+    """Return the section class for quantities of this kind, with observed and predicted quantiles."""
     levels: dict[str, Any] = {
         name: (_LEAVES[kind] | None, Field(None, description=text)) for name, text in _LEVELS.items()
     }
@@ -71,7 +71,7 @@ class OtherSettings(Section):
 
 
 def field_of(key: str) -> str:
-    """The field of a quantity: `async` is a word of Python."""
+    """Return the name of the field for a quantity: ``async_`` for `async`, which is a keyword of Python."""
     return "async_" if key == "async" else key.replace("-", "_")
 
 
@@ -91,7 +91,7 @@ class Failures(Options, of=(backtest.ObservedFailures,), axes=False):
     reason: str | None = None
 
 
-class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantities
+class Backtest(_Rows):  # type: ignore[misc, valid-type]  # the base class is generated from the quantities
     """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
 
     runs: Positive
@@ -108,7 +108,7 @@ class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantiti
     """Not given: neither checkpoints nor the job failed."""
 
 
-# ---- `residuals:`: what checkpoints of a history took beyond the model, as it is written and as the model has it.
+# ---- `residuals:`: observed minus modelled durations of the checkpoints of a history.
 
 
 class OfVertex(Section):
@@ -138,7 +138,10 @@ class Residuals(Section):
 
 
 def build_residuals(section: Residuals | None, vertices: Iterable[Vertex], reading: Reading) -> randomness.Residuals:
-    """Mistakes go to `reading`."""
+    """Return the model of `residuals:`, which draws nothing if `section` is None.  Errors are reported to `reading`.
+
+    `vertices`: vertices of the job.
+    """
     if section is None:
         return randomness.Residuals()
     found = list(vertices)
@@ -150,6 +153,11 @@ def build_residuals(section: Residuals | None, vertices: Iterable[Vertex], readi
 def _residuals(
     section: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading
 ) -> Iterator[randomness.Residual]:
+    """Yield the residuals of each vertex and phase [ns].  Errors are reported to `reading`.
+
+    Residuals of the sync and async phases are left out if they were observed with another state backend.  `sources`: vertex name ->
+    whether it is a source.  `backends`: vertex name -> its state backend.
+    """
     for name, of_vertex in section.of.items():
         if name not in sources:
             reading.wrong(("residuals", "of", name), f"there is no vertex '{name}'{did_you_mean(name, list(sources))}")
@@ -175,19 +183,23 @@ def _residuals(
 
 
 def tail_sentence(found: randomness.Residuals) -> str:
-    """A sentence about the residuals that are drawn.  Empty: none are."""
+    """Return a clause on the residuals that are drawn, or "" if none are."""
     if not found.checkpoints:
         return ""
     return f"tails are drawn from the residuals of {found.checkpoints} checkpoints of the job's own history"
 
 
-# ---- `backtest:` -> the model.
+# ---- Building the model of `backtest:`.
 
-_UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
+_UNIT: dict[Kind, float] = {
+    "duration": 1e6,
+    "size": 1.0,
+    "rate": 1.0,
+}  # divisors: durations are written in ns, and in ms in the model
 
 
 def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
-    """Mistakes go to `reading`."""
+    """Return the model of `backtest:`, with compared durations in ms.  Errors are reported to `reading`."""
     longest, failures, at = (
         written.longest or [],
         written.failures,
@@ -227,6 +239,7 @@ def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
 
 
 def _other_settings(section: Backtest, reading: Reading) -> backtest.OtherSettings | None:
+    """Return the factors for other settings, or None if the section has none.  A factor that is not set is infinite."""
     factors = section.other_settings
     if factors is None:
         return None
@@ -237,6 +250,7 @@ def _other_settings(section: Backtest, reading: Reading) -> backtest.OtherSettin
 
 
 def _check(section: Any, at: At) -> None:
+    """Report an error unless p50 <= p90 <= max are all set, or all unset if `count` is 0."""
     values = [value for value in (section.p50, section.p90, section.max) if value is not None]
     if len(values) != (3 if section.count else 0):
         at.wrong("write p50, p90, max and count, or count: 0 alone")
@@ -245,10 +259,11 @@ def _check(section: Any, at: At) -> None:
 
 
 def _quantiles(section: Any, kind: Kind) -> backtest.Quantiles:
+    """Return the quantiles of a section, in ms if they are durations."""
     p50, p90, largest = (_number(value, kind) for value in (section.p50, section.p90, section.max))
     return backtest.Quantiles(p50, p90, largest, section.count)
 
 
 def _number(value: Any, kind: Kind) -> float:
-    """NaN: there is none, or a mistake that is known already."""
+    """Return a value in the unit of the model, or NaN if it is not set or "unlimited", which `_check` reports as an error."""
     return math.nan if value is None or value == "unlimited" else float(value) / _UNIT[kind]

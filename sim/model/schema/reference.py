@@ -1,4 +1,4 @@
-"""Reference of keys: explanations, JSON Schema."""
+"""Generate the reference of scenario keys (`explain_key`) and the JSON Schema of scenario files."""
 
 from __future__ import annotations
 
@@ -19,32 +19,39 @@ from sim.model.schema.sections import REBUILDS, Section, SectionKey, keys_of
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import format_duration
 
-# ---- The JSON Schema of scenario files, and of others like them, generated from their classes and committed beside them.
+# ---- The JSON Schema of scenario files, and of other files that are described by `Section` classes. It is generated from the
+# classes and committed to the repository.
 
 
 def json_schema(document: type[Section] = Document, title: str = "ckptsim scenario") -> dict[str, Any]:
-    """The JSON Schema of scenario files, for editors and validators."""
+    """Return a JSON Schema for editors and validators.
+
+    `document`: class of the whole file, by default that of a scenario.  `title`: title of the schema.
+    """
     schema = deepcopy(_of(document, (REBUILDS[0], ADDITIONS[0])))
     if document is Document:
-        schema["required"].remove("checkpoint")  # flink: may say all of it
+        schema["required"].remove("checkpoint")  # `flink:` may configure checkpoints instead
         schema["$defs"]["Checkpoint"].pop("required")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
 
 
 def schema_text(document: type[Section] = Document, title: str = "ckptsim scenario") -> str:
-    """The committed file."""
+    """Return the JSON Schema as the text that is committed to the repository."""
     return json.dumps(json_schema(document, title), indent=1, ensure_ascii=False) + "\n"
 
 
 @lru_cache(maxsize=4)
-def _of(document: type[Section], state: tuple[int, int]) -> dict[str, Any]:  # other keys and values after a change
-    """That of a class.  Pydantic takes a fifth of a second for a scenario's."""
+def _of(document: type[Section], state: tuple[int, int]) -> dict[str, Any]:
+    """Return the JSON Schema of a class.  Cached, because pydantic needs a fifth of a second for that of a scenario.
+
+    `state` is only part of the cache key: it changes when keys or values are added.
+    """
     schema: dict[str, Any] = _tidy(document.model_json_schema(by_alias=True))
     return schema
 
 
 def _tidy(node: Any) -> Any:
-    """Remove what pydantic adds for Python: null for keys not given, defaults of None, titles of keys."""
+    """Return a schema without what pydantic adds for Python: null for optional keys, defaults of None, titles of keys."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -64,10 +71,12 @@ def _tidy(node: Any) -> Any:
 
 
 def _is_title(key: str, value: Any) -> bool:
+    """Return whether an entry is a title.  A property that is called ``title`` has a schema as its value, not a text."""
     return key == "title" and isinstance(value, str)
 
 
-# ---- What a key of a scenario means: its values, its default, Flink's key.  It comes from the schema and from the records of options.
+# ---- The reference of a scenario key: its meaning, values, default and Flink keys, from the JSON Schema and from the options of the
+# model (`sim.model.catalog.Option`).
 
 
 class UnknownKeyError(PrintableError, LookupError):
@@ -82,13 +91,13 @@ class KeyReference:
 
     key: str  # dotted, with VERTEX for the name of a vertex: ``job.VERTEX.state.size``
     meaning: str
-    values: str  # what may be written
-    default: str  # without the key; or "required", or "none": nothing is there then
-    flink: tuple[str, ...]  # keys of Flink's configuration that say the same
-    older: tuple[str, ...]  # names of theirs before, with the last version that had no other where that is known
-    needs: str  # what else has to be said for it to have an effect
-    excludes: tuple[str, ...]  # keys that cannot stand beside it
-    keys: tuple[str, ...]  # below it
+    values: str  # values that may be written, e.g. ``true | false``
+    default: str  # value if the key is not set; "required"; or "none" if there is no default
+    flink: tuple[str, ...]  # Flink's configuration keys for the same option
+    older: tuple[str, ...]  # former names of these Flink keys, with the last version before the new name if it is known
+    needs: str  # keys or values without which it has no effect; "" if it always has one
+    excludes: tuple[str, ...]  # keys that must not be set together with it
+    keys: tuple[str, ...]  # keys of the section; () if it is not a section
 
     def __str__(self) -> str:
         parts = {
@@ -107,7 +116,11 @@ class KeyReference:
 
 
 def explain_key(key: str) -> KeyReference:
-    """``explain_key("storage.dfs.slow")``; a vertex may have any name.  UnknownKeyError: there is none, and which are near."""
+    """Return the reference of a key: of a scenario key such as ``storage.dfs.slow``, or of a Flink key.
+
+    The name of a vertex in ``job.NAME.state`` may be any name, and indices of lists are ignored.  Raises `UnknownKeyError`, which
+    names similar keys, if there is no such key.
+    """
     known = {reference.key: reference for reference in all_keys()}
     steps = key.strip().strip(".").split(".")
     if steps[0] == "job" and len(steps) > 1:
@@ -124,20 +137,22 @@ def explain_key(key: str) -> KeyReference:
 
 
 def all_keys() -> tuple[KeyReference, ...]:
-    """Every key, sections before what stands in them."""
+    """Return the references of all keys.  A section comes before its keys."""
     return _all_keys((REBUILDS[0], ADDITIONS[0]))
 
 
 @lru_cache(maxsize=1)
-def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:  # other keys and values after a change
+def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:
+    """Return the references of all keys.  Cached until keys or values are added, which changes `state`."""
     schema = json_schema()
     found: dict[str, KeyReference] = {}
     for key in keys_of(Document):
-        found.setdefault(key.dotted, _reference(key, schema))  # a section that may be written in two forms
+        found.setdefault(key.dotted, _reference(key, schema))  # a section with two forms may yield a key twice
     return tuple(found.values())
 
 
 def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
+    """Return the reference of a key.  `schema`: the JSON Schema of scenarios."""
     definitions, name, record, section = schema["$defs"], key.path[-1], key.record, key.section
     prefix, node = key.dotted.removesuffix(name), definitions.get(section.__name__, schema)
     field = node["properties"][name]
@@ -173,17 +188,19 @@ def _reference(key: SectionKey, schema: dict[str, Any]) -> KeyReference:
 
 
 def _sentence(field: dict[str, Any], inner: list[str], definitions: dict[str, Any]) -> str:
-    """The description of the key or, of a section, that of the section."""
+    """Return the description of a key, or that of its section if the key has none.  `inner`: names of section classes."""
     texts = [str(field.get("description", "")), *(str(definitions[name].get("description", "")) for name in inner)]
     return " ".join(next((text for text in texts if text), "").split())
 
 
 def _values(field: Any, definitions: dict[str, Any]) -> str:
+    """Return the values that may be written, e.g. ``true | false``, or "" if the schema does not say."""
     found = list(dict.fromkeys(_forms(field, definitions)))
     return ", ".join(found)
 
 
 def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
+    """Yield a text for each form of a value.  A form may be yielded twice."""
     if not isinstance(field, dict):
         return
     if "$ref" in field:
@@ -216,7 +233,11 @@ def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
 
 
 def default_text(field: Mapping[str, Any], record: Option | None, *, is_required: bool) -> str:
-    """What holds without the key: a value as a scenario would have it, or what its sentence says; "required"; or "none"."""
+    """Return the default of a key: as a scenario writes it, or in the words of its description.
+
+    Returns "required" if the key must be set, and "none" if it has no default.  `field`: its JSON Schema.  `record`: its option, or
+    None if the key is not an option of the model.
+    """
     if is_required:
         return "required"
     if record is not None and (default := default_of(record)):
@@ -230,7 +251,7 @@ def default_text(field: Mapping[str, Any], record: Option | None, *, is_required
 
 
 def default_of(record: Option) -> str:
-    """The default as a scenario would have it; empty if it is no single value."""
+    """Return the default of an option as a scenario writes it, or in words.  Returns "" if it is not a single value."""
     value = record.default
     if record.usually:
         return record.usually

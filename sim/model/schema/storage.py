@@ -1,4 +1,4 @@
-"""`storage:` as it is written, its kinds, traces of slow places, and the model of it."""
+"""The section `storage:` of a scenario: its keys, traces of slow nodes, and the model that is built from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sim.model.schema.trace import (
 from sim.model.storage import STORAGES, SlowTrace
 from sim.model.units import SECOND, UnitError, format_duration, parse_number
 
-# ---- Measured speeds from a CSV file -> how slow a node is through time, one series per machine.
+# ---- Traces of slow nodes: measured speeds in a CSV file -> a factor over time for each machine.
 
 
 class SlowSeries(Section):
@@ -48,7 +48,7 @@ class SlowSeries(Section):
     moment of its own on."""
 
     def build(self, at: At) -> storage.SlowPlaces | None:
-        """The slowness of the file; mistakes go to the reading."""
+        """Return the slowness in the file, or None if it cannot be read.  Errors are reported to `at.reading`."""
         at.reading.reads_files = True
         try:
             return storage.SlowPlaces(trace=read_slowness(self, at.folder))
@@ -58,9 +58,12 @@ class SlowSeries(Section):
 
 
 def read_slowness(series: SlowSeries, folder: Path) -> SlowTrace:
-    """Factor = usual speed / speed of the row, until the next row of that machine.  A blank keeps the speed before it.
+    """Return the factor by which each machine is slow over time.
 
-    The usual speed is the median over the time of all machines: half of their time they are faster, half of it slower.
+    The factor of a row is usual speed / measured speed.  It applies until the next row of that machine; rows without a speed are
+    skipped.  The usual speed is the median over the time of all machines: for half of that time, machines are faster.
+
+    `folder`: folder of the scenario.  Raises `TraceError` if the file is invalid or ends before `from`.
     """
     file = folder / series.trace
     nodes, length_ns = _all_series(file, file_signature(file), series.column, series.time, series.machine)
@@ -78,9 +81,10 @@ def _all_series(
     time: str | None,
     machine: str | None,
 ) -> tuple[tuple[tuple[tuple[int, Fraction], ...], ...], int]:
-    """The factors of every machine and the longest of their times, read once for the many cells of a sweep.
+    """Return (steps of each machine, longest recorded time of a machine [ns]).  For steps see `_steps`.
 
-    `stamp` is not used here: another one is another file.
+    Cached, because all combinations of a sweep read the same file.  `stamp` is only part of the cache key, so that a file that has
+    changed is read again.
     """
     columns, rows = columns_and_rows(file)
     time = time or time_column(columns)
@@ -104,7 +108,11 @@ def _all_series(
 
 
 def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
-    """The times at which the factor changes; noise of recorded speeds is left out."""
+    """Return (time since the first row [ns], factor) for each change of the factor.
+
+    Factors are rounded to fractions with a denominator of at most 100, so that noise in the speeds does not cause steps.
+    `speeds`: (time [s], speed) in order of time.
+    """
     steps: list[tuple[int, Fraction]] = []
     for at, speed in speeds:
         factor = (usual / speed).limit_denominator(100)
@@ -114,7 +122,7 @@ def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tu
 
 
 def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """The weighted median of (value, weight) pairs."""
+    """Return the weighted median of (value, weight) pairs.  Raises `ValueError` if there are none."""
     half, so_far = sum(weight for _, weight in weighted) / 2, Fraction(0)
     for value, weight in sorted(weighted):
         so_far += weight
@@ -124,6 +132,7 @@ def _median(weighted: list[tuple[Fraction, Fraction]]) -> Fraction:
 
 
 def _speed(text: str, file: Path, line: int) -> Fraction:
+    """Return the speed in a cell.  Raises `TraceError` if it is not a number, or if it is 0."""
     try:
         speed = parse_number(text)
     except UnitError:
@@ -135,10 +144,11 @@ def _speed(text: str, file: Path, line: int) -> Fraction:
     return speed
 
 
-# ---- The `storage:` section as it is written: the options of the model, and what is no single value there.
+# ---- The section `storage:`. Most keys are options of the model; those whose value has a special form are declared here.
 
 
 def _slow_kind(value: object) -> str:
+    """Return the tag of a form of `slow:`: "trace" for a CSV file, otherwise "episodes"."""
     return "trace" if isinstance(value, SlowSeries) or (isinstance(value, dict) and "trace" in value) else "episodes"
 
 
@@ -170,7 +180,7 @@ class Storage(Options, of=(storage.Storage,)):
 
 @cached_builder
 def build_storage(given: Storage, reading: Reading, folder: Path) -> storage.Storage:
-    """Mistakes go to `reading`."""
+    """Return the model of `storage:`.  Errors are reported to `reading`.  `folder`: folder of the scenario."""
     at = At(("storage",), reading, folder)
     others: Iterator[Any] = (
         build_model(kind.options, written, at.below(kind.name))

@@ -78,25 +78,29 @@ class Reading:
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)
     problems: dict[Problem, None] = field(default_factory=dict)  # an ordered set
     warnings: dict[Problem, None] = field(default_factory=dict)
-    # of Flink and its operator that are not modelled, and their values
+    # configuration keys of Flink and of its Kubernetes operator that are not modelled -> their values
     written_keys: dict[str, str] = field(default_factory=dict)
-    reads_files: bool = False  # traces beside the document, which may change
+    reads_files: bool = False  # whether the result depends on trace files, and therefore is not cached
 
     def wrong(self, path: DocumentPath, message: str) -> None:
+        """Add an error."""
         self.problems[self._at(path, message)] = None
 
     def warn(self, path: DocumentPath, message: str) -> None:
+        """Add a warning."""
         self.warnings[self._at(path, message)] = None
 
     def note(self, path: DocumentPath, message: str) -> None:
+        """Add a note, which informs about what was done."""
         self.warnings[replace(self._at(path, message), is_note=True)] = None
 
     def stop_if_wrong(self) -> None:
+        """Raise `ScenarioError` with all errors, if there are any."""
         if self.problems:
             raise ScenarioError(self.problems)
 
     def did_you_mean(self, word: str, known: Iterable[str]) -> str:
-        """Return a guess; none if there are many errors already, because guessing is slow."""
+        """Return a hint with similar words, or "" after `MAX_GUESSES` errors, because guessing is slow."""
         return did_you_mean(word, known) if len(self.problems) < MAX_GUESSES else ""
 
     def _at(self, path: DocumentPath, message: str) -> Problem:
@@ -116,9 +120,11 @@ MAX_REMEMBERED = 64
 
 
 def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
-    """Cache the results of a builder by the identity of its arguments.
+    """Cache the results of a builder.  One of its arguments must be a `Reading`, which gets the errors and warnings.
 
-    The combinations of a sweep share unchanged parts of the document, for which nothing is built again.
+    The combinations of a sweep share the unchanged parts of the document, so that their models are built only once.  Sections are
+    compared by identity; paths, texts, numbers and tuples by value.  Results with errors, and those that depend on trace files, are
+    not cached.
     """
     kept: dict[tuple[Any, ...], tuple[tuple[Any, ...], T, dict[Problem, None]]] = {}
 
@@ -140,7 +146,11 @@ def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
                 return made
             if len(kept) == MAX_REMEMBERED:
                 kept.clear()
-            kept[key] = (arguments, made, inner_reading.warnings)  # the objects live as long as their ids
+            kept[key] = (
+                arguments,
+                made,
+                inner_reading.warnings,
+            )  # keeps the arguments alive, so that their ids are not reused
         _, made, inner_warnings = kept[key]
         reading.warnings.update(inner_warnings)
         return made
@@ -231,6 +241,7 @@ def _data(file: Path, expected: str) -> bytes:
 
 
 def _decoded(file: Path, data: bytes) -> str:
+    """Return UTF-8 data as text, without a byte order mark.  Raises `ScenarioError` with the first line that is invalid."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -312,6 +323,7 @@ class _Plain:
         self.left = MAX_NODES
 
     def value(self, node: Node, path: DocumentPath, depth: int) -> Any:
+        """Return the plain value of a node.  Raises `ScenarioError` if there are too many values or levels."""
         self.left -= 1
         if self.left < 0 or depth > MAX_DEPTH:
             few = f"has more than {MAX_NODES} values, aliases written out"
@@ -327,6 +339,7 @@ class _Plain:
         return self._scalar(node, path)
 
     def _mapping(self, node: MappingNode, path: DocumentPath, depth: int) -> Mapping:
+        """Return the plain mapping of a node, without keys that are invalid or set twice, which are reported as errors."""
         plain = Mapping().at(path)
         for key_node, value_node in node.value:
             key = self._text(key_node, path) if isinstance(key_node, ScalarNode) else ""
@@ -344,6 +357,7 @@ class _Plain:
         return plain
 
     def _scalar(self, node: Node, path: DocumentPath) -> Any:
+        """Return the value of a scalar: None, bool, int or Decimal.  Others, such as ``0x10`` and dates, remain texts."""
         tag, text = str(node.tag), self._text(node, path)
         kind = tag.removeprefix(_TAG)
         if kind == tag or kind not in ("str", "int", "float", "bool", "null", "timestamp"):
@@ -413,7 +427,7 @@ def example_of(schema: ExampleNode, path: DocumentPath) -> str:
     sections, fields = [schema], [schema]
     for step in path:
         schemas = [section["properties"][step] for section in sections if step in section["properties"]]
-        if schemas:  # else it is the name of a vertex, or a place in a list
+        if schemas:  # otherwise the step is the name of a vertex, or an index of a list
             fields = schemas
             sections = [section for field in fields for section in _sections(field, definitions)]
     texts = filter(None, (_written(field, definitions) for field in fields))
@@ -436,6 +450,7 @@ def _sections(node: Any, definitions: dict[str, ExampleNode]) -> Iterator[Exampl
 
 
 def _written(node: ExampleNode, definitions: dict[str, ExampleNode]) -> str:
+    """Return an example of a value as YAML, or "" if the schema has none."""
     if "$ref" in node:
         return _written(_defined(node, definitions), definitions)
     if "examples" in node:
@@ -456,4 +471,5 @@ def _written(node: ExampleNode, definitions: dict[str, ExampleNode]) -> str:
 
 
 def _defined(node: ExampleNode, definitions: dict[str, ExampleNode]) -> ExampleNode:
+    """Return the definition that a ``$ref`` refers to."""
     return definitions[str(node["$ref"]).rpartition("/")[2]]
