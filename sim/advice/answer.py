@@ -1,4 +1,4 @@
-"""The answer of `advise`: an overview that fits a screen, texts and tables, JSON, and patches."""
+"""Build the report of `advise`: an overview that fits a terminal, full texts and tables, JSON data, and patches."""
 
 from __future__ import annotations
 
@@ -75,16 +75,18 @@ def lines_below(verdict: str) -> int:
 
 
 def overview(above: Sequence[Text], changes: Sequence[str], below: Sequence[Text], line_count: int) -> str:
-    """Return the overview of at most about `line_count` lines: `above`, then the changed keys, then `below`.
+    """Return the overview: the texts `above`, then the changed keys, then the texts `below`.
 
-    Texts with the lowest rank are dropped first, the last of them before the others.  Then changed keys are cut, down to
-    `CHANGE_LINES` of them.
+    The overview has about `line_count` lines.  If there are more, texts are dropped until `CHANGE_LINES` lines are free for changed
+    keys: those with the lowest rank first, and of several with the same rank the last one.  Texts with `RANK_ALWAYS_SHOWN` stay.
+    Changed keys that do not fit are replaced by a line with their number.
     """
     left = [*above, *below]
     most = line_count - min(len(changes), CHANGE_LINES)
     while len(left) > most and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < RANK_ALWAYS_SHOWN:
         left.remove(lowest)
     if len(changes) > max(line_count - len(left), 1):
+        # at least one changed key is shown; the last line says how many are not
         kept = max(line_count - len(left), 2) - 1
         changes = [*changes[:kept], f"  ... {len(changes) - kept} more lines: see below, and advised.yaml"]
     texts = [
@@ -115,10 +117,11 @@ def _shorten(line: str) -> str:
 
 
 def _limit_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure | None) -> Iterator[Text]:
-    """Yield the limited values, today's and those of the chosen setting, with their limits.
+    """Yield a line for each limited value: today's value, that of the chosen setting, and the limit.
 
     For example ``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``.
     """
+    # `before` is None if today's setting is the chosen one: there is nothing to compare
     before, recovery = search.replaced, JUDGED[search.bench.failure]
     breaks = other is not None and other.breaks
     for column, bound in search.limits.bounds.items():
@@ -146,12 +149,12 @@ def _limit_lines(search: CandidateSearch, chosen: Setting, other: OtherFailure |
 def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> Iterator[Text]:
     """Yield what the chosen setting costs: throughput, bytes written, commits, requests, and what was assumed.
 
-    `is_most`: the share of records that rewrite state is unknown, and the largest is assumed.
+    `is_most`: whether it is unknown how many records rewrite state (`update`).  Costs are then those of the largest share.
     """
     before, commits, prices = search.replaced, _commits(search, chosen), search.bench.prices
-    by = "by checkpoints " if commits else ""  # sinks write files too
+    by = "by checkpoints " if commits else ""  # the sinks write files as well, which are not counted
     written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written {by}per hour"
-    # of a setting without completed checkpoints nothing is known
+    # a setting without completed checkpoints has no measured bytes
     known = [setting for setting in (chosen, before) if setting is not None and setting.completed]
     than = f" (today {bytes_text(before.written_per_hour)})" if before is not None and before.completed else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
@@ -173,7 +176,7 @@ def _cost_lines(search: CandidateSearch, chosen: Setting, *, is_most: bool) -> I
 
 
 def _commits(search: CandidateSearch, chosen: Setting) -> str:
-    """Return e.g. ``up to 720 commits per hour ...``, the commits caused by checkpoints, or "" if no sink commits."""
+    """Return how often sinks commit, e.g. ``up to 720 commits per hour ...``, or "" if no sink commits."""
     vertices = search.scenario.job.vertices
     behind = {vertex.committer_of for vertex in vertices}  # writers whose output is committed by a separate committer
     committers = sum(
@@ -183,6 +186,7 @@ def _commits(search: CandidateSearch, chosen: Setting) -> str:
     )
 
     def per_hour(setting: Setting) -> str:
+        """Return the commits per hour with a setting: each committer commits once per checkpoint."""
         return count_text(committers * 3600e9 / search.period_ns(setting))
 
     if not committers:
@@ -191,7 +195,7 @@ def _commits(search: CandidateSearch, chosen: Setting) -> str:
     return f"up to {per_hour(chosen)} commits per hour{than}, which no limit is about"
 
 
-# ---- Building the answer from the results of a search.
+# ---- Building the report from the results of a search.
 
 ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
 TIMEOUT_PER_LONGEST_CHECKPOINT = 2
@@ -208,12 +212,13 @@ class AdviceAnswer(NamedTuple):
 
 
 def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], assumed: str) -> AdviceAnswer:
-    """Return the answer for a search in which no setting keeps the limits.
+    """Return the report on a search in which no setting keeps the limits.
 
-    It names the setting nearest to them, the part on which that spends most time, and the changes that would be enough.
+    The report names the setting that is nearest to the limits, the phase in which its checkpoints spend most of their time, and
+    changes that would be sufficient.
 
-    `line_count`: maximum lines of the overview.  `enough`: sentences of `sim.advice.requirements`.  `assumed`: sentence on
-    values that were assumed, or "".
+    `line_count`: maximum lines of the overview.  `enough`: sentences on sufficient changes, from `sim.advice.requirements`.
+    `assumed`: sentence on values that were assumed, or "".
     """
     refused = refusals(search.scenario)
     time = dominant(situation_of(search, search.nearest.name)) if search.settings else ""
@@ -240,7 +245,7 @@ def no_answer(search: CandidateSearch, line_count: int, enough: Sequence[str], a
 
 
 def _none_completes(search: CandidateSearch, today: Setting) -> list[str]:
-    """Return what happens instead to the checkpoints of today's setting, none of which completes."""
+    """Return texts on the checkpoints of today's setting, none of which completes: when they expire, and how the job reacts."""
     options, restart = search.scenario.checkpoint, search.scenario.restart
     steady = rows_of(search.rows, today.name, UNDISTURBED)
     if not (steady["failed"] > steady["interrupted"]).any():
@@ -255,11 +260,14 @@ def _none_completes(search: CandidateSearch, today: Setting) -> list[str]:
 
 
 def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: str) -> AdviceAnswer:
-    """Return the answer for the chosen setting.
+    """Return the report on the chosen setting.
+
+    The data for JSON and the patches have all changes; the overview has those that fit.
 
     `line_count`: maximum lines of the overview.  `assumed`: sentence on values that were assumed, or "".
     """
     candidate, scenario, conf = search.candidate_of(chosen.name), advised_scenario(search, chosen), search.bench.conf
+    # `today` is today's setting even if it is the chosen one; `search.replaced` is None then
     changes, refused, today = candidate.changes, refusals(search.scenario), search.current
     warnings = [
         *cautions(search.scenario, candidate.barriers, changes),
@@ -344,8 +352,9 @@ def answer(search: CandidateSearch, chosen: Setting, line_count: int, assumed: s
 def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
     """Return the job with the advised setting.
 
-    Trials raise a short checkpoint timeout, and lower a min-pause that extends the interval.  Here the job keeps its own
-    values if the longest simulated checkpoint leaves enough time (`TIMEOUT_PER_LONGEST_CHECKPOINT`).
+    Trials raise a checkpoint timeout that is short, and lower a min-pause that extends the interval.  The advised job keeps its own
+    timeout if `TIMEOUT_PER_LONGEST_CHECKPOINT` times the longest simulated checkpoint is within it, and its own min-pause if the
+    pause and that time are within the interval.
     """
     trial = next(search.bench.trials(search.candidate_of(chosen.name)))
     today, longest_ns = search.scenario.checkpoint, chosen.longest_ms * TIMEOUT_PER_LONGEST_CHECKPOINT * 1e6
@@ -360,9 +369,10 @@ def advised_scenario(search: CandidateSearch, chosen: Setting) -> Scenario:
 
 
 def levers_left(search: CandidateSearch, chosen: Setting | None) -> list[str]:
-    """Return a sentence on the levers that were tried and are not advised, or [] if there is none.
+    """Return a sentence on the levers that were tried and are not advised, or [] if there are no such levers.
 
-    Each lever is named with the setting that ends in it and is nearest to the limits.
+    A lever is represented by a setting in which it is the last change.  Of several such settings, the one nearest to the limits is
+    named.  `chosen`: the advised setting, or None if no setting keeps the limits.
     """
     nearest: dict[str, Setting] = {}
     advised = {change.name for change in (() if chosen is None else search.candidate_of(chosen.name).changes)}
@@ -398,13 +408,13 @@ def _others(candidate: Candidate) -> dict[str, str]:
 
 
 def _with_source(text: str, source: str) -> str:
-    """Return a text followed by its source, unless the text names it already."""
+    """Return a text followed by its source, or only the text if it names the source already."""
     is_said = all(part.strip() in text for part in source.replace(";", ",").split(","))
     return text if is_said else f"{text} Source: {source}."
 
 
 def _without_overtaking(search: CandidateSearch, chosen: Setting) -> list[str]:
-    """Return a sentence on the best aligned setting, for the case that a sink forbids the advised unaligned checkpoints.
+    """Return a sentence on the aligned setting that loses least time, in case a sink forbids the advised unaligned checkpoints.
 
     Returns [] if the advised setting is aligned, or if all sinks are known.
     """

@@ -1,6 +1,6 @@
-"""Effects of a strategy beyond checkpoint durations: savepoints, failures, delay of committed output, end of the job.
+"""Compute the costs of a strategy beyond checkpoint durations: savepoints, failures, delay of output, end of the job.
 
-The input are the result tables of a strategy's runs (replications).  Times in tables are ms since the start of the run,
+The input is the result tables of all runs (replications) of a strategy.  Times in these tables are ms since the start of the run,
 except for the column `time` of the table `series`, which is in s.
 """
 
@@ -35,8 +35,8 @@ from sim.results.tables import EXPIRED
 # * this is more than twice what later checkpoints write (median), and
 # * later checkpoints reference more than twice what they write.
 #
-# Jobs that write full state each time have no first upload. A job instance without later checkpoints (in a chain of jobs,
-# or after a rescale) is compared with the later checkpoints of the other instances.
+# Jobs that write full state each time have no first upload. If a job instance (in a chain of jobs, or after a rescale) has no
+# later checkpoints, its checkpoints are compared with the later checkpoints of the other instances.
 
 MIN_WRITTEN_SHARE = 0.9
 """Minimum share of its referenced state that a first upload writes."""
@@ -70,8 +70,10 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     columns = ["trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size", "state_size"]
     trigger, duration, in_flight, written, referred = checkpoints[columns].to_numpy(dtype=float).T
     ended, written, referred = trigger + duration, written - in_flight, referred - in_flight
+    # first rule: the checkpoint writes nearly all the state that it references
     is_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referred)
     of_jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    # later checkpoints: those that do not write all state, or that are triggered after the first one of their job has completed
     later = candidates.copy()
     for of_job in of_jobs:
         later &= ~(of_job & is_all & (trigger < ended[of_job][trigger[of_job].argmin()]))
@@ -79,6 +81,7 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
         compared = of_job & later if (of_job & later).any() else later
         if compared.any():
             usual, usually_referred = np.median(written[compared]), np.median(referred[compared])
+            # second rule: it writes much more than later ones; third rule: they reference much more than they write
             is_first |= of_job & ~later & (np.minimum(written, usually_referred) > FIRST_UPLOAD_FACTOR * usual)
     return is_first
 
@@ -110,7 +113,7 @@ class LateTriggers(NamedTuple):
     apart_ms: float  # time between triggers: the median, or the longest
     interval_ms: float
     why: str  # reason, "" if unknown
-    is_longest: bool = False  # most triggers are on time
+    is_longest: bool = False  # apart_ms is the longest time, because the median is on time or has too few values
 
 
 class LongSavepoint(NamedTuple):
@@ -124,7 +127,7 @@ class LongSavepoint(NamedTuple):
     is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
     following: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
     followed_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
-    decide_median: bool = False  # overdue checkpoints are more than half of those that percentiles are computed from
+    decide_median: bool = False  # whether more than half of the checkpoints in percentiles are overdue ones
     lag_ms: float = 0.0  # largest lag from its trigger to the last overdue checkpoint; 0 if not larger than before
     failed: bool = False
 
@@ -132,11 +135,12 @@ class LongSavepoint(NamedTuple):
 def late_triggers(
     runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
 ) -> LateTriggers | None:
-    """Return how late checkpoints are triggered, and why.
+    """Return how late checkpoints are triggered, and why, or None if they are on time.
 
-    The time between triggers is the median.  If that is on time, or if there are too few, it is the longest one before a
-    trigger that waits for an older checkpoint.  Returns None if all are on time, or if the interval is shorter than a second.
-    `runs`: replications of one strategy.
+    If the median time between triggers is late, it is returned.  If it is on time, or if there are too few triggers for a median,
+    the longest time before a trigger that waits for an older checkpoint is returned, provided that it is late.
+
+    Intervals of less than a second are not examined.  `runs`: replications of one strategy.
     """
     rows = pd.concat(
         [
@@ -150,8 +154,10 @@ def late_triggers(
     gaps_ms, factor = jobs["trigger_timestamp"].diff(), _LATE_FACTOR
     is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gaps_ms.median() <= _LATE_FACTOR * interval_ms
     if is_longest:
+        # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
         waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
         gaps_ms = gaps_ms[waits_ms <= _MAX_WAIT_SHARE * interval_ms].sort_values().tail(1)
+        # from here on, `gaps_ms` is the longest time only, and `rows` has the checkpoint that its trigger waited for
         rows, factor = jobs.shift(max_concurrent).loc[gaps_ms.index], _LATE_ONCE_FACTOR
     taken_ms, apart_ms = float(rows["end_to_end_duration"].median()), float(gaps_ms.median())
     if not apart_ms > factor * interval_ms:
@@ -180,7 +186,7 @@ def late_triggers(
 def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
     """Return ``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``, or "" if none are late.
 
-    `by_strategy`: (label, late triggers) per strategy.
+    `by_strategy`: (label, late triggers) per strategy.  `several`: whether the sentence names the strategies.
     """
     parts = []
     for name, triggers in by_strategy:
@@ -207,7 +213,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     row = done.iloc[int(done["end_to_end_duration"].argmax())]
     usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
     began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
-    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints: then `max` returns _MIN_REPORTED_MS
+    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints; `max` then returns its first argument
     if took_ms < max(_MIN_REPORTED_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
         return None
     ended_ms = began_ms + took_ms
@@ -223,7 +229,7 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     later = rows[is_periodic(rows) & (triggers_ms >= ended_ms)].sort_values("trigger_timestamp")
     ends_ms = later["trigger_timestamp"] + later["end_to_end_duration"]
     waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
-    # the comparison is False for NaN, too: the previous checkpoint has not ended
+    # a wait is NaN if the previous checkpoint has not ended; the comparison is then False
     following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
     if not savepoint.is_alone or following < _MIN_FOLLOWING:
         return savepoint
@@ -239,7 +245,10 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
 
 
 def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
-    """Return a sentence on the longest savepoint of all strategies, or "" if `by_strategy` is empty."""
+    """Return a sentence on the longest savepoint of all strategies, or "" if `by_strategy` is empty.
+
+    `by_strategy`: (label, longest savepoint) per strategy.  `several`: whether the sentence names the strategy.
+    """
     if not by_strategy:
         return ""
     name, savepoint = max(by_strategy, key=lambda item: item[1].duration_ms)
@@ -263,16 +272,18 @@ def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *,
 
 
 def _largest_lag_s(run: Tables) -> float:
-    """Return the largest lag of a run [s].  Restarted sources emit so fast that samples once a second miss their lag."""
+    """Return the largest lag of a run [s], including the lag with which restored sources start.
+
+    Samples are taken once a second, and a restored source may catch up between two of them.
+    """
     restarts = run["recoveries"]
-    at_restarts_s = (
-        restarts["lag_at_start"].max() / 1e3 if "lag_at_start" in restarts else math.nan
-    )  # not in results of earlier versions
+    # results of earlier versions lack this column
+    at_restarts_s = restarts["lag_at_start"].max() / 1e3 if "lag_at_start" in restarts else math.nan
     return float(np.nanmax([run["series"]["lag"].max(), at_restarts_s, 0.0]))
 
 
 def longest_lag_after_stop(run: Tables) -> float:
-    """Return the longest wait [s] of records that became due after the first failure or planned restart."""
+    """Return the largest lag [s] of records that became due after the first failure or planned restart."""
     series, stopped_ms = run["series"], run["recoveries"]["failed"].min()
     due_s = series["time"] - series["lag"]
     return float(series.loc[due_s * 1e3 >= stopped_ms, "lag"].max())
@@ -286,6 +297,7 @@ def longest_lag_after_stop(run: Tables) -> float:
 # then marked as a lower bound ("more than").
 
 
+# Values of `ends` below: a value is a lower bound until this has happened, e.g. "catch up within the run".
 _RUN = "run again within the run"
 _CATCH_UP = "catch up within the run"
 _LIVE = "live until the end of the run"
@@ -295,13 +307,16 @@ _VISIBLE_SHARES = (0.5, 0.99, 1.0)
 
 
 def _cost_column(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
-    """Return a field of `Consequences` with a value of `_RestartCosts`."""
+    """Return a field of `Consequences` for a value of `_RestartCosts`.
+
+    `of`: whether failures or planned restarts are counted.  The column is printed only if there were any.
+    """
     population = Population.FAILURES if of == "failures" else Population.PLANNED
     return result_column(meaning, population, attrgetter(f"{of}.{value}"), of=of, printed_with=of, **options)
 
 
 def _visibility_column(index: int, meaning: str, name: str, short: str, **options: Any) -> Any:
-    """Return a field of `Consequences` with a quantile of the times until output is visible [ms].
+    """Return a field of `Consequences` for a quantile of the time until output is visible [ms].
 
     `index`: index in `_VISIBLE_SHARES`.  `name`, `short`: the quantile in the title and in the heading.
     """
@@ -481,7 +496,7 @@ def consequences(
         _without_catch_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
     ]
     commits = pool_rows([run["commits"] for run in runs])
-    # the difference is the time of the trigger
+    # the time of the commit minus its latency is the time of the trigger
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
     fresh = commits[~commits["again"].astype(bool)]
     restarts = [
@@ -547,7 +562,8 @@ def _failures_of(recoveries: pd.DataFrame) -> pd.DataFrame:
     Tasks that fail at the same instant are one failure of the job, because one restart serves all of them.
 
     Additional columns: `up` is the time [ms] at which the job runs again, possibly after a later restart, or -1 if it does
-    not run again.  `outage` is a number that a failure shares with the failures that interrupt its restart.
+    not run again.  `outage` is the number of the period without a running job: failures that interrupt a restart have the number of
+    the failure that caused it.
     """
     ordered = recoveries.sort_values(["detected", "failed"], kind="stable")
     rows = ordered.drop_duplicates("failed", keep="last")
@@ -560,7 +576,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     """Return a sentence with the phases of the longest downtime that ended within the run, or "" if it was below a second.
 
     `runs`: label of a strategy -> its replications.  `during`: strategies whose tasks run before they have processed
-    recovered in-flight data.
+    recovered in-flight data, so that this work is not part of the downtime.
     """
     downtimes: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
@@ -568,8 +584,8 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
         for _, attempts in rows.groupby("outage"):
             last, causes = attempts.iloc[-1], attempts.sort_values("failed", kind="stable")["cause"].tolist()
             moments = last[[phase for phase, _ in _RESTART_PHASES]].astype(float)
-            # tasks may need longer to stop than the delay, which runs meanwhile; a deployment that fails for want of slots is
-            # followed by another delay, so that all of that time is spent on waiting for slots
+            # The restart delay runs while the old tasks stop, and may end before they have stopped.  If a deployment fails because
+            # slots are missing, another delay follows.  All time after the old tasks have stopped then counts as waiting for slots.
             is_first = last.get("deployments", 1) <= 1
             delayed_ms = moments["delayed"] if is_first else moments["cancelled"]
             moments["delayed"] = np.clip(delayed_ms, moments["cancelled"], moments["deployed"])
@@ -604,10 +620,10 @@ class _Restart(NamedTuple):
     """A restart of the job, with all attempts until it ran or the run ended."""
 
     is_planned: bool
-    attempts: int  # failures, the first one included
+    attempts: int  # number of failures, including the first one
     down: _Lasted
     catching_up: _Lasted
-    ran: bool  # all tasks ran again
+    ran: bool  # whether all tasks ran again within the run
     replayed_records: float
 
 
@@ -617,8 +633,11 @@ def _restarts(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -> 
     A failure before the job runs again belongs to the restart that it interrupts: downtime counts from the first failure,
     and the replayed records of all attempts are added.
 
-    Such a restart is recorded as caught up when sources are back where they were at its last failure, not at its first
-    one.  The time is therefore a lower bound, unless the lag rose after the first failure and is back at its level before.
+    The table records such a restart as caught up when sources reach the positions that they had at its last failure, which may be
+    behind those at its first failure.  This time is a lower bound, unless the lag shows that the job has caught up: it rose above
+    all earlier values after the first failure, and is not above them when the restart is recorded as caught up.
+
+    `end_ms`: end of the run.  `series`: the table with the lag of sources, sampled once a second.
     """
     rows = _failures_of(recoveries)
     is_planned = rows["kind"].isin(PLANNED_RESTARTS)
@@ -645,7 +664,7 @@ class _RestartCosts(NamedTuple):
     per_run: float  # failures or planned restarts per run
     downtime: Duration
     caught_up: Duration
-    replayed_records: float  # median over the restarts after which the job ran, or over all if it never did
+    replayed_records: float  # median over restarts after which the job ran, or over all if it never ran again
 
 
 def _restart_costs(restarts: Sequence[_Restart], runs: int) -> _RestartCosts:
@@ -668,8 +687,8 @@ def _median(lasted: Sequence[_Lasted]) -> Duration:
 def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
     """Yield the ages [ms] of output that is not visible at the end of the run.
 
-    There is one age per commit with lost records, which is the whole run, and one since the last trigger whose output is
-    visible.
+    * For each commit with lost records, the age is the length of the run.
+    * If there are commits or committers, there is one more age: the time since the last trigger whose output is visible.
     """
     commits, checkpoints = run["commits"], run["checkpoints"]
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
@@ -685,7 +704,7 @@ def _invisible_ages_ms(run: Tables, end_ms: float, committers: Collection[str]) 
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
-    """Return the delay of records [s] in each second: the lag of sources plus the latency of processed records, at their maximum."""
+    """Return the delay of records [s] in each second: the largest lag of a source plus the largest latency of processed records."""
     worst = (
         series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
     )
@@ -749,14 +768,14 @@ class _Line(NamedTuple):
     is_behind: bool  # the backlog grows
 
     def visible_text(self, name: str) -> str:
-        """Return a cell on the time until output is visible; empty if the sample is too small."""
+        """Return a cell with the time until output is visible, or `MISSING` if there are too few commits for the quantile."""
         column = _COLUMNS[name]
         if column.smallest_sample > 1 and not column.has_sample({"commits": self.row.commits * self.runs}):
             return MISSING
         return "at once" if self.is_at_once else self.row.ms_text(name)
 
     def cost_text(self, name: str, of_dead: str) -> str:
-        """Return a cell on the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
+        """Return a cell with the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
         if _has_died(self.row) and not self.row.failures:
             return of_dead
         return _cost_text(self.row, name, is_behind=self.is_behind)
@@ -835,7 +854,8 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
     """Return a sentence that compares the best and the worst strategy by their cost of failures.
 
     Without failures it compares the cost of planned restarts.  Returns "" if fewer than two strategies can be compared, or
-    if they do not differ and that is not certain.  Strategies whose job failed permanently are ignored.
+    if they replay equally many records but may differ in other costs, because downtimes differ or some costs are lower bounds.
+    Strategies whose job failed permanently are ignored.
 
     `costs`: by label of the strategy.  `overloaded`: strategies that cannot keep up even before a restart.
     """
@@ -896,7 +916,10 @@ class _Compared(NamedTuple):
 def _worst_most_similar(ranked: Sequence[_Compared]) -> _Compared:
     """Return the worst strategy.  Of several equal ones, return that whose label is most similar to the best one's.
 
-    The label of another one would suggest that options without an effect make the difference.  `ranked`: best first.
+    Any other label would suggest that options without an effect make the difference.  For example, if the best strategy is
+    ``aligned, 10 s`` and both ``aligned, 60 s`` and ``unaligned, 60 s`` are worst, the first of these is returned.
+
+    `ranked`: best first.
     """
 
     def effect(line: _Compared) -> tuple[object, ...]:
@@ -908,6 +931,7 @@ def _worst_most_similar(ranked: Sequence[_Compared]) -> _Compared:
 
 
 def _count_with_noun(number: float, noun: str) -> str:
+    """Return a number with its noun, e.g. ``1 failure`` or ``3 failures``."""
     return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""The time that checkpoints spend on each kind of wait (medians), and checkpoints that did not complete."""
+"""Split the duration of checkpoints by kind of wait (`path`), and summarize those that did not complete (`not_completed`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sim.results.tables import EXPIRED
 
 # ---- The duration of checkpoints, split by kind of wait on their critical paths (table `path`).
 #
-# All values are medians over checkpoints [ms]. They add up to the median duration only approximately.
+# All values are medians over checkpoints [ms]. Their sum is only approximately the median duration.
 
 PARTS: dict[str, str] = {
     "trigger": "messages",
@@ -43,22 +43,23 @@ _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 
 def _pre_barrier_text(line: Any) -> str:
+    """Return the cell of `pre_barrier_ms`, which is ``0 ms`` below half a millisecond."""
     ms = line.summary.path.pre_barrier_ms
     return "0 ms" if ms < 0.5 else ms_text(ms)
 
 
 def _time(meaning: str, *kinds: str, **options: Any) -> Any:
-    """Return a field with the time spent on these kinds of wait [ms], median over checkpoints."""
+    """Return a dataclass field for the time that checkpoints spend on these kinds of wait [ms], median over checkpoints."""
     return result_column(meaning, None, lambda parts: parts.median_ms(*kinds), **options)
 
 
 def _vertex(meaning: str, *kinds: str) -> Any:
-    """Return a field with the vertex where most of the time of these kinds of wait is spent."""
+    """Return a dataclass field for the vertex where checkpoints spend most of their time on these kinds of wait."""
     return result_column(meaning, None, lambda parts: parts.place(*kinds)[0])
 
 
 def _vertex_time(kind: str) -> Any:
-    """Return a field with the time that is spent on this kind of wait at its main vertex [ms]."""
+    """Return a dataclass field for the time spent on this kind of wait at the vertex of `_vertex` [ms], median over checkpoints."""
     return result_column("the time spent there", None, lambda parts: parts.place(kind)[1])
 
 
@@ -114,9 +115,10 @@ NOWHERE = BarrierPath(
 
 
 def path(rows: pd.DataFrame) -> BarrierPath:
-    """Return medians over checkpoints.
+    """Return the time that checkpoints spend on each kind of wait, as medians over checkpoints.
 
-    `rows`: their rows of the table `path`.  Those after the last acknowledgement (column `acknowledged`) are ignored.
+    Parts after the last acknowledgement (column `acknowledged`) are ignored, because they do not belong to the end-to-end duration.
+    Returns `NOWHERE` if no part is left.  `rows`: rows of these checkpoints in the table `path`.
     """
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
@@ -149,10 +151,15 @@ class _Parts:
         return self._longest(self.part, (self.kind == kind) & (self.vertex == vertex), sort=True)
 
     def _longest(self, names: np.ndarray, chosen: np.ndarray, *, sort: bool = False) -> str:
+        """Return the name with the largest total time in the chosen parts, or "" if none is chosen.
+
+        Of several names with the same time, the first one in the table is returned; with `sort`, the first one in alphabetical order.
+        """
         codes, found = pd.factorize(names[chosen], sort=sort)
         return str(found[np.bincount(codes, self.ns[chosen]).argmax()]) if len(found) else ""
 
     def _median_ms(self, chosen: np.ndarray) -> float:
+        """Return the time that a checkpoint spends on the chosen parts [ms], median over all checkpoints."""
         # sums of whole ns are exact, so they do not depend on the order of the parts
         return float(np.median(np.bincount(self.checkpoint[chosen], self.ns[chosen], self.checkpoints)) / 1e6)
 
@@ -190,12 +197,12 @@ COLUMN_OF = {
 class NotCompleted:
     """The checkpoints of a strategy that did not complete for the same reason."""
 
-    fate: str  # "expired", "failed", "interrupted" or "under way at the end", after "savepoint " for savepoints
+    fate: str  # "expired", "failed", "interrupted" or "under way at the end"; for savepoints e.g. "savepoint expired"
     count: int
     median_ms: float  # duration, a lower bound
     longest_ms: float  # duration, a lower bound
     parts_ms: dict[str, float]  # heading of a column -> median time until the failure; {} if no paths were recorded
-    cut_off: str  # heading of the phase in which most of them ended; its median is a lower bound
+    cut_off: str  # heading of the phase that most of them were in when they ended; its median is a lower bound
 
     def text(self, column: ResultColumn) -> str:
         """Return the cell of a column in the row of these checkpoints.  Lower bounds start with ``>``."""
@@ -225,8 +232,8 @@ def not_completed(
 ) -> tuple[NotCompleted, ...]:
     """Return the checkpoints that did not complete, grouped by fate.
 
-    Any checkpoint may be interrupted by a restart or by the end of the run.  Such checkpoints count only if they had taken
-    longer than the median of completed ones, by more than noise.  Times of phases are from critical paths, because
+    A restart or the end of the run interrupts any checkpoint that is in progress.  Such checkpoints count only if they had already
+    taken longer than the median of completed ones, by more than noise.  The times of phases come from critical paths, because
     subtasks report their durations only when they acknowledge.
 
     `ends_ms`: end of each run.  `warmup_s`: checkpoints triggered before it are ignored.
@@ -246,6 +253,7 @@ def not_completed(
         _summary_of(fate, counted)
         for fate, checkpoints in by_fate.items()
         if (
+            # all expired and failed checkpoints count; of the others only those that were slow
             counted := checkpoints
             if fate.removeprefix("savepoint ") in ("expired", "failed")
             else [pair for pair in checkpoints if not is_noise(pair[0], usual_ms)]
@@ -271,8 +279,8 @@ def _rows_not_completed(
 def _summary_of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:
     """Return the summary of checkpoints with the same fate.  `checkpoints`: (duration [ms], rows of the critical path)."""
     lasted = np.array([lasted_ms for lasted_ms, _ in checkpoints])
-    parts: list[dict[str, float]] = []
-    last: Counter[str] = Counter()
+    parts: list[dict[str, float]] = []  # for each checkpoint with a critical path: heading of a column -> time [ms]
+    last: Counter[str] = Counter()  # heading of the phase at the end of the path -> number of checkpoints
     for _, path_rows in checkpoints:
         columns = [COLUMN_OF.get(PARTS.get(part, ""), "") for part in path_rows["part"]]
         spent: dict[str, float] = {}

@@ -191,11 +191,8 @@ def tail_sentence(found: randomness.Residuals) -> str:
 
 # ---- Building the model of `backtest:`.
 
-_UNIT: dict[Kind, float] = {
-    "duration": 1e6,
-    "size": 1.0,
-    "rate": 1.0,
-}  # divisors: durations are written in ns, and in ms in the model
+# divisors: a section has durations in ns, and its model has them in ms
+_UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}
 
 
 def build_backtest(written: Backtest, reading: Reading) -> backtest.Backtest:
