@@ -1,4 +1,10 @@
-"""Loads from monitoring: answers of Prometheus to range queries, and counters, as tables of rates."""
+"""Conversion of monitoring data to tables of rates: range queries of Prometheus, and columns of counters.
+
+There is one function for each kind of input:
+
+    JSON of /api/v1/query_range   -> table_of_document -> MonitoringTable, one column per source
+    CSV or Parquet with a counter -> table_of_counter  -> MonitoringTable, one column
+"""
 
 from __future__ import annotations
 
@@ -40,17 +46,18 @@ class NotRecordsError(MonitoringError):
 class MonitoringTable(NamedTuple):
     """A table of rates, one column per source."""
 
-    columns: list[str]  # `time` [epoch s], then one per source
-    rows: list[list[str]]  # texts as in a CSV file; a blank is a missing observation
-    notes: tuple[str, ...]  # how it was made
+    columns: list[str]  # `time` [epoch s], then one column of rates [records/s] per source
+    rows: list[list[str]]  # cells as in a CSV file; "" is a missing sample
+    notes: tuple[str, ...]  # how the rates were derived
 
     @property
     def assumed(self) -> str:
-        """What was decided about the values, as counts that became rates; empty: nothing."""
+        """Return the notes about how values were interpreted, such as counters turned into rates, or "" if there are none."""
         return "; ".join(note for note in self.notes if note.startswith(COUNTED) or note.endswith(TAKEN))
 
 
-# ---- Answers of Prometheus to /api/v1/query_range.  All series have their samples at the same times: the start and every step after it.
+# ---- Responses of Prometheus to /api/v1/query_range.  Samples of all series have the same times: the start of the query, and every
+# step after it.
 
 _OTHER_SYSTEMS = re.compile(
     r'"(?:MetricDataResults|Datapoints|pointlist|timeseries_response|scalar_response)"'  # CloudWatch, Datadog
@@ -63,19 +70,18 @@ _OTHER_SYSTEMS = re.compile(
 class _Series(NamedTuple):
     """One time series."""
 
-    task: str  # task of Flink or topic of Kafka; empty: labels do not say
-    operator: (
-        str  # of the task's chain, or a group that reads the topic; empty: the series is of the whole task or topic
-    )
-    name: str  # of the metric; empty: a query without a name
+    task: str  # task of Flink or topic of Kafka; "" if no label names one
+    operator: str  # an operator of the task's chain, or a consumer group of the topic; "" for the whole task or topic
+    name: str  # name of the metric; "" if the query removed it
     metric: Metric
     points: Points
 
     @property
     def preference(self) -> tuple[bool, bool, int, str, str]:
-        """Sort key among the series of a task: the source operator before the rest of its chain, rates before counters.
+        """Return the sort key among the series of a task; the smallest is used.
 
-        Flink counts no records into a source, so a metric that is 0 throughout comes last.
+        Source operators come before the rest of the chain, and rates before counters.  A series that is 0 throughout comes
+        last, because Flink does not count the records that a source reads as its input.
         """
         order = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "numRecordsIn", "numRecordsOut")
         place = next((place for place, name in enumerate(order) if self.name.endswith(name)), len(order))
@@ -84,9 +90,10 @@ class _Series(NamedTuple):
 
 
 def table_of_document(text: str, *, as_written: bool = False) -> MonitoringTable | None:
-    """The rates in a document.  None: no monitoring system wrote it.  MonitoringError: one of them did, and it holds no rates.
+    """Return the table of the rates in a JSON document, or None if it is not from a monitoring system.
 
-    `as_written`: the values are what the user says they are, whatever their names are.
+    `as_written` accepts all values as rates, whatever their names are.  Raises `MonitoringError` if the document is from
+    a monitoring system that is not supported, reports an error, or has no rates.
     """
     try:
         document = json.loads(text)
@@ -112,6 +119,10 @@ def table_of_document(text: str, *, as_written: bool = False) -> MonitoringTable
 
 
 def _parse_series(result: dict[str, Any], *, as_written: bool) -> _Series:
+    """Parse one element of `data.result`.
+
+    Raises `MonitoringError` if a sample is malformed, and KeyError if there are no `values`, as in a histogram.
+    """
     labels: Mapping[str, str] = result.get("metric") or {}
     try:
         points: Points = [(Fraction(str(at)), _parse_value(value)) for at, value in result["values"]]
@@ -125,11 +136,12 @@ def _parse_series(result: dict[str, Any], *, as_written: bool) -> _Series:
 
 
 def _first_label(labels: Mapping[str, str], *names: str) -> str:
+    """Return the value of the first label that is present and not empty, or ""."""
     return next((labels[name] for name in names if labels.get(name)), "")
 
 
 def _parse_value(value: object) -> Fraction | None:
-    """A number.  None: it stands for an unknown one, as NaN, which Prometheus writes as text, or the offset -1."""
+    """Return the value of a sample, or None if it means "unknown": NaN, which Prometheus writes as a text, or an offset of -1."""
     if value in (None, "NaN", "+Inf", "-Inf"):
         return None
     number = Fraction(str(value))
@@ -137,7 +149,12 @@ def _parse_value(value: object) -> Fraction | None:
 
 
 def _table_of_series(series: Sequence[_Series]) -> MonitoringTable:
-    """Rates by source.  Where labels tell sources from other tasks, the others are left out.  MonitoringError: there are none."""
+    """Return the table of the rates of all sources.
+
+    Each source has the series with the smallest `preference`, summed over subtasks.  If some tasks are named as sources,
+    the other tasks are left out.  Raises `MonitoringError` if there are no samples, `NotRecordsError` if no series can be
+    a rate or a counter.
+    """
     usable = [one for one in series if one.metric.kind is not Kind.OTHER]
     if not series:
         raise MonitoringError("holds no samples: is the time range of the query right?")
@@ -163,7 +180,7 @@ def _table_of_series(series: Sequence[_Series]) -> MonitoringTable:
     return _table(chosen, notes, resets)
 
 
-# ---- Counters: the rate from each sample to the next.
+# ---- Counters: each rate is the increase from a sample to the next, divided by the time between them.
 
 
 def table_of_counter(
@@ -173,7 +190,11 @@ def table_of_counter(
     unit_s: Fraction | None = None,
     zone: str | None = None,
 ) -> MonitoringTable:
-    """Rates of a column of counts.  MonitoringError: a cell is not a time or not a number; it names the line."""
+    """Return the rates of a column of counts, as a table with one column.
+
+    `rows` are pairs of a line number and the cells by column.  `unit_s` [s] and `zone` are as in `clock_of`.  Raises
+    `MonitoringError` with the line if a cell is not a time or not a number.
+    """
     lines = list(rows)
     clock = clock_of(time, (row[time] or "" for _, row in lines), unit_s, zone)
     points: Points = []
@@ -187,7 +208,7 @@ def table_of_counter(
 
 
 def refuse_offsets(columns: Sequence[str]) -> None:
-    """Raise `MonitoringError` for a table of the offsets of Kafka's partitions, a row for each."""
+    """Raise `MonitoringError` if a table has columns for time, partition and offset: offsets of Kafka's partitions."""
     if all(
         first_of(names, columns)
         for names in (TIMES, ("partition",), ("offset", "log_end_offset", "end_offset", "latest_offset"))
@@ -196,6 +217,7 @@ def refuse_offsets(columns: Sequence[str]) -> None:
 
 
 def _parse_count(text: str, line: int) -> Fraction | None:
+    """Return the count in a cell, or None if it is missing or unknown.  Raises `MonitoringError` for other texts."""
     if text.strip().lower() in ("", "-", "nan", "null", "undefined", "+inf", "-inf", "inf", "-1"):
         return None
     try:
@@ -206,7 +228,10 @@ def _parse_count(text: str, line: int) -> Fraction | None:
 
 
 def _rates_of_counter(points: Points) -> tuple[Points, int]:
-    """(rates, each from its sample to the next one; how often the counter fell).  After a fall it has counted from 0."""
+    """Return the rates of a counter, each at the earlier of two samples, and the number of times that it fell.
+
+    A counter that fell was restarted at 0, so its increase is the value after the fall.  Missing samples are skipped.
+    """
     known = [(at, value) for at, value in points if value is not None]
     rates, falls = Points(), 0
     for (at, value), (later, after) in pairwise(known):
@@ -217,11 +242,15 @@ def _rates_of_counter(points: Points) -> tuple[Points, int]:
     return rates, falls
 
 
-# ---- The table: a row per time, a column per source, in which its series are summed.
+# ---- The table has one row per time and one column per source, which is the sum of its series.
 
 
 def _table(columns: Mapping[str, Sequence[Points]], notes: list[str], resets: Sequence[int]) -> MonitoringTable:
-    """`resets`: how often each counter fell; empty: there are none."""
+    """Return the table of the series of each column, and add notes on counters and gaps to `notes`.
+
+    `resets` has the number of falls of each counter; it is empty if no series is a counter.  Raises `MonitoringError` if
+    there is no time, or if series have their samples at different times.
+    """
     times = sorted({at for members in columns.values() for points in members for at, _ in points})
     if not times:
         raise MonitoringError("holds one sample of a counter only: a rate needs two")
@@ -244,7 +273,11 @@ def _table(columns: Mapping[str, Sequence[Points]], notes: list[str], resets: Se
 
 
 def _sum_series(members: Sequence[Points], times: Sequence[Fraction]) -> list[Fraction | None]:
-    """The sum at each time; None: a series that has begun and not ended has no sample there."""
+    """Return the sum of several series at each time.
+
+    A series counts from its first to its last sample.  The sum is None where one of those lacks a sample, or where no
+    series counts.
+    """
     values = [(points[0][0], points[-1][0], dict(points)) for points in members if points]
     sums = list[Fraction | None]()
     for at in times:
@@ -255,6 +288,7 @@ def _sum_series(members: Sequence[Points], times: Sequence[Fraction]) -> list[Fr
 
 
 def _text(value: Fraction | None) -> str:
+    """Return a number as the text of a cell, or "" for None."""
     if value is None:
         return ""
     return str(value.numerator) if value.denominator == 1 else repr(float(value))

@@ -1,4 +1,12 @@
-"""Columns of tables from outside: which holds times, which a rate, in which unit; values that mean "unknown"."""
+"""Interpretation of columns and time series from outside: CSV and Parquet files, Prometheus, exporters.
+
+The main functions:
+
+    is_known              recognizes values that mean "unknown", such as -1 or NaN
+    metric_of, taken_as   decide whether values are rates, counters or something else
+    first_of, rate_of     find the columns of the times and of the rates
+    clock_of              detects the format and the unit of a column of times
+"""
 
 from __future__ import annotations
 
@@ -19,34 +27,36 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from sim.model.units import UnitError, billionths, format_duration, parse_number
 
-# ---- Values that stand for "unknown" in what Flink and its exporters report.  The one place that tells them from numbers.
+# ---- Values that mean "unknown" in the reports of Flink and its exporters.  `is_known` distinguishes them from numbers.
 #
-#     -1                      no acknowledgement yet, no end, no offset committed (REST API, kafka-exporter), no metric yet
+#     -1                      not acknowledged, not ended (REST API), no committed offset (kafka-exporter), no metric yet
 #     Long.MIN_VALUE          no watermark yet
-#     Long.MAX_VALUE          never: an interval that is not set, the watermark after the end
+#     Long.MAX_VALUE          never: an interval that is not set; the watermark at the end of the input
 #     NaN, +Inf, -Inf, ""     a metric that cannot be computed, such as busyTimeMsPerSecond of a legacy source
 #
-# A 0 is a number, except for an epoch: no time of a job is in 1970.
+# A 0 is a known number.  Only as a time since 1970 it means "unknown", because no job ran in 1970.
 
 _FARTHEST = 2**62
 """Values of half of a long's range and beyond: Flink divides Long.MAX_VALUE, and doubles round it."""
 
 
 def is_known(value: object) -> bool:
-    """Whether a value of a foreign source is a number, and not -1, an end of the range of longs, NaN or a text."""
+    """Return whether a value from outside is a number that does not mean "unknown".
+
+    The result is False for -1, NaN, infinities, values near Long.MIN_VALUE or Long.MAX_VALUE, texts and booleans.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return False
-    return -_FARTHEST < value < _FARTHEST and value != -1  # NaN is neither
+    return -_FARTHEST < value < _FARTHEST and value != -1  # comparisons with NaN are False
 
 
-# ---- What the values of a metric are, by its name, by the query around it and by its samples: only records per second are a load.
+# ---- Classification of metrics, by the name, the query around it and the samples.  Only records per second can be used as a load.
 #
 #     sum(rate(kafka_topic_partition_current_offset{topic="orders"}[1m]))
-#     ^^^^^^^^ functions    ^^^^^ the row of `metrics.csv` with the longest matching end     ^^^^ window
+#     ^^^^^^^^ functions    ^^^^^ name, looked up in `metrics.csv` by its longest listed suffix     ^^^^ window
 #
-# `metrics.csv` has the names of Flink's reporters and of common exporters.  Case and signs do not count, and what a reporter writes
-# before a name does not either: `flink_taskmanager_job_task_numRecordsIn`, `flink.task.numRecordsIn` and `numRecordsIn`
-# are one metric.
+# `metrics.csv` has the names of Flink's reporters and of common exporters.  The lookup ignores case, punctuation and prefixes that
+# reporters add: `flink_taskmanager_job_task_numRecordsIn`, `flink.task.numRecordsIn` and `numRecordsIn` are one metric.
 
 TABLE = Path(__file__).with_name("metrics.csv")
 FLINK = "flink"
@@ -56,8 +66,8 @@ class Kind(Enum):
     """How the values of a metric relate to a rate of records."""
 
     RATE = "rate"  # records per second
-    COUNTER = "counter"  # records since the start
-    OTHER = "other"  # no number of records, or not of those that arrive
+    COUNTER = "counter"  # records since the counter started
+    OTHER = "other"  # not a number of arriving records: bytes, times, backlogs, errors
     UNKNOWN = "unknown"
 
 
@@ -96,12 +106,15 @@ class Metric(NamedTuple):
     """What the values of a metric are."""
 
     kind: Kind
-    what: str = ""  # of OTHER: what its values are instead
-    query: str = QUERIES[FLINK]  # that gives the rate instead
-    is_listed: bool = False  # a row of the table has it
+    what: str = ""  # what the values are, if the kind is OTHER: "a size in bytes"
+    query: str = QUERIES[FLINK]  # a query of the same system that returns a rate of records
+    is_listed: bool = False  # whether the kind is from metrics.csv, and not guessed from words
 
     def refusal(self, name: str, override: str = "") -> str:
-        """Why it is no load, and what to query.  `override`: how to take it as one, which is said unless it surely is none."""
+        """Return the message that rejects the metric as a load and names a query to use instead.
+
+        `override` tells the user how to accept the metric anyway.  It is left out for metrics that are never records.
+        """
         more = "" if self.what.startswith(NEVER_RECORDS) else override
         return f"'{name}' is {self.what}, not a rate of records: query {self.query}{more}"
 
@@ -171,7 +184,7 @@ class _Row(NamedTuple):
 
 @cache
 def rows() -> Mapping[str, _Row]:
-    """Joined name -> row of the table.  A name of several systems is that of the first."""
+    """Return {joined name: row} of `metrics.csv`.  If several systems have a name, the first row wins."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         written = [
             (_joined(row["metric"])[0], _Row(row["system"], Kind(row["kind"]), row["what"]))
@@ -182,7 +195,19 @@ def rows() -> Mapping[str, _Row]:
 
 @lru_cache(maxsize=4096)
 def metric_of(name: str) -> Metric:
-    """What the values of a column or a series are by its name, which may be a query around it."""
+    """Return the metric of a column or series, classified by its name, which may be a whole query.
+
+    The kind is UNKNOWN if the name does not tell.  The first rule that applies decides:
+
+    1. "%" outside of labels: OTHER, unless the name is listed in `metrics.csv`.
+    2. The name means OTHER: OTHER, except that a listed count per minute is a RATE if the query divides it by 60.
+    3. The name is unknown, but the text contains "/s": RATE.
+    4. The text applies a rate function: RATE, but OTHER for a listed rate, because that would be its change.
+    5. The text applies a function of periods, such as `increase`: OTHER.
+    6. The name decides.
+
+    A query may contain several names.  A listed one comes before one that is classified by its words.
+    """
     selected = _METRIC_NAME.search(name)
     bare = _LABELS.sub(" ", name)
     metrics = [
@@ -213,12 +238,17 @@ def metric_of(name: str) -> Metric:
 
 
 def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
-    """What a series is taken as: by its name or, where that leaves it open, by its first values.  OTHER is refused."""
+    """Return the metric of a series, classified by its name and, if the name does not suffice, by its first values.
+
+    Values decide if the name is unknown, and check names that only look like counters.  None in `values` is a missing
+    sample.  Callers reject a series of kind OTHER.
+    """
     metric, samples = metric_of(name), [value for value in values if value is not None]
     if metric.is_listed or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
         return metric
     falls = [(before, after) for before, after in itertools.pairwise(samples) if after < before]
     grown = [after - before for before, after in itertools.pairwise(samples) if after > before]
+    # a counter falls only when it restarts near 0: a series with a smaller fall is not a counter
     if any(after > before * _RESET for before, after in falls):
         is_rate = metric.kind is Kind.UNKNOWN
         return (
@@ -228,10 +258,13 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
         )
     if metric.kind is Kind.COUNTER:
         return metric
+    # not a counter: it has few increases, all increases are equal, or it falls more often than a counter restarts
     if len(grown) < MIN_GROWN or len(set(grown)) == 1 or len(falls) * MIN_GROWN > len(grown):
         return metric._replace(kind=Kind.RATE)
+    # a counter that restarted, or that started long before its first sample, which is larger than the whole increase
     if falls or samples[0] > sum(grown):
         return metric._replace(kind=Kind.COUNTER)
+    # either a counter or a rising load: the user has to decide
     return metric._replace(
         kind=Kind.OTHER, what="a series that only grows, as counters do", query=f"rate({name}[1m]) if it is a counter"
     )
@@ -248,11 +281,15 @@ _RESET = Fraction(1, 10)
 
 
 def _without_functions(text: str) -> str:
+    """Return a query without the names of its functions and without Datadog's aggregation, such as ``sum:``."""
     return re.sub(r"\b[A-Za-z_]\w*\(", "(", re.sub(r"^\s*(?:avg|sum|max|min|count):", "", text))
 
 
 def _by_name(name: str) -> Metric:
-    """Of the table, else by its words."""
+    """Return the metric of a name: from `metrics.csv`, with or without a statistic at its end, otherwise from its words.
+
+    The statistic is the last word or the last two: ``numRecordsIn_count``, ``numRecordsInPerSecond.meanRate``.
+    """
     joined, starts = _joined(name)
     if (metric := _of_table(joined, starts, "")) is not None:
         return metric
@@ -267,14 +304,19 @@ def _by_name(name: str) -> Metric:
 
 
 def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | None:
-    """The row with the longest end of the name that begins with a word."""
+    """Return the metric whose listed name is the longest suffix of a name that begins at a word, or None.
+
+    `starts` are the positions in `joined` where words begin.  `statistic` was cut from the end of the name: the count of
+    a rate is a counter, and the rate of a counter is a rate.
+    """
+    # metrics of hosts have names as short as `up`, so they must match the whole name
     found = next(
         (row for start in starts if (row := rows().get(joined[start:])) and (start == 0 or row.system != "host")), None
     )
     if found is None:
         return None
     metric = Metric(found.kind, found.what, QUERIES.get(found.system, QUERIES[FLINK]), is_listed=True)
-    if statistic == "count" and found.kind is Kind.RATE:  # of a meter
+    if statistic == "count" and found.kind is Kind.RATE:  # Flink's Meter has a rate and a count
         return metric._replace(kind=Kind.COUNTER)
     if statistic == "rate" and found.kind is Kind.COUNTER:
         return metric._replace(kind=Kind.RATE)
@@ -282,6 +324,10 @@ def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | No
 
 
 def _by_words(words: Sequence[str]) -> Metric:
+    """Return the metric that single words and pairs of words suggest.  The kind is UNKNOWN if none is known.
+
+    Units that are not records decide first, so that bytes per second are not a rate of records.
+    """
     spoken = [*words, *("_".join(pair) for pair in itertools.pairwise(words))]
 
     def told(table: tuple[tuple[str, str], ...]) -> str | None:
@@ -299,12 +345,15 @@ def _by_words(words: Sequence[str]) -> Metric:
 
 
 def _words(name: str) -> list[str]:
-    """Its words in lower case: ``numRecordsIn`` has three."""
+    """Return the words of a name in lower case: ``numRecordsIn`` -> ``["num", "records", "in"]``."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
 
 
 def _joined(name: str) -> tuple[str, list[int]]:
-    """(letters and digits in lower case, where its words begin)."""
+    """Return a name as lower-case letters and digits, and the positions where its words begin.
+
+    ``num_records`` -> ``("numrecords", [0, 3])``.
+    """
     starts, at = list[int](), 0
     for word in _words(name):
         starts.append(at)
@@ -312,7 +361,7 @@ def _joined(name: str) -> tuple[str, list[int]]:
     return "".join(_words(name)), starts
 
 
-# ---- The names of columns: which one has the times, which one the rates, what unit a name tells, and the texts of their cells.
+# ---- Columns: names of the columns of times and rates, units in names, and cells.
 
 TIMES = (
     *("epoch_s", "timestamp", "datetime", "date", "time", "t", "t_s", "epoch", "ts"),
@@ -339,28 +388,32 @@ _UNITS_IN_HEADERS = {
 
 
 def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The first of the names that is a column.  Case and signs do not count: ``Time (ms)`` is ``time_ms``."""
+    """Return the column that matches the earliest possible of `names`, or None if no column matches.
+
+    The comparison ignores case and punctuation: the column ``Time (ms)`` has the name ``time_ms``.
+    """
     written = {"_".join(_parts(column)): column for column in reversed(columns)}
     return next((written[name] for name in names if name in written), None)
 
 
 def rate_of(columns: Sequence[str]) -> str | None:
-    """The column of rates: one with such a name, else the other one of two.  None: there are several."""
+    """Return the column of rates: one with a name in `RATES`, otherwise the second of two columns, otherwise None."""
     return first_of(RATES, columns) or (columns[1] if len(columns) == 2 else None)
 
 
 def unit_of_times(column: str) -> Fraction | None:
-    """The unit [s] that the name of a column of times tells: ``t_ms`` is of milliseconds.  None: it tells none."""
+    """Return the unit [s] at the end of the name of a column of times, or None: ``t_ms`` -> 1/1000."""
     parts = _parts(column)
     return next((unit for unit, endings in _UNITS_IN_HEADERS.items() if len(parts) > 1 and parts[-1] in endings), None)
 
 
 def _parts(column: str) -> list[str]:
+    """Return the parts of a column's name, in lower case and without punctuation."""
     return re.findall(r"[a-z0-9]+", column.lower())
 
 
 def cell_number(cell: str | None) -> Fraction | None:
-    """The number in a cell.  None: there is none, or it stands for an unknown one."""
+    """Return the number in a cell, or None if the cell has no number or one that means "unknown"."""
     try:
         number = parse_number((cell or "")[:_MAX_NUMBER])
     except UnitError:
@@ -368,15 +421,16 @@ def cell_number(cell: str | None) -> Fraction | None:
     return number if is_known(number) else None
 
 
-_MAX_NUMBER = 60  # characters
+_MAX_NUMBER = 60  # characters of a cell that are parsed as a number
 
 
 def cell_text(value: object) -> str:
-    """The text of a cell; empty: it has no value, or is not a number."""
+    """Return the value of a cell as text, or "" for None and NaN."""
     return "" if value is None or value != value else str(value)
 
 
-# ---- How a column of times is read: numbers whose unit is told or seen by their size, or ISO 8601.  Its first rows settle it for all.
+# ---- The format of a column of times: ISO 8601, or numbers with a unit.  The unit is given, in the name, or inferred from the size of
+# the numbers.  The format is detected from the first rows and applies to all.
 
 SAMPLE = 1000
 """So many cells that are not blank settle how a column is read."""
@@ -404,16 +458,16 @@ _UNIT_NAMES = {
 class Clock:
     """The reader of one column of times."""
 
-    unit_s: Fraction | None = Fraction(1)  # of numbers; None: the cells are dates
-    epoch: bool = False  # numbers count from 1970
-    zoneless: bool = False  # some dates name no zone, and are taken as those of `zone`
-    unread: str = ""  # a cell, if none was a time
-    zone: str = "UTC"  # of dates that name none, such as Europe/Berlin
+    unit_s: Fraction | None = Fraction(1)  # seconds per unit of the numbers; None if the cells are dates
+    epoch: bool = False  # whether numbers count from 1970
+    zoneless: bool = False  # whether some dates have no zone of their own: `zone` applies
+    unread: str = ""  # the first cell, if no cell is a time
+    zone: str = "UTC"  # for dates without a zone, such as Europe/Berlin
 
     def seconds(self, text: str, after: Fraction | None = None) -> Fraction | None:
-        """A cell as seconds, exact; None: it is not a time of this clock.
+        """Return the exact time in a cell [s], or None if the cell does not have this format.
 
-        `after`: the time of the row before.  It tells the two passes of an hour apart in which clocks were set back.
+        `after` is the time of the previous row [s].  It resolves local times that occur twice because clocks were set back.
         """
         if self.unit_s is None:
             return _date(text, self.zone, after)
@@ -421,7 +475,10 @@ class Clock:
         return None if number is None else number * self.unit_s
 
     def nanoseconds(self, text: str) -> int | None:
-        """A cell as nanoseconds, if it is a plain decimal and they are whole.  None: `seconds` says what it is, in ten times as long."""
+        """Return the time in a cell [ns] if it is a plain decimal and a whole number of nanoseconds, otherwise None.
+
+        This is ten times as fast as `seconds`, which must be used if the result is None.
+        """
         if self.unit_s is None or (number := billionths(text)) is None:
             return None
         ns, rest = divmod(number * self.unit_s.numerator, self.unit_s.denominator)
@@ -436,11 +493,11 @@ class Clock:
 
 
 def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None, zone: str | None = None) -> Clock:
-    """The clock of a column by its first cells.  The unit of numbers is the one given, else told by the column's name, else by their size.
+    """Detect the format of the times in a column from its first `SAMPLE` cells that are not blank.
 
-    `zone`: of dates that name none; None: UTC.
-
-    A name that says seconds is no promise: numbers of 10^11 and more are no seconds.
+    The unit of numbers is `unit_s` [s], otherwise that in the column's name, otherwise it is inferred from the median.
+    A name that ends in seconds is not trusted: its numbers may be milliseconds, so the median decides.  `zone` applies to
+    dates without a zone (None: UTC).  If no cell is a time, `unread` of the result has the first cell.
     """
     sample = list(islice((stripped for cell in cells if (stripped := cell.strip())), SAMPLE))
     numbers = [float(number) for cell in sample if (number := _number(cell)) is not None]
@@ -455,15 +512,17 @@ def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None, 
 
 
 def is_zone(name: str) -> bool:
-    """Whether it is the name of a time zone, such as Europe/Berlin."""
+    """Return whether a name is that of a time zone, such as Europe/Berlin."""
     return name in available_timezones()
 
 
 def _unit_by_size(usual: float) -> Fraction:
+    """Return the unit [s] of times since 1970, inferred from their median; seconds for small numbers."""
     return next((unit for least, unit in _BY_SIZE if usual >= least), Fraction(1))
 
 
 def _number(text: str) -> Fraction | None:
+    """Return the exact non-negative number in a text, or None."""
     try:
         return parse_number(text)
     except UnitError:
@@ -471,7 +530,11 @@ def _number(text: str) -> Fraction | None:
 
 
 def _date(text: str, zone: str, after: Fraction | None) -> Fraction | None:
-    """A date as seconds since 1970.  Of a local hour that comes twice it is the first one that is not before `after`."""
+    """Return a date as seconds since 1970, or None if it is not a valid date.
+
+    Local times occur twice when clocks are set back.  The result is the first occurrence, or the second if the first is
+    not later than `after`, the time of the previous row [s].
+    """
     match = DATE.fullmatch(text.strip())
     if match is None:
         return None
