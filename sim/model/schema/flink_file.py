@@ -1,10 +1,14 @@
-"""A file of Flink's configuration as users have it: flink-conf.yaml, config.yaml flat or nested, or a manifest of Kubernetes.
+"""Parser of files with Flink's configuration: flink-conf.yaml, config.yaml (flat or nested), and Kubernetes manifests.
 
-    FlinkDeployment, FlinkSessionJob   spec.flinkConfiguration, flat or nested; version, parallelism and resources of the spec
-    a patch of one                     the same without apiVersion and kind, as `kubectl patch` takes it
+The keys of Flink are read from different places:
+
+    flink-conf.yaml, config.yaml       the whole file
+    FlinkDeployment, FlinkSessionJob   spec.flinkConfiguration, flat or nested; version, parallelism and resources in spec
+    a patch for `kubectl patch`        the same, without apiVersion and kind
     a scenario                         flink:
 
-`sim.model.schema.flink_block` moves what it says into a scenario, and an advice patches it in its own spelling.
+`sim.model.schema.flink_block` moves the values into a scenario.  Advice is written as a patch of the file, with the key names
+that the file uses.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ FILE = "flink-file"
 _KINDS = ("FlinkSessionJob", "FlinkBlueGreenDeployment", "FlinkDeployment")
 """The kinds that hold a configuration.  The first of them in a file is read: a session's jobs add to its deployment."""
 _CONFIGURATION = "flinkConfiguration"
-_NOT_MODELLED = (  # a whole number of cores is
+_NOT_MODELLED = (  # taskManager.resource.cpu is modelled if it is a whole number: see _add_spec
     "job.upgradeMode",
     "jobManager.resource.cpu",
     "jobManager.resource.memory",
@@ -53,30 +57,34 @@ class FlinkFile:
 
     file: str
     text: str
-    kind: str = ""  # of the resource in Kubernetes; empty: the file is the configuration
-    resource: str = ""  # its name there
-    keys: dict[str, tuple[Any, Mark]] = field(default_factory=dict)  # dotted key -> value and place
-    # of the manifest: field -> the scenario key that it sets, value and place
+    kind: str = ""  # kind of the Kubernetes resource; "" if the file is not a manifest
+    resource: str = ""  # name of the Kubernetes resource; "" if it has none
+    keys: dict[str, tuple[Any, Mark]] = field(default_factory=dict)  # dotted key -> value and its position
+    # other fields of a manifest: field -> path of the option that it sets, value and its position
     beside: dict[str, tuple[tuple[str, ...], Any, Mark]] = field(default_factory=dict)
-    block: DocumentPath = ()  # the mapping of Flink's keys in the document that `marks` are of
-    marks: dict[DocumentPath, Mark] = field(default_factory=dict)
+    block: DocumentPath = ()  # path of the mapping with Flink's keys; () for the whole document
+    marks: dict[DocumentPath, Mark] = field(default_factory=dict)  # path in the document -> position
 
     @property
     def is_patch(self) -> bool:
-        """Whether it is a merge patch, in which null takes a key away."""
+        """Return whether the file is a JSON merge patch, in which null removes a key (RFC 7396)."""
         return self.kind == "FlinkDeployment" and not self.resource
 
     def children(self, path: DocumentPath) -> list[Mark]:
-        """The places of the keys directly below one."""
+        """Return the positions of the keys directly below a path."""
         return [mark for place, mark in self.marks.items() if place[:-1] == path and place]
 
     def written(self, key: str) -> str:
-        """The name by which the file calls a key, which may be an older one."""
+        """Return the name that the file uses for a key, which may be an older one; `key` itself if the file lacks the key."""
         names = current_names()
         return next((name for name in self.keys if names.get(name, name) == names.get(key, key)), key)
 
     def place_of(self, key: str) -> DocumentPath:
-        """The place of a key in the file's own spelling, an older name of it included; a new one is in the section that is nearest."""
+        """Return the path at which the document has a key, or at which a new key is to be inserted.
+
+        An existing key may have an older name.  If the manifest sets the parallelism only in `spec.job.parallelism`, this
+        is the path of `parallelism.default`.  A new key is inserted in the innermost existing section that is a prefix of it.
+        """
         names = {
             path: ".".join(map(str, path[len(self.block) :]))
             for path in self.marks
@@ -93,12 +101,15 @@ class FlinkFile:
 
 
 def flink_change(file: str | Path, scenario: Path) -> str:
-    """The change of a scenario, ``key=value``, by which it is read with a file of Flink's configuration."""
+    """Return the override ``flink-file="PATH"`` of a scenario, with the path of the file relative to the scenario's folder."""
     return f"{FILE}={json.dumps(os.path.relpath(file, scenario.parent))}"
 
 
 def read_flink_file(file: Path) -> FlinkFile:
-    """Read a file, or ``FILE#NAME``: the resource of that name in it.  ScenarioError: one problem that says why it cannot be read."""
+    """Read a file with Flink's configuration, or with ``FILE#NAME`` the resource NAME of a manifest.
+
+    A file whose own name contains ``#NAME`` has precedence.  Raises `ScenarioError` with one problem.
+    """
     path, sharp, name = str(file).rpartition("#")
     if not sharp or file.exists():
         path, name = str(file), ""
@@ -106,7 +117,10 @@ def read_flink_file(file: Path) -> FlinkFile:
 
 
 def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
-    """`name`: of a resource in it; empty: there is one.  ScenarioError: one problem that says why it cannot be read."""
+    """Parse a text with Flink's configuration; `file` is its name in messages.
+
+    `name` selects a resource of a manifest; with "", there must be only one.  Raises `ScenarioError` with one problem.
+    """
     documents = list(_documents(text, file))
     for plain, _ in documents:
         if isinstance(value_at(plain, ("spec", _CONFIGURATION)), Mapping) and "kind" not in plain:
@@ -136,14 +150,17 @@ IS_CONFIGURATION = (
 
 
 def is_configuration(plain: Any) -> bool:
-    """Whether the document of a file is a configuration of Flink or holds one, and is not a scenario."""
+    """Return whether a parsed document is or contains a configuration of Flink, and is not a scenario."""
     if not isinstance(plain, Mapping) or {"job", "version", "checkpoint"} & set(plain):
         return False
     return plain.get("kind") in _KINDS or any(is_flink_key(key) for key, _, _ in flat(plain, ()))
 
 
 def about_file(read: FlinkFile) -> dict[str, str]:
-    """Key of a file -> what it sets here; with the one without which a job takes no checkpoints, if a configuration of Flink lacks it."""
+    """Return {key of a file: text on what it sets}.
+
+    If a configuration of Flink does not set the checkpoint interval, the result has an entry that says so.
+    """
     about, names = {key: about_key(key) for key in read.keys}, current_names()
     about |= {name: f"sets {'.'.join(path)}" for name, (path, *_) in read.beside.items()}
     if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in about}:
@@ -152,7 +169,10 @@ def about_file(read: FlinkFile) -> dict[str, str]:
 
 
 def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:
-    """(dotted key, place, value) of every key, whether nested or not."""
+    """Yield (dotted key, path, value) of all keys in a mapping, flat or nested.
+
+    `place` is the path of the mapping in its document.  Dotted keys are relative to it, paths are not.
+    """
 
     def walk(node: Mapping, here: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:
         for key, value in node.items():
@@ -165,17 +185,23 @@ def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPat
 
 
 def _documents(text: str, file: str) -> Iterator[tuple[Mapping, Reading]]:
-    """The mappings of all YAML documents, with their places in the file.  An old flink-conf.yaml is read line by line, as by Flink."""
+    """Yield the mapping of each YAML document in a text, with the positions of its keys.  Empty documents are skipped."""
     lines = text.splitlines(keepends=True)
     for start, end in pairwise(
         [0, *(number for number, line in enumerate(lines) if re.match(r"---(\s|$)", line)), len(lines)]
     ):
+        # leading line breaks keep the line numbers of the whole file
         yield from _document(
             "\n" * start + "".join(lines[start:end]), file, by_line=Path(file).name.startswith("flink-conf")
         )
 
 
 def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping, Reading]]:
+    """Yield the mapping of one YAML document with its positions, or nothing if the document is empty.
+
+    With `by_line`, a text that is not valid YAML is read line by line, as Flink 1.x reads flink-conf.yaml.  Raises
+    `ScenarioError` with one problem.
+    """
     reading = Reading(file)
     plain = compose(text, reading)
     reading.problems = {problem: None for problem in reading.problems if not _OTHER_PARTS.search(problem.path)}
@@ -197,7 +223,10 @@ def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping,
 
 
 def _by_line(text: str, reading: Reading) -> Mapping:
-    """``key: value`` lines; of several with one key the last counts (GlobalConfiguration of Flink 1.x)."""
+    """Return the keys of lines ``key: value``, as Flink 1.x does (GlobalConfiguration.loadYAMLResource).
+
+    If a key occurs several times, the last one counts.  Other lines are ignored.
+    """
     plain = Mapping()
     for number, line in enumerate(text.splitlines(), 1):
         key, colon, value = line.partition("#")[0].strip().partition(": ")
@@ -208,7 +237,11 @@ def _by_line(text: str, reading: Reading) -> Mapping:
 
 
 def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]], name: str) -> FlinkFile:
-    """The resource of this name, or the only one of its kind."""
+    """Return the configuration of the resource `name`, or of the only one if `name` is "".
+
+    Only resources of the first kind in `_KINDS` that occurs are considered.  A FlinkSessionJob also gets the keys of the
+    FlinkDeployment that it runs in, if the file has it.  Raises `ScenarioError` if no or several resources match.
+    """
     kinds = [kind for kind in _KINDS if any(plain["kind"] == kind for plain, _ in manifests)]
     if not kinds:
         kinds_found = ", ".join(dict.fromkeys(str(plain["kind"]) for plain, _ in manifests))
@@ -240,14 +273,19 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
 
 
 def _spec_of(plain: Mapping) -> DocumentPath:
+    """Return the path of the spec of a Flink deployment in a manifest."""
     return ("spec", "template", "spec") if plain["kind"] == "FlinkBlueGreenDeployment" else ("spec",)
 
 
 def _add_spec(result: FlinkFile, plain: Mapping, reading: Reading) -> None:
-    """Add what a FlinkDeployment or a FlinkSessionJob says, in the place of what was there (FlinkConfigBuilder of the operator)."""
+    """Add the keys and the spec of a resource to a configuration.  They replace earlier values.
+
+    The spec overrides flinkConfiguration, as in the operator (FlinkConfigBuilder).
+    """
     path = _spec_of(plain)
 
     def value(dotted: str) -> tuple[Any, Mark]:
+        """Return the value and the position of a field of the spec; the value is None if the field is missing."""
         place = (*path, *dotted.split("."))
         return value_at(plain, place), reading.marks.get(place, Mark(result.file))
 

@@ -1,8 +1,7 @@
-"""Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
+"""Lookup of Flink's configuration keys: modelled, known but not modelled, or unknown.
 
-The modelled ones come from the records of options.  `keys.txt` has all keys of several versions, read from Flink's jars
-by
-`benchmarks.flink.option_keys`.
+The modelled keys come from the options of a scenario (`Option.flink`).  `keys.txt` has all keys of several versions of
+Flink, which `benchmarks.flink.option_keys` reads from Flink's jars.
 """
 
 from __future__ import annotations
@@ -24,22 +23,23 @@ class FlinkKey:
 
     flink: Flink
     record: Option
-    model: type  # the dataclass whose option it is
-    path: tuple[str, ...]  # VERTEX stands for every vertex
-    is_alone: bool  # its value goes to its place, independent of other keys
+    model: type  # the dataclass that has the option as a field
+    path: tuple[str, ...]  # path of the option in a scenario; the step VERTEX means every vertex
+    is_alone: bool  # whether its value is moved to `path` without regard to other keys
 
     @property
     def form(self) -> str:
+        """Return the name of the form in which Flink writes the value, such as ``duration``, or "" for plain text."""
         return self.flink.form or ("" if self.record.leaf is None else self.record.leaf.flink)
 
 
 def modelled_keys() -> dict[str, FlinkKey]:
-    """By current name."""
+    """Return the keys of Flink that options of a scenario model, by their names in the newest version."""
     return _modelled(REBUILDS[0])
 
 
 @lru_cache(maxsize=1)
-def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # other keys after each of them
+def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # key of the cache: plug-ins change the options
     return {
         flink.name: FlinkKey(flink, record, key.model, key.path, _is_alone(key.path, record, key.inside))
         for key in keys_of(Document)
@@ -49,12 +49,16 @@ def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # other keys after each of
 
 
 def current_names() -> dict[str, str]:
-    """Older name -> current name."""
+    """Return {older name: name in the newest version} of the modelled keys."""
     return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
 
 
 def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
-    """Whether a key is moved alone.  Several keys of one option, a switch with its details, and keys of vertices are not."""
+    """Return whether the value of a key is moved to `path` without regard to other keys.
+
+    This is False if the option has several keys or is not a single value, for `strategy` and `slots`, in optional
+    sections, and for options of vertices.
+    """
     in_optional_section = inside is not None and inside.default is None
     return (
         len(record.flink) == 1
@@ -65,7 +69,7 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
 
 
 def document_options() -> Iterator[SectionKey]:
-    """Of a scenario."""
+    """Yield the keys of a scenario that are options, and not sections."""
     return (key for key in keys_of(Document) if key.record is not None)
 
 
@@ -92,7 +96,7 @@ high-availability. classloader. zookeeper. jmx. user. client. rest. web. history
 
 @lru_cache(maxsize=1)
 def listed_keys() -> dict[str, tuple[str, ...]]:
-    """Key of Flink -> the versions that have it, of those whose keys are in `keys.txt`."""
+    """Return {key of Flink: versions that have it}, for the versions in `keys.txt`."""
     found: dict[str, tuple[str, ...]] = {}
     versions: tuple[str, ...] = ()
     for line in Path(__file__).with_name("keys.txt").read_text(encoding="utf-8").splitlines():
@@ -104,26 +108,37 @@ def listed_keys() -> dict[str, tuple[str, ...]]:
 
 
 def has_key(profile: str, key: str) -> bool:
-    """Whether Flink of this profile reads a key.  True for keys in no list, such as those of file systems, and for lists of profiles."""
+    """Return whether Flink of a profile reads a key.
+
+    The result is True if it cannot be known: for keys that are not in `keys.txt`, such as those of file systems, and if
+    `profile` is the text of a list of profiles.
+    """
     return (NEWEST if profile == "2.x" else profile) in listed_keys().get(key, (profile, NEWEST)) or profile.startswith(
         "["
     )
 
 
 def is_flink_key(key: str) -> bool:
-    """Whether a key belongs to Flink, its operator, a file system or a metric reporter, or is a misspelling of a modelled one."""
+    """Return whether a key belongs to Flink, its Kubernetes operator, a file system or a metric reporter.
+
+    The result is also True for a probable misspelling of a modelled key.
+    """
     return key in listed_keys() or key.startswith(OPEN) or bool(similar_key(key, modelled=True))
 
 
 @lru_cache(maxsize=1024)
 def similar_key(key: str, *, modelled: bool) -> str:
-    """A `modelled` key that this one is a misspelling of, or else the nearest of all keys of Flink.  Empty: there is none."""
+    """Return the most similar key, or "" if none is similar enough.
+
+    With `modelled`, only modelled keys are compared, and only a probable misspelling is similar enough.  Otherwise all
+    keys of Flink are compared, with a lower threshold.
+    """
     names = [*modelled_keys(), *current_names(), *(() if modelled else listed_keys())]
     return next(iter(get_close_matches(key, names, n=1, cutoff=0.92 if modelled else 0.6)), "")
 
 
 def about_key(key: str) -> str:
-    """What a key of Flink sets in a scenario, or why it sets nothing."""
+    """Return a text on what a key of Flink sets in a scenario, or why it has no effect."""
     if (modelled := modelled_keys().get(current_names().get(key, key))) is not None:
         return f"sets {'.'.join(modelled.path)}"
     if key in listed_keys():

@@ -1,4 +1,7 @@
-"""Defaults of a scenario, and its Flink keys as text to paste."""
+"""Output of the options of a scenario as keys of Flink's configuration, and the options left at influential defaults.
+
+This is the inverse of `sim.model.schema.flink_block`, which reads the keys of `flink:` into a scenario.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ from sim.model.schema.flink_keys import (
 from sim.model.schema.study import deciding_options, loads
 from sim.model.units import format_duration, format_number, format_size
 
-# ---- Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
+# ---- Options of a scenario -> lines of Flink's configuration.
 #
-# Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of the
-# job's version.
+# The lines have flat keys, which are valid in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x).  The names of the keys
+# are those of the job's version of Flink.
 
 _ALWAYS_WRITTEN = ("checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers", "cluster.network.debloat")
 """Options that are written in any case."""
@@ -39,28 +42,35 @@ _MINIMAL_SCENARIO = "job: {a: {source: {rate: 1/s, record: 1 B}}}\nrun: {duratio
 class _FlinkLine(NamedTuple):
     """A line of a Flink configuration."""
 
-    option: str  # dotted, VERTEX for every vertex
-    name: str  # of the key, in the newest version
-    text: str
-    is_default: bool  # Flink's
+    option: str  # path of the option, such as "checkpoint.interval"; the step VERTEX means every vertex
+    name: str  # name of the key in the newest version of Flink
+    text: str  # value as Flink writes it
+    is_default: bool  # whether the value is Flink's default
 
 
 def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
-    """Interval, timeout, barriers and debloating; `also`: options of the scenario that were changed beside them."""
+    """Return the lines ``key: value`` for interval, timeout, barrier mode, debloating and the options in `also`.
+
+    The options in `also` are paths such as ``checkpoint.min-pause``.
+    """
     lines = [line for line in _lines(scenario) if line.option in (*_ALWAYS_WRITTEN, *also)]
     return "".join(f"{flink_key(line.name, scenario)}: {line.text}\n" for line in lines)
 
 
 def flink_lines(scenario: Scenario) -> dict[str, str]:
-    """Every key of Flink that an option is about, with its value here; one that has Flink's default is left out."""
+    """Return {Flink key: value} of the options whose value differs from Flink's default."""
     return {flink_key(line.name, scenario): line.text for line in _lines(scenario) if not line.is_default}
 
 
 def flink_key(name: str, scenario: Scenario) -> str:
-    """The name of a key in the job's version of Flink."""
+    """Return the name of a key in the job's version of Flink.
+
+    `name` is the name in the newest version.  It is also the result if no list of keys has a name for the job's version.
+    """
     key, cluster = modelled_keys().get(name), scenario.cluster
     older = key.flink.older if key is not None else NAMES_BESIDE.get(name, {})
-    # a profile has the names of its newest release, and a release before it the older ones
+    # Several releases share a profile, whose list has the keys of the newest.  So the release decides first: with the profile 1.20,
+    # Flink 1.16 reads execution.checkpointing.unaligned, and Flink 1.17 reads execution.checkpointing.unaligned.enabled.
     own = next((known for known, last in older.items() if is_until(last, cluster.release)), name)
     names = (own, name, *older)
     return next((known for known in names if known in listed_keys() and has_key(cluster.profile, known)), name)
@@ -69,12 +79,15 @@ def flink_key(name: str, scenario: Scenario) -> str:
 class OptionValue(NamedTuple):
     """The value of an option that Flink has a key for, at one place of a scenario."""
 
-    key: str  # of an override
+    key: str  # path as in an override: job."my.sink".state
     option: FlinkKey
-    value: Any  # of the model
+    value: Any  # value in the model, in its unit (ns, bytes)
 
     def written(self, value: Any) -> Any:
-        """A value of the model as a scenario writes it."""
+        """Return a value of the model as it is written in a scenario.
+
+        None, which means unlimited attempts, becomes Integer.MAX_VALUE; for an option where 0 means never, it becomes 0.
+        """
         record = self.option.record
         if value is None and self.option.form == "attempts":
             return int(UNLIMITED)
@@ -84,7 +97,10 @@ class OptionValue(NamedTuple):
 
 
 def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
-    """Every option that this version of Flink has a key for; `without_effect`: those that another option makes void, too."""
+    """Yield the values of all options that the job's version of Flink has a key for; options of vertices once per vertex.
+
+    Options that have no effect, because of the value of another option, are included only if `without_effect` is True.
+    """
     cluster, whole = scenario.cluster, list(records_of(scenario))
     vertices = [(vertex.name, list(records_of(vertex))) for vertex in scenario.job.vertices]
     for key in modelled_keys().values():
@@ -98,7 +114,11 @@ def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterat
 
 
 def _has_effect(key: FlinkKey, holder: Any) -> bool:
-    """Whether the option that this one needs has a value with which it counts."""
+    """Return whether a key has an effect: the option that its own option depends on has a value that allows it.
+
+    `Option.needs` lists the values for the option, and `Flink.when` restricts the key to one of them.  `holder` is the
+    instance of `key.model` that has both options.
+    """
     record = key.record
     if record.needs is None:
         return True
@@ -107,7 +127,10 @@ def _has_effect(key: FlinkKey, holder: Any) -> bool:
 
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
-    """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
+    """Yield a line for each key that the job's version of Flink has, sections in the order of `_ORDER`.
+
+    Options that Flink cannot express, and options with different values in several vertices, have no line.
+    """
     cluster, records = scenario.cluster, list(records_of(scenario))
     usual = _usual(cluster.profile)
     for key in sorted(modelled_keys().values(), key=_rank):
@@ -119,12 +142,14 @@ def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
             continue
         default = key.flink.default or next(iter(_texts(key, usual)), None) or _text(key, key.record.default, None)
         found = [text for text in _texts(key, records) if text is not None]
-        if len(others := set(found) - {default}) < 2 and found:  # vertices may differ: a job has one
+        # Vertices may have different values, but Flink has one value per job: the only one that is not the default is written.
+        if len(others := set(found) - {default}) < 2 and found:
             text = others.pop() if others else found[0]
             yield _FlinkLine(option, key.flink.name, text, text == default)
 
 
 def _rank(key: FlinkKey) -> tuple[int, int]:
+    """Return the sort key of a line: by section, and in each section the options in `_ALWAYS_WRITTEN` first."""
     option = ".".join(key.path)
     return _ORDER.index(key.path[0]), _ALWAYS_WRITTEN.index(option) if option in _ALWAYS_WRITTEN else len(
         _ALWAYS_WRITTEN
@@ -132,21 +157,24 @@ def _rank(key: FlinkKey) -> tuple[int, int]:
 
 
 def _of_barriers(scenario: Scenario, option: str) -> Iterator[_FlinkLine]:
-    """Mode, unaligned and aligned timeout are one choice."""
+    """Yield the lines of the barrier mode, which one option of a scenario sets and several keys of Flink."""
     barriers = scenario.checkpoint.barriers
     for name, value in barriers.record.flink.items():
         yield _FlinkLine(option, name, value.replace(DEADLINE, _duration(barriers.timeout_ns)), value == "false")
 
 
 def _texts(key: FlinkKey, records: list[Any]) -> list[str | None]:
-    """The value of an option as Flink writes it, at each of the records of a scenario that has it."""
+    """Return the text of an option, as in `_text`, for each of `records` that has it."""
     return [
         _text(key, getattr(holder, key.record.field), holder) for holder in records if isinstance(holder, key.model)
     ]
 
 
 def records_of(part: Any) -> Iterator[Any]:
-    """The records that a scenario, or a part of it, is made of: one walk serves all of its options."""
+    """Yield a dataclass instance and all instances nested in its fields, each before those it contains.
+
+    For a scenario, these are all sections with options.  Callers that need many options collect them once.
+    """
     if is_dataclass(part):
         yield part
         for at in fields(part):
@@ -157,7 +185,11 @@ def records_of(part: Any) -> Iterator[Any]:
 
 
 def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
-    """The value as Flink writes it.  None: Flink has no way to say it, or says it by leaving the key out."""
+    """Return a value as Flink writes it, or None if the key must be left out.
+
+    A key is left out if it has no effect, or if Flink cannot express the value.  `holder` is the instance that has the
+    value; it is None for the default of the model, which is not checked for an effect.
+    """
     record = key.record
     if holder is not None and not _has_effect(key, holder):
         return None
@@ -172,29 +204,34 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
 
 @lru_cache(maxsize=8)
 def _usual(profile: str) -> list[Any]:
-    """The records of a scenario that says nothing of checkpoints, of this version."""
+    """Return all instances of a minimal scenario of a profile, in which the options have their defaults.  See `records_of`."""
     return list(records_of(loads(_MINIMAL_SCENARIO % profile, "usual").scenarios[0]))
 
 
 def _is_in(key: Flink, cluster: Cluster) -> bool:
+    """Return whether the cluster's version of Flink has a key."""
     if is_over(key.last, cluster.release) or came_later(key.since, cluster.release):
         return False
-    # the list of a profile lacks what its newest release has no more
+    # Keys that the newest release of a profile has removed are not in the profile's list, but its earlier releases read them.
     return is_until(key.last, cluster.release) or any(has_key(cluster.profile, name) for name in (key.name, *key.older))
 
 
 def _size(size: int) -> str:
-    """Flink's kb and mb are binary."""
+    """Return a size [bytes] as Flink writes it: in kb or mb, which are KiB and MiB in Flink, otherwise in b."""
     number, unit = format_size(size).split(" ")
     return f"{number}{unit[0].lower()}b" if unit in ("KiB", "MiB") else f"{size}b"
 
 
 def _switch(on: bool) -> str:
+    """Return a boolean as Flink writes it."""
     return "true" if on else "false"
 
 
 def _duration(ns: int) -> str:
-    """Flink knows whole numbers only."""
+    """Return a duration [ns] as Flink writes it.
+
+    Flink reads whole numbers only, so ``1.5 s`` becomes ``1500 ms``, and fractions of a millisecond are cut off.
+    """
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
 
 
@@ -215,14 +252,14 @@ _OF_NONE = {"threshold": "-1", "wait": "-1 ms", "attempts": UNLIMITED}
 """Forms in which Flink writes that there is no limit."""
 
 
-# ---- Options at their defaults that decide in many jobs: their names, for one line next to the axes of a file.
+# ---- Influential options that a scenario leaves at their defaults.
 #
-# Which options decide was measured: `benchmarks/defaults.py` gives each option that a file leaves out another plausible
-# value, and keeps those that change the duration of checkpoints or their data in flight by more than a quarter.
+# Which options are influential was measured: `benchmarks/defaults.py` sets each option that a file leaves out to another plausible
+# value, and reports those that change the duration of checkpoints or their in-flight data by more than a quarter.
 
 _DECIDES: dict[str, Callable[[Scenario], bool]] = {
     "cluster.profile": lambda scenario: not scenario.cluster.version,
-    # slots say which tasks share a TaskManager
+    # the number of slots decides which tasks share a TaskManager
     "cluster.slots": lambda scenario: (
         scenario.cluster.placement == "spread" and any(vertex.parallelism > 1 for vertex in scenario.job.vertices)
     ),
@@ -232,9 +269,10 @@ _DECIDES: dict[str, Callable[[Scenario], bool]] = {
 
 
 def deciding_defaults(scenarios: Sequence[Scenario]) -> list[str]:
-    """``cluster.slots``: options that all of these scenarios leave out, of those that decide in many jobs.
+    """Return the influential options that none of the scenarios sets, as in `deciding_options`: ``cluster.slots``.
 
-    An option whose default is not Flink's is named with both: ``job.state.changelog.storage (filesystem; Flink: memory)``.
+    An option with a default other than Flink's has both in its text:
+    ``job.state.changelog.storage (filesystem; Flink: memory)``.
     """
     options = {key.dotted: key for key in document_options()}
     parts = [part for scenario in scenarios for part in records_of(scenario)]
