@@ -107,7 +107,7 @@ class Metric(NamedTuple):
 
     kind: Kind
     what: str = ""  # what the values are, if the kind is OTHER: "a size in bytes"
-    query: str = QUERIES[FLINK]  # a query of the same system that returns a rate of records
+    query: str = QUERIES[FLINK]  # a query that returns a rate of records, of the same system if that is known
     is_listed: bool = False  # whether the kind is from metrics.csv, and not guessed from words
 
     def refusal(self, name: str, override: str = "") -> str:
@@ -120,15 +120,19 @@ class Metric(NamedTuple):
 
 
 _RATES = r"rate|irate|per_second|deriv|derivative|non_negative_derivative"
+# rate(x[1m]), per_second(x), x.as_rate()
 _RATE_FUNCTION = re.compile(rf"\b(?:{_RATES})\s*\(|\.as_rate\(\)", re.IGNORECASE)
+# increase(x[5m]), x.as_count()
 _PERIOD_FUNCTION = re.compile(
     r"\b(?:increase|delta|idelta|difference|non_negative_difference|diff|monotonic_diff)\s*\(|\.as_count\(\)",
     re.IGNORECASE,
 )
-_PER_SECOND_SIGN = re.compile(r"/ ?s(ec(onds?)?)?(?!\w)")
-_BY_60 = re.compile(r"\)?\s*/\s*60(?:\.0*)?\s*\)?\s*$")
-_METRIC_NAME = re.compile(r"""__name__\s*=\s*["']([^"']+)["']""")
+_PER_SECOND_SIGN = re.compile(r"/ ?s(ec(onds?)?)?(?!\w)")  # requests/s
+_BY_60 = re.compile(r"\)?\s*/\s*60(?:\.0*)?\s*\)?\s*$")  # sum(x) / 60
+_METRIC_NAME = re.compile(r"""__name__\s*=\s*["']([^"']+)["']""")  # {__name__="x"}
+# {topic="orders"}, [1m], by (topic)
 _LABELS = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\b(?:by|without|on|ignoring)\s*\([^()]*\)")
+# names of metrics, also with spaces, dots and slashes: Source: Orders.numRecordsIn
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.:/ %-]*[\w%]|[A-Za-z%]")
 _STATISTICS = {
     "average",
