@@ -300,8 +300,15 @@ run: {duration: 30 s}
         checkpoint=", incremental: true",
         interval="[1 s, 8 s]",
         duration="34 s",
-        rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s}\nstorage: {bandwidth: 40 MB/s}\n"
+        rest="restart: {strategy: fixed-delay, attempts: 5, delay: 1 s, scheduler: adaptive}\nstorage: {bandwidth: 40 MB/s}\n"
         "faults: [{kill: b, at: 8 s}, {kill: b, at: 17 s}, {kill: b, at: 26 s}]",
+    ),
+    "a few slow files": job(
+        b=", state: {size: 80 MB}, parallelism: [1, 2]",
+        interval="5 s",
+        duration="4 min",
+        checkpoint=", max-concurrent: 8",
+        rest="storage: {bandwidth: 80 MB/s, slow: {share: 12 %, factor: 10}}",
     ),
     "failures that prolong the delay of the next restart": job(
         b=", connector: file-sink",
