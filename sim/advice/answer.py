@@ -46,6 +46,17 @@ if TYPE_CHECKING:
 
 # ---- The overview: values and limits, costs, changed Flink keys, cautions, and what to watch. Together with the verdict above
 # it, it has at most 15 lines of 80 characters, so that it fits a terminal. Full tables and sentences follow below it.
+#
+# Labels of lines:
+#
+# * with an advised setting: `keeps` (limits), `today` (problems of today's setting), `costs`, `change` (Flink keys), `ask`
+#   (questions and assumptions), `caution`, `watch` (expected values after the change), `back` (when to roll back);
+# * without one: `ask`, `closest` (the setting nearest to the limits), `time` (its longest phase), `fits` (sufficient changes),
+#   `caution`.
+#
+# Ranks: 9 for limits, lost output, values that the user has to confirm, and the rollback (always shown); 8 for throughput, written
+# bytes, and recovery without a limit; 7 for commits, prices, values to watch, and checkpoints after a failure; 6 for the first
+# caution; 5 for assumptions of levers; 4 and less for problems of today's setting, questions, other failures, and other cautions.
 
 WIDTH, LINES = 80, 15
 LABEL = 8

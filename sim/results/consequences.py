@@ -515,6 +515,7 @@ def consequences(
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
     values, bounds = compute_columns(
         Consequences,
+        # the argument `run` of the functions in `Consequences`: values of all runs of the strategy
         SimpleNamespace(
             runs=runs,
             durations_ms=durations_ms,
@@ -578,6 +579,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     `runs`: label of a strategy -> its replications.  `during`: strategies whose tasks run before they have processed
     recovered in-flight data, so that this work is not part of the downtime.
     """
+    # (total [ms], strategy, cause, row of the last failure, time in each phase [ms])
     downtimes: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
     failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
@@ -829,6 +831,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
         return None
 
     def lasted(row: Mapping[Any, Any], end: str) -> str:
+        """Return the time from the failure to `end`, or `MISSING` if that did not happen within the run."""
         return ms_text(row[end] - row["failed"]) if row[end] >= 0 else MISSING
 
     return TextTable(
@@ -923,6 +926,7 @@ def _worst_most_similar(ranked: Sequence[_Compared]) -> _Compared:
     """
 
     def effect(line: _Compared) -> tuple[object, ...]:
+        """Return the values by which two strategies count as equal."""
         return line.row.disturbed_share, *map(line.value, _COST_COLUMNS), line.bounds
 
     parts = set(ranked[0].label.split(", "))

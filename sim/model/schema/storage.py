@@ -89,7 +89,7 @@ def _all_series(
     columns, rows = columns_and_rows(file)
     time = time or time_column(columns)
     require_columns(file, columns, [time, column, *([machine] if machine else [])])
-    machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
+    machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # machine -> (time [s], speed) of its rows
     clock, rows = detect_clock(time, rows)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":

@@ -110,6 +110,7 @@ class Reading:
 
 
 def _problem(mark: Mark, path: DocumentPath, message: str) -> Problem:
+    """Return a problem at a mark.  Keys are shortened and printed on one line, because each problem is a line."""
     named = tuple(step if isinstance(step, int) else one_line(step) for step in path)
     return Problem(mark.file, mark.line, mark.column, mark.path or dotted(named), message)
 
@@ -146,11 +147,8 @@ def cached_builder(build: Callable[P, T]) -> Callable[P, T]:
                 return made
             if len(kept) == MAX_REMEMBERED:
                 kept.clear()
-            kept[key] = (
-                arguments,
-                made,
-                inner_reading.warnings,
-            )  # keeps the arguments alive, so that their ids are not reused
+            # `arguments` are kept alive, so that their ids are not reused
+            kept[key] = (arguments, made, inner_reading.warnings)
         _, made, inner_warnings = kept[key]
         reading.warnings.update(inner_warnings)
         return made
@@ -189,6 +187,7 @@ class Mapping(dict[str, Any]):
         self.read: dict[Any, Any] = {}
 
     def at(self, path: DocumentPath) -> Mapping:
+        """Set the path of the mapping in the document, and return the mapping."""
         self.path = path
         return self
 
@@ -270,6 +269,7 @@ def compose_document(text: str, reading: Reading) -> Any:
 
 @lru_cache(8)
 def _composed(text: str, file: str) -> tuple[Any, Reading]:
+    """Return (plain value of a file, reading with its marks and problems).  Neither may be changed, because they are cached."""
     reading = Reading(file)
     return compose(text, reading), reading
 
@@ -381,9 +381,11 @@ class _Plain:
         return encodable
 
     def _mark(self, node: Node, path: DocumentPath) -> None:
+        """Record the position of a node as that of a path."""
         self.reading.marks[path] = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
     def _wrong(self, node: Node, path: DocumentPath, message: str) -> None:
+        """Add an error at the position of a node."""
         mark = Mark(self.reading.file, node.start_mark.line + 1, node.start_mark.column + 1)
         self.reading.problems[_problem(mark, path, message)] = None
 
