@@ -204,6 +204,7 @@ def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping,
     """
     reading = Reading(file)
     plain = compose(text, reading)
+    # a manifest has parts that do not concern Flink's configuration: problems there are ignored
     reading.problems = {problem: None for problem in reading.problems if not _OTHER_PARTS.search(problem.path)}
     if reading.problems and by_line:
         reading = Reading(file)
@@ -267,6 +268,7 @@ def _of_manifests(file: str, text: str, manifests: list[tuple[Mapping, Reading]]
     result = FlinkFile(
         file, text, str(plain["kind"]), name or names[0], block=(*_spec_of(plain), _CONFIGURATION), marks=reading.marks
     )
+    # the deployment of a session first, because the keys of the session job replace its keys
     for row, its in (*around, chosen[0]):
         _add_spec(result, row, its)
     return result
@@ -295,6 +297,7 @@ def _add_spec(result: FlinkFile, plain: Mapping, reading: Reading) -> None:
             {key: (value_of_key, reading.marks[place]) for key, place, value_of_key in flat(keys, block)}
         )
     slots, replicas = result.keys.get("taskmanager.numberOfTaskSlots", (1, None))[0], value("taskManager.replicas")
+    # spec.taskManager.replicas is for standalone mode, in which a job uses all slots
     if str(replicas[0]).isdecimal() and str(slots).isdecimal():
         result.keys["parallelism.default"] = (int(replicas[0]) * int(slots), replicas[1])
     elif (parallelism := value("job.parallelism"))[0] is not None:

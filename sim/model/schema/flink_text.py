@@ -129,7 +129,7 @@ def _has_effect(key: FlinkKey, holder: Any) -> bool:
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
     """Yield a line for each key that the job's version of Flink has, sections in the order of `_ORDER`.
 
-    Options that Flink cannot express, and options with different values in several vertices, have no line.
+    Values that Flink cannot express have no line, nor have options with several values that are not the default.
     """
     cluster, records = scenario.cluster, list(records_of(scenario))
     usual = _usual(cluster.profile)
@@ -142,7 +142,7 @@ def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
             continue
         default = key.flink.default or next(iter(_texts(key, usual)), None) or _text(key, key.record.default, None)
         found = [text for text in _texts(key, records) if text is not None]
-        # Vertices may have different values, but Flink has one value per job: the only one that is not the default is written.
+        # Vertices may have different values, but Flink has one per job.  It is written if at most one value is not the default.
         if len(others := set(found) - {default}) < 2 and found:
             text = others.pop() if others else found[0]
             yield _FlinkLine(option, key.flink.name, text, text == default)
@@ -204,7 +204,7 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
 
 @lru_cache(maxsize=8)
 def _usual(profile: str) -> list[Any]:
-    """Return all instances of a minimal scenario of a profile, in which the options have their defaults.  See `records_of`."""
+    """Return the instances (see `records_of`) of a scenario in which the options have the defaults of a profile."""
     return list(records_of(loads(_MINIMAL_SCENARIO % profile, "usual").scenarios[0]))
 
 
@@ -230,7 +230,7 @@ def _switch(on: bool) -> str:
 def _duration(ns: int) -> str:
     """Return a duration [ns] as Flink writes it.
 
-    Flink reads whole numbers only, so ``1.5 s`` becomes ``1500 ms``, and fractions of a millisecond are cut off.
+    Flink reads whole numbers only, so ``1.5 s`` becomes ``1500 ms``, and ``1.5 ms`` is cut to ``1 ms``.
     """
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
 
@@ -240,7 +240,7 @@ _WRITERS: dict[str, Callable[[Any], str | None]] = {
     "interval": _duration,
     "milliseconds": lambda ns: str(ns // 10**6),
     "size": _size,
-    "finish": {"flink": "true", "off": "false"}.get,
+    "finish": {"flink": "true", "off": "false"}.get,  # None for values that Flink cannot express: the key is left out
     "scheduler": str.capitalize,
     "reactive": lambda on: "REACTIVE" if on else None,
     "wait": _duration,

@@ -181,9 +181,9 @@ _COUNTERS = re.compile(r"total|counter|offsets?|numrecords(in|out|send)|watermar
 
 
 class _Row(NamedTuple):
-    system: str
+    system: str  # the system that reports the metric: a key of QUERIES, "flink-autoscaler" or "host"
     kind: Kind
-    what: str
+    what: str  # what the values are, if the kind is OTHER
 
 
 @cache
