@@ -307,7 +307,6 @@ run: {duration: 30 s}
         b=", state: {size: 80 MB}, parallelism: [1, 2]",
         interval="5 s",
         duration="4 min",
-        checkpoint=", max-concurrent: 8",
         rest="storage: {bandwidth: 80 MB/s, slow: {share: 12 %, factor: 10}}",
     ),
     "failures that prolong the delay of the next restart": job(
