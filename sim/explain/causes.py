@@ -248,6 +248,8 @@ class Causes:
     def _sharing_nic(self, file: StoredFile, bytes_per_second: float) -> str:
         """Return a clause on the files with which a file shares the network card of its TaskManager, if they fill it, or ""."""
         nic = self.context.storage.options.nic_bytes_per_second
+        if nic is None or file.disk:
+            return ""
         together = sum(
             other.host == file.host
             and not other.disk
@@ -256,7 +258,7 @@ class Causes:
             and (other.durable_ns or self._end_ns) > file.created_ns
             for other in self.context.storage.files
         )
-        if nic is None or file.disk or together < 2 or together * bytes_per_second < _FULL_NIC * nic:
+        if together < 2 or together * bytes_per_second < _FULL_NIC * nic:
             return ""
         return f"; {together} files of its TaskManager share {bytes_text(nic)}/s (storage.nic)"
 
