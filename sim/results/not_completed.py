@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of
 from sim.results.columns import ResultColumn, columns_of, compute_columns, result_column
-from sim.results.consequences import first_uploads, is_periodic, job_of
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING, ms_text
 from sim.results.rates import Tables

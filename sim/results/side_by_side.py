@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sim.model.text import one_line
+from sim.results.checkpoint_kinds import first_uploads, is_periodic
 from sim.results.columns import Population, ResultColumn
-from sim.results.consequences import Finish, LateTriggers, LongSavepoint, first_uploads, is_periodic
+from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING
+from sim.results.late_triggers import LateTriggers, LongSavepoint
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, NotCompleted, path
 from sim.results.rates import MIN_SHORTFALL_SHARE, KeepingUp, Tables
 from sim.results.summary import PRINTED, Summary, has_sample

@@ -14,8 +14,8 @@ import pandas as pd
 from sim.model.job import Job, Vertex
 from sim.model.quantities import COST, Prices
 from sim.model.sinks import SINKS, SinkKind
+from sim.results.checkpoint_kinds import first_uploads, job_of
 from sim.results.columns import Population, ResultColumn, columns_of, compute_columns, result_column
-from sim.results.consequences import first_uploads, job_of
 from sim.results.formats import MISSING, TextTable, bytes_text, count_text, ms_text, per_second_text
 from sim.results.rates import Tables
 

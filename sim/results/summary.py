@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sim.model.quantities import title_of
+from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of, pool_rows
 from sim.results.columns import (
     Population,
     ResultColumn,
@@ -21,7 +22,7 @@ from sim.results.columns import (
     result_column,
     unit_of,
 )
-from sim.results.consequences import Consequences, first_uploads, is_periodic, job_of, pool_rows
+from sim.results.consequences import Consequences
 from sim.results.estimates import Duration, quantiles
 from sim.results.formats import MISSING, change_text, ms_text, per_second_text, share_text
 from sim.results.not_completed import INTERRUPTIONS, BarrierPath, path
@@ -222,7 +223,7 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 #
 # Only checkpoints that were triggered after the warm-up, and samples after it, count. Durations and phases are those of
 # *completed* checkpoints; `completed` is their number. Savepoints are in another table (`sim.results.stored`), and first
-# uploads (`sim.results.consequences`) have a separate row. Percentiles are computed from any number of checkpoints;
+# uploads (`sim.results.checkpoint_kinds`) have a separate row. Percentiles are computed from any number of checkpoints;
 # `sim.model.quantities` defines the sample from which they may be shown.
 #
 # Replications of a strategy are pooled: percentiles are over all their checkpoints, throughput and load are means.

@@ -15,9 +15,10 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from sim.model.text import capitalised, listed
-from sim.results.consequences import Finish, late_triggers_sentence, long_savepoint_sentence
+from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.results.late_triggers import late_triggers_sentence, long_savepoint_sentence
 from sim.results.not_completed import COLUMN_OF
 from sim.results.side_by_side import FINALISATION, Single, StrategyRow
 from sim.results.stored import unlimited_text

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sim.model.quantities import PLANNED_RESTARTS
+from sim.results.checkpoint_kinds import job_of
 from sim.results.columns import ResultColumn
-from sim.results.consequences import job_of
 from sim.results.schema import TABLES
 from sim.results.summary import CHANGE, STRATEGY_COLUMNS, durations_of_checkpoints
 from sim.results.sweep_effects import DEAD

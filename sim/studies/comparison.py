@@ -29,24 +29,16 @@ from sim.model.storage import Retry
 from sim.model.text import capitalised, listed
 from sim.model.units import UnitError, format_duration, parse_flink_size
 from sim.protocol.recovery import outages
-from sim.results.consequences import (
-    Consequences,
-    consequences_sentence,
-    consequences_texts,
-    finish,
-    has_savepoints,
-    is_periodic,
-    last_trigger_s,
-    late_triggers,
-    long_savepoint,
-    longest_downtime_sentence,
-    planned_restarts_table,
-    restarts_table,
-)
+from sim.results.checkpoint_kinds import has_savepoints, is_periodic
+from sim.results.consequences import Consequences
+from sim.results.consequences_texts import consequences_sentence, consequences_texts, planned_restarts_table
+from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.estimates import is_noise
 from sim.results.formats import TextTable, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.results.late_triggers import late_triggers, long_savepoint
 from sim.results.not_completed import not_completed
 from sim.results.rates import MAX_REMAINING_SHARE, Tables, backlog, overload_since
+from sim.results.restarts import longest_downtime_sentence, restarts_table
 from sim.results.side_by_side import StrategyRow, singles, table
 from sim.results.stored import (
     StorageUse,

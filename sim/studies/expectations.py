@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.model.quantities import Condition, parse_condition, smallest_sample
 from sim.model.text import PrintableError
 from sim.model.units import UnitError
+from sim.results.checkpoint_kinds import first_uploads, is_periodic
 from sim.results.columns import UNITS, unit_of
-from sim.results.consequences import first_uploads, is_periodic
 from sim.results.schema import TABLES
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sim.results.consequences import Consequences, consequences, job_of
+from sim.results.checkpoint_kinds import job_of
+from sim.results.consequences import Consequences, consequences
 from sim.results.rates import KeepingUp, Tables, falls_behind, keeping_up
 from sim.results.stored import StorageUse, storage_use
 from sim.results.summary import (

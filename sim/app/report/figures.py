@@ -13,7 +13,7 @@ from sim.explain.explanation import duration
 from sim.model.quantities import PLANNED_RESTARTS, of_history
 from sim.model.schema.history_file import agreement_text, verdict
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
-from sim.results.consequences import first_uploads
+from sim.results.checkpoint_kinds import first_uploads
 from sim.results.formats import TextTable, amount_text, bytes_text, ms_text
 from sim.results.not_completed import PARTS
 from sim.results.page import Block

@@ -40,8 +40,8 @@ from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.study import ScenarioFile, loads
 from sim.model.schema.text import ScenarioError, assumptions_note, read_text
 from sim.model.schema.validation import load_prices
-from sim.results.consequences import longest_lag_after_stop
 from sim.results.formats import ms_text
+from sim.results.restarts import longest_lag_after_stop
 from sim.runtime.manifest import identity
 from sim.studies.compare import compare, folder_names, keep, plain
 from sim.studies.deciding import deciding, trials

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.model.schema.study import loads
-from sim.results.consequences import finish, last_trigger_s
+from sim.results.end_of_job import finish, last_trigger_s
 from sim.results.journal import Happening
 from sim.results.side_by_side import StrategyRow
 from sim.results.summary import summarize

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.results.consequences import Finish
+from sim.results.end_of_job import Finish
 from sim.results.side_by_side import Singles
 from sim.results.verdict import early_end_sentence, finish_sentence, verdict
 from tests.results.analysis.runs_by_hand import Made, line, saturated

@@ -1,0 +1,203 @@
+"""Find triggers that are later than the interval, and long savepoints, which delay triggers, and describe them in sentences.
+
+The input is the result tables of the runs (replications) of a strategy.  Times are ms since the start of the run, except for
+the columns `time` and `lag` of the table `series`, which are in s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sim.results.checkpoint_kinds import first_uploads, is_periodic, job_of
+from sim.results.formats import bytes_text, ms_text
+from sim.results.rates import Tables
+from sim.results.tables import EXPIRED
+
+# ---- Sentences on triggers that are later than the interval, and on long savepoints.
+
+_LATE_FACTOR = 1.05
+"""Triggers are late if the median time between them is above this multiple of the interval."""
+_LATE_ONCE_FACTOR = 1.25
+"""A single trigger that waits for an older checkpoint is late above this multiple of the interval."""
+_MIN_REPORTED_MS = 1000.0
+"""Intervals, savepoints and lags below this duration are not reported.
+
+With such intervals, as in benchmarks and tests, messages and restarts determine the time between triggers.
+"""
+_MIN_GAPS_FOR_MEDIAN = 3
+"""Minimum number of times between triggers from which a median is computed."""
+_LONG_SAVEPOINT_FACTOR = 2.0
+"""A savepoint is long if it takes at least this multiple of the longest checkpoint, first uploads excluded."""
+_MAX_WAIT_SHARE = 0.1
+"""A checkpoint was overdue if it was triggered within this share of the interval after the previous one ended."""
+_MIN_FOLLOWING = 2
+"""Minimum number of overdue checkpoints after a savepoint that are reported."""
+
+
+class LateTriggers(NamedTuple):
+    """Checkpoints of a strategy that are triggered less often than the interval demands."""
+
+    apart_ms: float  # time between triggers: the median, or the longest
+    interval_ms: float
+    why: str  # reason, "" if unknown
+    is_longest: bool = False  # apart_ms is the longest time, because the median is on time or has too few values
+
+
+class LongSavepoint(NamedTuple):
+    """The longest savepoint of a run, if it takes longer than all checkpoints."""
+
+    number: int
+    kind: str  # canonical or native
+    duration_ms: float
+    written_bytes: float
+    usual_bytes: float  # median of the bytes that checkpoints write
+    is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
+    following: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
+    followed_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
+    decide_median: bool = False  # whether more than half of the checkpoints in percentiles are overdue ones
+    lag_ms: float = 0.0  # largest lag from its trigger to the last overdue checkpoint; 0 if not larger than before
+    failed: bool = False
+
+
+def late_triggers(
+    runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int
+) -> LateTriggers | None:
+    """Return how late checkpoints are triggered, and why, or None if they are on time.
+
+    If the median time between triggers is late, it is returned.  If it is on time, or if there are too few triggers for a median,
+    the longest time before a trigger that waits for an older checkpoint is returned, provided that it is late.
+
+    Intervals of less than a second are not examined.  `runs`: replications of one strategy.
+    """
+    rows = pd.concat(
+        [
+            rows[is_periodic(rows)].assign(x_job=job_of(rows), run=number)
+            for number, rows in enumerate(run["checkpoints"] for run in runs)
+        ]
+    ).sort_values("trigger_timestamp", ignore_index=True)
+    if interval_ms < _MIN_REPORTED_MS or len(rows) < 2:
+        return None
+    jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
+    gaps_ms, factor = jobs["trigger_timestamp"].diff(), _LATE_FACTOR
+    is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gaps_ms.median() <= _LATE_FACTOR * interval_ms
+    if is_longest:
+        # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
+        waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
+        gaps_ms = gaps_ms[waits_ms <= _MAX_WAIT_SHARE * interval_ms].sort_values().tail(1)
+        # from here on, `gaps_ms` is the longest time only, and `rows` has the checkpoint that its trigger waited for
+        rows, factor = jobs.shift(max_concurrent).loc[gaps_ms.index], _LATE_ONCE_FACTOR
+    taken_ms, apart_ms = float(rows["end_to_end_duration"].median()), float(gaps_ms.median())
+    if not apart_ms > factor * interval_ms:
+        return None
+    if min_pause_ms:
+        completes = 2 * (rows["status"] == "COMPLETED").sum() >= len(rows)
+        why = f"min-pause, {ms_text(min_pause_ms)}, " + (
+            "begins at the end of the one before"
+            if completes
+            else "is the least interval; only completed ones begin a pause"
+        )
+    elif taken_ms > max_concurrent * max(interval_ms, apart_ms - interval_ms):  # otherwise restarts delay the triggers
+        expired = rows["failure_message"] == EXPIRED
+        why = f"{'a checkpoint' if is_longest else 'each'} waits " + (
+            "until the one before expires"
+            if 2 * expired.sum() > len(expired)
+            else "for the one before, as max-concurrent is 1"
+            if max_concurrent == 1
+            else f"for an older one, as max-concurrent is {max_concurrent}"
+        )
+    else:
+        why = ""
+    return LateTriggers(apart_ms, interval_ms, why, is_longest)
+
+
+def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
+    """Return ``Checkpoints are triggered every 13 s instead of every 10 s (min-pause, 5 s, ...).``, or "" if none are late.
+
+    `by_strategy`: (label, late triggers) per strategy.  `several`: whether the sentence names the strategies.
+    """
+    parts = []
+    for name, triggers in by_strategy:
+        why = f" ({triggers.why})" if triggers.why else ""
+        where = f" with {name}" if several else ""
+        apart = (
+            f"up to {ms_text(triggers.apart_ms)} apart"
+            if triggers.is_longest
+            else f"every {ms_text(triggers.apart_ms)}"
+        )
+        parts.append(f"{apart}{where} instead of every {ms_text(triggers.interval_ms)}{why}")
+    return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
+
+
+def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
+    """Return the longest savepoint of a run that completed or failed, if it takes much longer than checkpoints.
+
+    Returns None if it takes less than a second, or less than twice as long as the longest checkpoint.
+    """
+    rows = run["checkpoints"]
+    done = rows[rows["status"].isin(["COMPLETED", "FAILED"]) & ~is_periodic(rows)]
+    if done.empty:
+        return None
+    row = done.iloc[int(done["end_to_end_duration"].argmax())]
+    usual, triggers_ms = rows[is_periodic(rows) & ~first_uploads(rows)], rows["trigger_timestamp"]
+    began_ms, took_ms = float(row["trigger_timestamp"]), float(row["end_to_end_duration"])
+    longest_ms = usual["end_to_end_duration"].max()  # NaN without checkpoints; `max` then returns its first argument
+    if took_ms < max(_MIN_REPORTED_MS, _LONG_SAVEPOINT_FACTOR * longest_ms):
+        return None
+    ended_ms = began_ms + took_ms
+    savepoint = LongSavepoint(
+        int(row["id"]),
+        str(row["savepointFormat"]).lower(),
+        took_ms,
+        float(row["checkpointed_size"]),
+        float(usual.loc[usual["status"] == "COMPLETED", "checkpointed_size"].median()),
+        0 < interval_ms < took_ms and not triggers_ms.between(began_ms, ended_ms, inclusive="neither").any(),
+        failed=row["status"] == "FAILED",
+    )
+    later = rows[is_periodic(rows) & (triggers_ms >= ended_ms)].sort_values("trigger_timestamp")
+    ends_ms = later["trigger_timestamp"] + later["end_to_end_duration"]
+    waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
+    # a wait is NaN if the previous checkpoint has not ended; the comparison is then False
+    following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
+    if not savepoint.is_alone or following < _MIN_FOLLOWING:
+        return savepoint
+    until_ms = np.nanmax(ends_ms[:following])
+    times_ms, lags_ms = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
+    lag_ms, before_ms = lags_ms[times_ms.between(began_ms, until_ms)].max(), lags_ms[times_ms < began_ms].max()
+    return savepoint._replace(
+        following=following,
+        followed_ms=float(until_ms - ended_ms),
+        decide_median=2 * following > usual["end_to_end_duration"].count(),
+        lag_ms=float(lag_ms) if lag_ms > max(_MIN_REPORTED_MS, np.nan_to_num(before_ms)) else 0.0,
+    )
+
+
+def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
+    """Return a sentence on the longest savepoint of all strategies, or "" if `by_strategy` is empty.
+
+    `by_strategy`: (label, longest savepoint) per strategy.  `several`: whether the sentence names the strategy.
+    """
+    if not by_strategy:
+        return ""
+    name, savepoint = max(by_strategy, key=lambda item: item[1].duration_ms)
+    of = f" ({name})" if several else ""
+    text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} "
+    if savepoint.failed:
+        text += f"fails after {ms_text(savepoint.duration_ms)}"
+    else:
+        usual = "" if math.isnan(savepoint.usual_bytes) else f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
+        text += f"writes {bytes_text(savepoint.written_bytes)}{usual} and takes {ms_text(savepoint.duration_ms)}"
+    if savepoint.is_alone:
+        text += ", and no checkpoint is triggered meanwhile"
+    if savepoint.following:
+        text += (
+            f"; {savepoint.following} checkpoints that were due follow it one after another, within "
+            f"{ms_text(savepoint.followed_ms)}{', and decide the median' if savepoint.decide_median else ''}"
+        )
+    if savepoint.lag_ms:
+        text += f"; records wait up to {ms_text(savepoint.lag_ms)}"
+    return f"{text}."
