@@ -60,7 +60,7 @@ swept = sim.sweep(sweep, folder=mkdtemp())
 swept
 
 # %%
-swept.picture()
+swept.plot()
 
 # %% [markdown]
 # ## One failure at a time

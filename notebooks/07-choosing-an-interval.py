@@ -45,7 +45,7 @@ swept = sim.sweep(sweep, folder=mkdtemp())
 swept
 
 # %%
-swept.picture()
+swept.plot()
 
 # %% [markdown]
 # ## Where in the day it matters

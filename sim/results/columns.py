@@ -46,6 +46,13 @@ _ROUNDING_ERROR = 5e-7
 """Shares below this are rounding errors and printed as 0 %."""
 UNITS = (
     Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text, _TIMES),
+    Unit(
+        "_bytes_per_second",
+        "bytes/s",
+        lambda text: float(units.parse_byte_rate(text)),
+        lambda value: f"{bytes_text(value)}/s",
+        tuple((f"{ending}/s", size) for ending, size in _SIZES),
+    ),
     Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text, _RATES),
     Unit(
         "_s",
@@ -112,6 +119,32 @@ def unit_of_ticks(column: str, most: float) -> tuple[str, float]:
 def unit_of(column: str) -> Unit:
     """Return the unit of a column by the suffix of its name."""
     return next((unit for unit in UNITS if column.endswith(unit.ending)), _NUMBER)
+
+
+def units_of(columns: Iterable[str]) -> dict[str, str]:
+    """Return {column: symbol of its unit} for columns with a unit."""
+    return {column: symbol for column in columns if (symbol := unit_of(column).symbol)}
+
+
+_ENDINGS = {"duration": ("_ms", 1e6), "size": ("_bytes", 1.0), "rate": ("_per_second", 1.0), "share": ("_share", 1.0)}
+_ENDINGS |= {"byte rate": ("_bytes_per_second", 1.0), "number": ("", 1.0)}
+
+
+def numbers_of(key: str, values: Iterable[str]) -> tuple[str, dict[str, float]] | None:
+    """Return (column, {text: number}) of a key's values: ``("checkpoint.interval_ms", {"16 s": 16000.0})``.
+
+    Returns None if they are not quantities of one kind.  Without a unit the column is the key.
+    """
+    numbers, endings = {}, set()
+    for value in values:
+        try:
+            kind, number = units.parse_quantity(value)
+        except units.UnitError:
+            return None
+        ending, scale = _ENDINGS[kind]
+        endings.add(ending)
+        numbers[value] = math.inf if number is None else float(number) / scale
+    return (key + endings.pop(), numbers) if len(endings) == 1 else None
 
 
 # ---- Populations: the rows that a statistic is computed from.

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sim.model.text import one_line
 from sim.results.checkpoint_kinds import first_uploads, is_periodic
-from sim.results.columns import Population, ResultColumn
+from sim.results.columns import Population, ResultColumn, units_of
 from sim.results.end_of_job import Finish
 from sim.results.estimates import is_noise
 from sim.results.formats import MISSING
@@ -297,25 +297,31 @@ def table(strategies: Sequence[StrategyRow]) -> pd.DataFrame:
         | {f"overload_{name}": getattr(line.overload, name, math.nan) for name in _OVERLOAD}
         for line in strategies
     ]
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)
+    found.attrs["units"] = units_of(map(str, found))
+    return found
 
 
-def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]]:
-    """Return (header, rows) of the printed table.  Optional columns without a value in any row are omitted."""
+def texts(
+    strategies: Sequence[StrategyRow], columns: Sequence[ResultColumn] = PRINTED
+) -> tuple[list[str], list[list[str]]]:
+    """Return (header, rows) of the printed table, first uploads last.  Optional columns without a value are omitted."""
     rows: list[list[str]] = []
+    first_rows: list[list[str]] = []
     for line in strategies:
-        rows.append([line.label, *(_text(line, column) for column in PRINTED)])
+        rows.append([line.label, *(_text(line, column) for column in columns)])
         if line.first is not None:
             firsts = replace(line, summary=line.first)
-            rows.append([FIRST_UPLOAD.format(line.label), *(_first_text(firsts, column) for column in PRINTED)])
+            first_rows.append([FIRST_UPLOAD.format(line.label), *(_first_text(firsts, column) for column in columns)])
         rows += [
-            [NOT_COMPLETED.format(line.label, found.count, found.fate), *map(found.text, PRINTED)]
+            [NOT_COMPLETED.format(line.label, found.count, found.fate), *map(found.text, columns)]
             for found in line.not_completed
         ]
+    rows += first_rows
     shown = [
-        i for i, column in enumerate(PRINTED) if not (rows and all(column.says_nothing(row[1 + i]) for row in rows))
+        i for i, column in enumerate(columns) if not (rows and all(column.says_nothing(row[1 + i]) for row in rows))
     ]
-    header = [_of_vertices(PRINTED[i], strategies) for i in shown]
+    header = [_of_vertices(columns[i], strategies) for i in shown]
     return ["strategy", *header], [[row[0], *(row[1 + i] for i in shown)] for row in rows]
 
 

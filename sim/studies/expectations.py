@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.model.quantities import Condition, parse_condition, smallest_sample
-from sim.model.text import PrintableError
+from sim.model.schema.text import Reading
 from sim.model.units import UnitError
 from sim.results.checkpoint_kinds import first_uploads, is_periodic
 from sim.results.columns import UNITS, unit_of
@@ -39,10 +39,8 @@ _OF_ALL = ("min", "max", "sum", "count")
 """Statistics over all checkpoints, including first uploads."""
 
 
-class ExpectationError(PrintableError, ValueError):
+class ExpectationError(ValueError):
     """Raised for a metric or condition that cannot be evaluated."""
-
-    exit_code = 3
 
 
 class Value(NamedTuple):
@@ -108,37 +106,43 @@ class Expectation:
 def expectation(metric: str, condition: str) -> Expectation:
     """Read one line of `expect:`."""
     if (parsed := parse_condition(condition)) is None:
-        raise ExpectationError(f"expect: {metric}: '{condition}' is not a condition: write '< 60 s'")
+        raise ExpectationError(f"'{condition}' is not a condition: write '< 60 s'")
     if metric in _COUNTS:
-        return Expectation(metric, parsed, "checkpoints", "", "count", _bound(metric, parsed.bound, ""))
+        return Expectation(metric, parsed, "checkpoints", "", "count", _bound(parsed.bound, ""))
     table, _, rest = metric.partition(".")
     column, _, statistic = rest.rpartition(".")
     if table not in TABLES:
-        raise _unknown(metric, "table", table, TABLES)
+        raise _unknown("table", table, TABLES)
     units = {
         row.name: "" if row.unit == "bool" else row.unit
         for row in TABLES[table]
         if row.name not in {"vertex", "status", "failure_message", "checkpoint_type"}
     }
     if column not in units:
-        raise _unknown(metric, "column", column or rest, units)
+        raise _unknown("column", column or rest, units)
     if statistic not in _AGGREGATES and not re.fullmatch(r"p(100|\d\d?(\.\d+)?)", statistic):
-        raise _unknown(metric, "statistic", statistic, (*_AGGREGATES, "p50", "p99", "p99.9"))
+        raise _unknown("statistic", statistic, (*_AGGREGATES, "p50", "p99", "p99.9"))
     unit = "" if statistic == "count" else units[column]
-    return Expectation(metric, parsed, table, column, statistic, _bound(metric, parsed.bound, unit), unit)
+    return Expectation(metric, parsed, table, column, statistic, _bound(parsed.bound, unit), unit)
 
 
-def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:
-    """Return all expectations of a scenario."""
-    return [expectation(metric, condition) for metric, condition in expect]
+def check(expect: Sequence[tuple[str, str]], reading: Reading) -> list[Expectation]:
+    """Return all expectations of a scenario.  Mistakes are added to `reading`, which knows their lines."""
+    found = []
+    for metric, condition in expect:
+        try:
+            found.append(expectation(metric, condition))
+        except ExpectationError as error:
+            reading.wrong(("expect", metric), str(error))
+    return found
 
 
-def _bound(metric: str, text: str, unit: str) -> float:
+def _bound(text: str, unit: str) -> float:
     """Return the quantity in the unit of the column."""
     try:
         return _PARSERS.get(unit, unit_of(unit).parse)(text)
     except UnitError as error:
-        raise ExpectationError(f"expect: {metric}: {error}") from None
+        raise ExpectationError(str(error)) from None
 
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
@@ -165,7 +169,7 @@ def _statistic(values: pd.Series[float], statistic: str) -> float:
     return float(values.quantile(float(statistic[1:]) / 100) if statistic not in _AGGREGATES else values.agg(statistic))
 
 
-def _unknown(metric: str, part: str, word: str, words: Iterable[str]) -> ExpectationError:
+def _unknown(part: str, word: str, words: Iterable[str]) -> ExpectationError:
     close = get_close_matches(word, list(words), n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words)}"
-    return ExpectationError(f"expect: {metric}: unknown {part} '{word}' ({hint})")
+    return ExpectationError(f"unknown {part} '{word}' ({hint})")

@@ -20,11 +20,12 @@ from sim.app.report.figures import (
     triggers_s,
     with_moments,
 )
-from sim.app.verbs.common import Displayed, Picture
+from sim.app.verbs.common import Displayed, Embedded, Picture
 from sim.app.verbs.notebook import Notebook
 from sim.app.verbs.options import WindowOptions, documented
 from sim.results.charts import Chart, still
 from sim.results.formats import TextTable
+from sim.results.schema import TABLES
 from sim.results.side_by_side import texts
 from sim.studies.comparison import DecidingAssumption
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sim.app.verbs.pictures import WrittenTimeline
     from sim.app.verbs.run import RunOutcome
     from sim.model.backtest import Backtest
+    from sim.results.page import Page
     from sim.runtime.result import Result
     from sim.studies.comparison import Comparison
     from sim.studies.run_folder import Runs
@@ -163,8 +165,8 @@ class RunAgain:
 class Results(Displayed, RunAgain):
     """The results of a study.  A strategy is a combination; it has a run per replication.
 
-    Tables have the columns `strategy` and `replication`, then those that `ckptsim schema --results` lists; times are in
-    ms, sizes in bytes.
+    Tables have the columns `strategy` and `replication`, then those that `ckptsim schema --results` lists.  Their
+    ``attrs["units"]`` has the unit of each column: ms and bytes in most tables, s in `series`, ns in `path`.
     """
 
     comparison: Comparison
@@ -192,7 +194,7 @@ class Results(Displayed, RunAgain):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Return a row per strategy, after the warm-up; column names have units (`end_to_end_p50_ms`)."""
+        """Return a row per strategy, after the warm-up; column names and ``attrs["units"]`` have units (`end_to_end_p50_ms`)."""
         return self.comparison.table
 
     @property
@@ -305,7 +307,10 @@ class Results(Displayed, RunAgain):
         return Plots(self.comparison)
 
     def frame(self, name: str) -> pd.DataFrame:
-        """Return a table of all runs, by its name in `ckptsim schema --results`."""
+        """Return a table of all runs, by its name in `ckptsim schema --results`.
+
+        ``attrs["units"]`` has the units of its columns.  A checkpoint that is still in progress has no duration (NaN).
+        """
         import pandas as pd
 
         parts = []
@@ -316,12 +321,27 @@ class Results(Displayed, RunAgain):
                 part.insert(1, "replication", number)
                 parts.append(part)
         full = [part for part in parts if len(part)] or parts[:1]
-        return pd.concat(full, ignore_index=True) if full else pd.DataFrame()
+        rows = pd.concat(full, ignore_index=True) if full else pd.DataFrame()
+        if name == "checkpoints" and full:
+            rows["end_to_end_duration"] = rows["end_to_end_duration"].where(rows["status"] != "IN_PROGRESS")
+        rows.attrs["units"] = {column.name: column.unit for column in TABLES[name] if column.unit}
+        return rows
 
     def report(self, file: str | PathLike[str]) -> Path:
         """Write the results as a self-contained HTML file, and return its path."""
-        from sim.app.report.results_page import ReportedResults, comparison_page
         from sim.app.verbs.findings import write_page
+
+        write_page(self._page(), Path(file))
+        return Path(file)
+
+    def show(self, height: int = 800) -> Embedded:
+        """Return the report for display below a notebook's cell, with its interactive charts.  `height`: in pixels."""
+        from sim.results.page import html
+
+        return Embedded(html(self._page()), height)
+
+    def _page(self) -> Page:
+        from sim.app.report.results_page import ReportedResults, comparison_page
 
         violations = {name: stories[0] for name, stories in self.violations.items()}
         reported = ReportedResults(self.comparison, self.assumptions, violations, self.backtest)
@@ -333,19 +353,18 @@ class Results(Displayed, RunAgain):
                 notes=tuple(self.comparison.notes),
                 outcomes=tuple(outcome.outcomes),
             )
-        write_page(comparison_page(reported), Path(file))
-        return Path(file)
+        return comparison_page(reported)
 
-    def save(self, folder: str | PathLike[str]) -> Path:
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Store tables, journals, summary and picture in a folder, as `ckptsim run --out` does, and return the folder.
 
-        ValueError: the results are of several studies.
+        ValueError: the results are of several studies, or the folder has those of another scenario (`force` replaces them).
         """
         if self.compared is None:
             raise ValueError("results of several studies cannot be saved together: save each before the comparison")
         from sim.app.verbs.run import keep_comparison
 
-        keep_comparison(replace(self.compared, comparison=self.comparison), Path(folder))
+        keep_comparison(replace(self.compared, comparison=self.comparison), Path(folder), force=force)
         return Path(folder)
 
     def __getitem__(self, strategy: str) -> Results:
@@ -353,6 +372,10 @@ class Results(Displayed, RunAgain):
         if strategy not in self.runs:
             raise KeyError(f"{strategy!r}: there are {', '.join(self.strategies)}")
         return replace(self, comparison=replace(self.comparison, results={strategy: self.runs[strategy]}, errors={}))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what completes ``results["``."""
+        return self.strategies
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.strategies)

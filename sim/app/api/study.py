@@ -55,7 +55,13 @@ class Study(Displayed, RunAgain):
         """Return the parsed and validated file, limited to the chosen combinations."""
         origin = self.origin
         file = str(origin.file) if origin.file.is_file() else None
-        found = read(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=file)
+        try:
+            found = read(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=file)
+        except ScenarioError as error:  # the command's name of a change
+            named = (
+                replace(problem, file=problem.file.replace("--set ", "changes: ", 1)) for problem in error.problems
+            )
+            raise ScenarioError(named) from None
         axes = {axis.name for axis in found.axes}
         fixed = {(axis, value) for axis, value in self.chosen if axis in axes}
         return replace(found, scenarios=tuple(scenario for scenario in found.scenarios if fixed <= set(scenario.axes)))
@@ -172,6 +178,10 @@ class Study(Displayed, RunAgain):
         if which not in self.labels:
             raise KeyError(f"{which!r}: there are {', '.join(self.labels)}")
         return self.scenarios[self.labels.index(which)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what completes ``study["``."""
+        return self.labels
 
     def __iter__(self) -> Iterator[Study]:
         return iter(self.scenarios)

@@ -110,7 +110,7 @@ class Overview(TyperGroup):
             str(self.help),
             "",
         ]
-        print("\n".join([*head, *rows, "", f"{'Options':{left}}  {'  '.join(options)}", str(self.epilog)]))
+        print("\n".join([*head, *rows, f"{'Options':{left}}  {'  '.join(options)}", str(self.epilog)]))
 
 
 def _option(error: Exception) -> str:

@@ -1,8 +1,9 @@
-"""Commands of reference: init, schema, explain-key, known-issues, traces."""
+"""Commands of reference: init, schema, explain-key, runs, known-issues, traces."""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
@@ -25,6 +26,7 @@ from sim.app.verbs.options import (
 
 if TYPE_CHECKING:
     from sim.app.verbs.traces import ReadTraces
+    from sim.model.schema.reference import KeyReference
 
 
 # ---- ``ckptsim init``
@@ -49,9 +51,10 @@ def write_example(
     *,
     folder: Annotated[Path, Option("Output folder.", flag="--out -o", metavar="FOLDER")] = Path(),
     force: Annotated[bool, Option("Overwrite existing files.")] = False,
+    ask: Annotated[bool, Option("Ask for the values that are marked UNKNOWN.")] = False,
 ) -> None:
     """Write an example scenario or sweep, with comments, and print the command that runs it."""
-    from sim.app.examples import EXAMPLES, contents, main_file, question
+    from sim.app.examples import EXAMPLES, contents, main_file, question, with_answers
     from sim.model.files import replace_text
 
     if name is None:
@@ -65,11 +68,20 @@ def write_example(
         raise UserError(
             f"{', '.join(existing)}: exists already: --force replaces it, --out FOLDER writes elsewhere", Code.USAGE
         )
+    if ask:
+        print_message("An empty answer keeps the value of the example, and its mark.")
+        texts = {path: with_answers(text, _answer) for path, text in texts.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
         replace_text(path, text)
     verb, file = main_file(name)
     print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
+
+
+def _answer(question: str, value: str) -> str:
+    sys.stderr.write(f"{question} [{value}] ")
+    sys.stderr.flush()
+    return sys.stdin.readline()
 
 
 INIT_VERB = Verb("init", Purpose.BEGIN, 1, "Write an example scenario or sweep.", write_example)
@@ -118,16 +130,17 @@ SCHEMA_VERB = Verb("schema", Purpose.LOOK, 2, "Print the schema of files and res
 
 def print_key(
     keys: Annotated[
-        list[str] | None, argument("KEY", "Scenario keys, Flink keys, or one file. (Default: all keys.)")
+        list[str] | None,
+        argument("KEY", "Scenario keys, Flink keys, words to search for, or one file. (Default: the sections.)"),
     ] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a scenario key: values, default, Flink's key, and the keys below it.
+    """Explain a scenario key: values, default, Flink's key, and the keys below it. Another word is searched in all keys.
 
     For a Flink configuration file, or a scenario with flink:, explain which scenario value each Flink key sets.
     """
-    from sim.model.schema.reference import all_keys, explain_key
+    from sim.model.schema.reference import UnknownKeyError, all_keys, explain_key, find_keys, keys_below
 
     if keys and (file := Path(keys[0])).is_file():
         from sim.model.schema.flink_file import about_file, read_flink_file
@@ -135,21 +148,60 @@ def print_key(
         lines = about_file(read_flink_file(file))
         print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
         return
-    references = [explain_key(key) for key in keys] if keys else all_keys()
+    parts: list[list[str]] = []
+    explained: list[KeyReference] = []
+    is_search = False
+    for key in keys or ():
+        try:
+            reference = explain_key(key)
+        except UnknownKeyError:
+            if not (found := find_keys(key)):
+                raise
+            explained, is_search = [*explained, *found], True
+            parts.append([f"No key is called '{key}'. These mention it:", *map(_key_line, found)])
+        else:
+            explained.append(reference)
+            parts.append([str(reference), *map(_key_line, keys_below(reference.key))])
     if as_json:
-        print(
-            json.dumps(
-                asdict(references[0]) if len(keys or ()) == 1 else [asdict(reference) for reference in references]
-            )
-        )
-    elif keys:
-        put("\n\n".join(map(str, references)))
+        rows = [asdict(reference) for reference in (explained if keys else all_keys())]
+        print(json.dumps(rows[0] if len(rows) == 1 and not is_search else rows))
+        return
+    shown = parts or [[*map(_key_line, keys_below("")), _HOW_TO_GO_ON]]
+    put("\n\n".join(map("\n".join, shown)))
+
+
+_HOW_TO_GO_ON = "\nckptsim explain-key SECTION lists its keys, and explain-key WORD (rocksdb, kafka, s3) finds those that mention a word."
+
+
+def _key_line(reference: KeyReference) -> str:
+    return f"{reference.key}: {reference.meaning}"
+
+
+EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario, or search keys.", print_key)
+
+
+# ---- ``ckptsim runs``
+
+
+def list_runs(
+    folder: Annotated[Path, argument("FOLDER", "Where to look, down to two folders below. (Default: here.)")] = Path(),
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """List the results that run, sweep, advise and diff stored, the newest first."""
+    from sim.studies.run_folder import kept_answers
+
+    kept = kept_answers(folder)
+    if as_json:
+        print(json.dumps(kept))
+    elif kept:
+        rows = [(row["folder"], row["date"], row["command"].partition(" -")[0], row["question"]) for row in kept]
+        show(("folder", "date", "command", "question"), rows, text_cells=True)
     else:
-        for reference in references:
-            put(f"{reference.key}: {reference.meaning}")
+        print_message(f"{folder}: no results; ckptsim run FILE stores some in the folder runs")
 
 
-EXPLAIN_KEY_VERB = Verb("explain-key", Purpose.LOOK, 1, "Explain a key of a scenario.", print_key)
+RUNS_VERB = Verb("runs", Purpose.LOOK, 3, "List stored results.", list_runs)
 
 
 # ---- ``ckptsim known-issues``

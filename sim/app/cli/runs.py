@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Unpack
 
 from sim.app.cli.console import Console
-from sim.app.cli.errors import Code, print_message
+from sim.app.cli.errors import Code, UserError, print_message
 from sim.app.cli.options import argument
 from sim.app.cli.overview import Purpose, Verb
 from sim.app.cli.terminal import put, put_parts, show
 from sim.app.verbs.options import (
     AdviseOptions,
+    CheckOptions,
     DiffOptions,
     JsonOption,
     Option,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from sim.app.verbs.diff import Diff
     from sim.app.verbs.run import RunOutcome
     from sim.app.verbs.sweep import Sweep
+    from sim.results.columns import ResultColumn
+    from sim.results.side_by_side import StrategyRow
 
 
 # ---- ``ckptsim run``
@@ -37,19 +41,23 @@ if TYPE_CHECKING:
 def run_scenarios(
     scenarios: Annotated[list[Path], argument("SCENARIO", "Scenario files (YAML).")],
     *,
+    columns: Annotated[
+        str | None, Option("Columns of the table, e.g. p50,max,written. (Default: all.)", metavar="NAMES")
+    ] = None,
     as_json: JsonOption = False,
     **options: Unpack[RunFileOptions],
 ) -> Code:
     """Simulate every checkpoint strategy of a scenario and compare them."""
     from sim.app.verbs.run import default_folder, read_file, run
 
+    _columns_named(columns)  # a wrong name is told before the run
     requests = [read_file(path, **options) for path in scenarios]
     run_options = part_of(RunOptions, options)
     code, out = Code.FINE, run_options["folder"]
     for request in requests:
         default = default_folder(request.study)
         run_options["folder"] = default if out is None else Path(out) / default.name if len(requests) > 1 else out
-        with Console(show_run, as_json=as_json) as console:
+        with Console(partial(show_run, columns=columns), as_json=as_json) as console:
             outcome = run(request, listener=console, **run_options)
         print_message(str(run_options["folder"]))
         code = max(code, _exit_code(outcome))
@@ -64,15 +72,13 @@ def _exit_code(outcome: RunOutcome) -> Code:
     return Code.FINE if outcome.keeps_expectations else Code.EXPECTATION_FAILED
 
 
-def show_run(found: RunOutcome) -> None:
-    """Print the table of strategies, the verdict and further outcomes."""
-    from sim.results.side_by_side import texts
-
+def show_run(found: RunOutcome, columns: str | None = None) -> None:
+    """Print the table of strategies, the verdict and further outcomes.  `columns`: headings, separated by commas."""
     comparison = found.comparison
     if comparison.question:
         put(f"{comparison.question}\n")
     if comparison.strategies:
-        show(*texts(comparison.strategies))
+        _show_strategies(comparison.strategies, _columns_named(columns))
         put(f"\n{comparison.verdict}")
     for note in comparison.notes:
         put(note)
@@ -93,7 +99,39 @@ def show_run(found: RunOutcome) -> None:
     for name, violations in comparison.violations.items():
         _print_violations(name, violations)
     for outcome in found.outcomes:
-        put(outcome)
+        put(outcome, is_red=outcome.startswith(("expectation failed", "expectation unknown")))
+
+
+def _show_strategies(strategies: Sequence[StrategyRow], columns: Sequence[ResultColumn]) -> None:
+    """Print the table of strategies, and below it their first uploads with the columns that these have."""
+    from sim.results.formats import MISSING
+    from sim.results.side_by_side import texts
+
+    header, rows = texts(strategies, columns)
+    count = len(rows) - sum(line.first is not None for line in strategies)
+    show(header, rows[:count])
+    if first := rows[count:]:
+        end = header.index(_PATH_BEGINS) if _PATH_BEGINS in header else len(header)
+        kept = [i for i in range(end) if any(row[i] != MISSING for row in first)]
+        print()
+        show([header[i] for i in kept], [[row[i] for i in kept] for row in first])
+
+
+_PATH_BEGINS: Final = "start delay"
+"""Heading from which columns are about the path of a checkpoint; first uploads are shown with those before it."""
+
+
+def _columns_named(names: str | None) -> Sequence[ResultColumn]:
+    """Return the columns with these headings, separated by commas, or all.  UserError: there is none with such a heading."""
+    from sim.results.summary import PRINTED
+
+    if names is None:
+        return PRINTED
+    known = {column.heading.partition(" (")[0]: column for column in PRINTED}
+    wanted = [name.strip().lower() for name in names.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UserError(f"--columns: no column '{unknown[0]}': there are {', '.join(known)}", Code.USAGE)
+    return [known[name] for name in wanted]
 
 
 _MAX_PRINTED_VIOLATIONS: Final = 6
@@ -109,6 +147,29 @@ def _print_violations(strategy: str, violations: Sequence[str]) -> None:
 
 
 RUN_VERB = Verb("run", Purpose.BEGIN, 2, "Simulate a scenario and compare its strategies.", run_scenarios)
+
+
+# ---- ``ckptsim check``
+
+
+def check_files(
+    files: Annotated[list[Path], argument("FILE", "Scenarios and sweep files (YAML).")], **options: Unpack[CheckOptions]
+) -> Code:
+    """Validate scenarios and sweep files without running them: all mistakes, warnings, and what would run."""
+    from sim.app.verbs.check import check
+    from sim.model.schema.text import ScenarioError
+
+    code = Code.FINE
+    for file in files:
+        try:
+            put(check(file, listener=Console(put), **options))
+        except ScenarioError as error:
+            print_message(str(error))
+            code = Code.INVALID_INPUT
+    return code
+
+
+CHECK_VERB = Verb("check", Purpose.BEGIN, 3, "Validate files without running them.", check_files)
 
 
 # ---- ``ckptsim sweep``
@@ -151,11 +212,12 @@ def show_sweep(swept: Sweep) -> None:
         return
     if swept.definition.text:
         put(swept.definition.text)
-    for section in swept.sections:
-        put(f"\n{section.title}")
-        show(section.header, section.rows)
-    if swept.sentence:
-        put(f"\n{swept.sentence}\n")
+    tables, sentence = swept.answer
+    for table in tables:
+        put(f"\n{table.title}")
+        show(table.header, table.rows)
+    if sentence:
+        put(f"\n{sentence}\n")
     if swept.left_out:
         put(f"{swept.left_out}\n")
 

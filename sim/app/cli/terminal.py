@@ -64,9 +64,11 @@ def put_parts(parts: Iterable[str | TextTable]) -> None:
             show(part.header, part.rows)
 
 
-def put(text: str) -> None:
-    """Print text on stdout, with control characters escaped.  On a terminal, wrap it between words."""
-    print(fitted(printable(text), sys.stdout))
+def put(text: str, *, is_red: bool = False) -> None:
+    """Print text on stdout, with control characters escaped.  On a terminal, wrap it between words, and colour it if `is_red`."""
+    lines = fitted(printable(text), sys.stdout)
+    is_red = is_red and sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    print(f"\x1b[31m{lines}\x1b[0m" if is_red else lines)
 
 
 def _width(table: Lines) -> int:

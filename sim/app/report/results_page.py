@@ -286,9 +286,7 @@ def answer_page(folder: Path, name: str) -> Page:
         first_titled = next((i for i, block in enumerate(blocks) if block.title), len(blocks))
         blocks.insert(first_titled, picture)
     findings = [str(line) for line in kept.get("findings", ())]
-    return Page(
-        title, question, _spelled(verdict, names), blocks, assumptions, command, findings, provenance_text(kept)
-    )
+    return Page(title, question, spelled(verdict, names), blocks, assumptions, command, findings, provenance_text(kept))
 
 
 def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
@@ -297,18 +295,18 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
         if isinstance(part, str):
             lines = part.strip().splitlines()
             if len(lines) < 2:
-                yield Block("", _spelled(part, names))
+                yield Block("", spelled(part, names))
             elif not lines[0].startswith("#"):  # aligned columns, as in the overview of `diff`
                 yield Block("", code=part)
             else:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
                 yield Block("Configuration, against today" if differs else "Configuration", code=part)
         else:
-            heading, _, rest = _spelled(str(part["title"]), names).partition(". ")
+            title, _, rest = spelled(str(part["title"]), names).partition(". ")
             yield Block(
-                capitalised(heading),
+                capitalised(title),
                 f"{capitalised(rest)}." if rest else "",
-                table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]),
+                table=TextTable("", [heading(name) for name in part["header"]], part["rows"]),
             )
 
 
@@ -334,14 +332,14 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
 
 
-def _spelled(text: str, names: list[str]) -> str:
+def spelled(text: str, names: list[str]) -> str:
     """Replace column names in the text by words."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"\b{re.escape(name)}\b", in_words(name), text)
     return text
 
 
-def _heading(name: str) -> str:
+def heading(name: str) -> str:
     """Return a column name as words, and any other text unchanged."""
     return in_words(name) if "_" in name and " " not in name else name
 

@@ -11,7 +11,7 @@ import numpy as np
 from sim.app.report.figures import LOG_SCALE_RATIO
 from sim.model.text import one_line
 from sim.results.charts import INK, Chart, ChartAxis, Panel, chart
-from sim.results.columns import text, unit_of_ticks
+from sim.results.columns import numbers_of, text, unit_of_ticks
 from sim.results.formats import ms_text
 from sim.results.page import Block
 from sim.results.summary import in_words
@@ -99,6 +99,42 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
     return chart(marks, [Panel("", axes[columns[0]], axes[columns[1]], height=220.0)])
 
 
+def trend(results: pd.DataFrame, column: str, key: str, by: str = "") -> Chart | None:
+    """Chart the mean of a column over the quantities of a key, a line for each value of `by`.  Returns None without values.
+
+    Values of the key that are not quantities, such as barrier modes, are drawn as `intervals`.
+    """
+    settings = [*filter(None, [by]), key]
+    table = means(results, settings, [column]).dropna(subset=[column])
+    found = numbers_of(key, [_values(index)[-1] for index in table.index])
+    if found is None or math.inf in found[1].values():
+        return intervals(results, settings, [column])
+    (quantity, numbers), heights = found, table[column].to_numpy(float)
+    x, y = ([*numbers.values()], quantity), (heights, column)
+    (x_ending, x_size), (y_ending, y_size) = (
+        unit_of_ticks(name, float(np.max(np.abs(values)))) for values, name in (x, y)
+    )
+    curves: dict[str, list[tuple[float, float, str]]] = {}
+    for index, height in zip(table.index, heights, strict=True):
+        *rest, value = _values(index)
+        about = f"{_label(index)}: {text(column, height)}"
+        curves.setdefault(_label(rest) if rest else in_words(column), []).append(
+            (numbers[value] / x_size, height / y_size, about)
+        )
+    marks = [
+        {"series": name, "shape": shape, "x": at, "y": height, "text": about}
+        for name, points in curves.items()
+        for shape in ("line", "point")
+        for at, height, about in sorted(points)
+    ]
+    is_log = max(numbers.values()) > LOG_SCALE_RATIO * min(numbers.values()) > 0
+    axes = (
+        ChartAxis(key, x_ending, is_log=is_log),
+        ChartAxis(in_words(column), y_ending, *_ends(heights / y_size, heights / y_size)),
+    )
+    return chart(marks, [Panel("", *axes, height=220.0)])
+
+
 def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
     """Return the limits of an axis: padded around close values, otherwise from zero; None: chosen by the chart."""
     low, high = float(np.nanmin(least)), float(np.nanmax(most))
@@ -111,8 +147,12 @@ def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | No
     return step * math.floor((low - margin) / step), high + margin
 
 
+def _values(index: object) -> tuple[str, ...]:
+    return tuple(map(str, index if isinstance(index, (tuple, list)) else (index,)))
+
+
 def _label(index: object) -> str:
-    return one_line(", ".join(map(str, index if isinstance(index, tuple) else (index,))), 60)
+    return one_line(", ".join(_values(index)), 60)
 
 
 # ---- Chart of an advice: checkpoint duration and recovery time of every setting that was tried, and the limits.

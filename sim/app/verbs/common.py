@@ -171,6 +171,20 @@ class Picture:
         return data.getvalue()
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Embedded:
+    """A page that notebooks display below a cell."""
+
+    page: str
+    height: int  # pixels
+
+    def __repr__(self) -> str:
+        return f"a page of {len(self.page) // 1000} kB; a notebook displays it"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.page)}" style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+
+
 def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an HTML table of at most MAX_ROWS rows, followed by the number of omitted rows."""
     head = "".join(f"<th>{_cell(text)}</th>" for text in header)

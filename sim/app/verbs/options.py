@@ -327,6 +327,7 @@ class RunOptions(TypedDict, total=False):
         ),
     ]
     prices: PricesOption
+    force: Annotated[bool, Option("Replace results of another scenario in --out.", False, is_stored=False)]
 
 
 class ScenarioOptions(TypedDict, total=False):
@@ -336,6 +337,13 @@ class ScenarioOptions(TypedDict, total=False):
     flink: FlinkOption
     seed: SeedOption
     environment: EnvironmentOption
+
+
+class CheckOptions(TypedDict, total=False):
+    """Options of `check`."""
+
+    changes: SetOption
+    flink: FlinkOption
 
 
 class RunFileOptions(ScenarioOptions, RunOptions, total=False):

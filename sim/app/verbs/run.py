@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sim.app.verbs.common import SILENT, Listener, Picture, Stopped, Work, writable_folder
+from sim.app.verbs.common import SILENT, Listener, OptionError, Picture, Stopped, Work, writable_folder
 from sim.app.verbs.findings import (
     Remark,
     axes_of,
@@ -29,6 +29,7 @@ from sim.app.verbs.options import (
     lines_of,
     path_of,
     portable,
+    relative_path,
     with_all_options,
     with_defaults,
 )
@@ -38,7 +39,7 @@ from sim.model.quantities import S3_STANDARD
 from sim.model.schema.flink_file import flink_change
 from sim.model.schema.history_file import contradiction, inline_history
 from sim.model.schema.study import ScenarioFile, loads
-from sim.model.schema.text import ScenarioError, assumptions_note, read_text
+from sim.model.schema.text import Reading, ScenarioError, assumptions_note, compose_document, read_text
 from sim.model.schema.validation import load_prices
 from sim.results.formats import ms_text
 from sim.results.restarts import longest_lag_after_stop
@@ -48,7 +49,7 @@ from sim.studies.deciding import deciding, trials
 from sim.studies.expectations import Expectation, check
 from sim.studies.plan import Cell, cells, run_folder, with_baselines
 from sim.studies.progress import no_watch
-from sim.studies.run_folder import PICTURE, replacing
+from sim.studies.run_folder import PICTURE, kept_scenario, replacing
 
 if TYPE_CHECKING:
     from sim.plane import Engine
@@ -152,9 +153,11 @@ class RunOutcome:
 def read_request(
     origin: StudySource, study: ScenarioFile | None = None, pinned: Sequence[str] | None = None
 ) -> RunRequest:
-    """Read a study, unless `study` is given, and its expectations.  ScenarioError, ExpectationError: mistakes in it."""
-    study = study or _read(origin)
-    expectations = check(study.scenarios[0].expect) if study.scenarios else []
+    """Read a study, unless `study` is given, and its expectations.  ScenarioError: mistakes in it."""
+    study, reading = study or _read(origin), Reading(str(origin.file))
+    compose_document(origin.text, reading)
+    expectations = check(study.scenarios[0].expect, reading) if study.scenarios else []
+    reading.stop_if_wrong()
     return RunRequest(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
 
 
@@ -203,11 +206,14 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
 
     Results are stored in `folder`; if None, nothing is stored.
 
-    OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
+    OptionError: the folder cannot be written, or has results of another scenario.  FolderInUseError: another command
+    writes to it.
     """
     folder = path_of(given["folder"])
+    if folder is not None and not given["force"]:
+        _keep_other_results(folder, request)
     prices = S3_STANDARD if given["prices"] is None else load_prices(Path(given["prices"]))
-    findings = tell(_findings(request), listener)
+    findings = tell(findings_of(request), listener)
 
     def outcome(place: Path | None) -> RunOutcome:
         compared = _compared(request.study, place, given, listener)
@@ -225,8 +231,10 @@ def run(request: RunRequest, *, listener: Listener = SILENT, **given: Unpack[Run
     return found
 
 
-def keep_comparison(found: RunOutcome, folder: Path) -> None:
-    """Store results of `run` that were made without a folder, in the same files."""
+def keep_comparison(found: RunOutcome, folder: Path, *, force: bool) -> None:
+    """Store results of `run` that were made without a folder, in the same files.  `force`: replace those of another scenario."""
+    if not force:
+        _keep_other_results(folder, found.request)
     comparison = found.comparison
     bare = [(0, result) for result in comparison.baselines.values()]
     results = [*bare, *(pair for replications in comparison.results.values() for pair in enumerate(replications))]
@@ -238,7 +246,18 @@ def keep_comparison(found: RunOutcome, folder: Path) -> None:
         _keep(replace(found, folder=folder), place)
 
 
-def _findings(request: RunRequest) -> Iterator[Remark]:
+def _keep_other_results(folder: Path, request: RunRequest) -> None:
+    """Raise OptionError if a folder has the results of another scenario file.  Folders named by scenario have only its own."""
+    kept = kept_scenario(folder)
+    if kept in (None, request.origin.file.resolve()) or folder.name == default_folder(request.study).name:
+        return
+    raise OptionError(
+        "folder", f"{folder} has the results of {relative_path(kept)}: --force replaces them, another --out leaves them"
+    )
+
+
+def findings_of(request: RunRequest) -> Iterator[Remark]:
+    """Yield remarks about a scenario that is not run yet."""
     origin, study = request.origin, request.study
     yield from axes_of(study.scenarios)
     yield from map(of_problem, study.warnings)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -33,6 +33,11 @@ from sim.app.verbs.findings import (
 from sim.app.verbs.options import SweepOptions, command_line, lines_of, path_of, with_all_options, with_defaults
 from sim.model.schema.flink_file import flink_change
 from sim.results.charts import Chart, still
+from sim.results.columns import text
+from sim.results.formats import TextTable
+from sim.results.summary import in_words
+from sim.results.sweep_effects import planned
+from sim.studies.cells import COLUMNS
 from sim.studies.plan import planned_of, run_folder
 from sim.studies.run_folder import ANSWER
 from sim.studies.sweeps.run import RowTally, SweepResult, run_sweep
@@ -41,27 +46,46 @@ from sim.studies.sweeps.sweep_file import Definition, Question, define, varied_s
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.results.formats import TextTable
     from sim.studies.cells import Row
     from sim.studies.plan import Cell
     from sim.studies.progress import Watch
     from sim.studies.sweeps.store import Store
 
 PICTURE = "answer.png"
+_SHOWN = ("completed", "end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second")
+"""Columns that notebooks show of a sweep without a question."""
 MAX_LISTED = 10
 """Failed cells that are reported; the results list all of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sweep(Displayed, SweepResult):
-    """The result of `sweep`; displays the answer, or the rows if the file asks no question."""
+    """The result of `sweep`; displays the answer, or the main columns of `results` if the file asks no question."""
 
-    def picture(self) -> Picture:
-        """Return a chart of the means by setting, with confidence intervals and limits.  ValueError: no question or values."""
-        question = self.definition.question
-        drawn = _chart(question, self.rows) if question is not None and self.sections else None
+    def plot(self, y: str = "", x: str = "", by: str = "") -> Picture:
+        """Return a chart: the mean of column `y` over the values of key `x`, a line for each value of key `by`.
+
+        Without `y`: the answer, means by setting with confidence intervals and limits.  Without `x`: the first key that
+        varies.  ValueError: no such column or key, no question or no values.
+        """
+        drawn, question = None, self.definition.question
+        if y:
+            keys = [key for key in self.definition.scenarios.values() if key != by]
+            x = x or next(iter(keys), "")
+            for name, value, known in (
+                ("y", y, COLUMNS),
+                ("x", x, keys),
+                ("by", by, self.definition.scenarios.values()),
+            ):
+                if value and value not in known:
+                    raise ValueError(f"{name}: {value!r} is not among {', '.join(known)}")
+            from sim.app.report.sweep_figures import trend
+
+            drawn = trend(self.results, y, x, by)
+        elif question is not None and self.sections:
+            drawn = _chart(question, self.rows)
         if drawn is None:
-            raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
+            raise ValueError("there is nothing to draw: no values, or neither a column nor a question (answer:)")
         return Picture(still(drawn), self.definition.text or self.definition.name)
 
     @property
@@ -81,12 +105,36 @@ class Sweep(Displayed, SweepResult):
             "rows": json.loads(self.results.to_json(orient="records")),  # NaN becomes null
         }
 
+    @cached_property
+    def answer(self) -> tuple[list[TextTable], str]:
+        """Return the tables of the answer and its sentence, with titles of columns instead of names."""
+        from sim.app.report.results_page import heading, spelled
+
+        names = [name for name in map(str, self.rows) if "_" in name]
+        tables = [
+            TextTable(spelled(section.title, names), [*map(heading, section.header)], section.rows)
+            for section in self.sections
+        ]
+        return tables, spelled(self.sentence, names)
+
     def _parts(self) -> Sequence[str | TextTable | pd.DataFrame]:
         """Return the question, remarks about job and load, the answer, and what it leaves out."""
         if not self.sections:
-            return [self.results]
+            return [self._overview(), self.counted]
         counted = "" if self.failed.empty else self.counted
         return [self.definition.text, *self.findings, *self.sections, self.sentence, self.left_out, counted]
+
+    def _overview(self) -> TextTable:
+        """Return the main columns of the rows, as texts.  Runs of the job without checkpoints are only counted."""
+        rows, keys = planned(self.results), list(self.definition.scenarios.values())
+        bare = len(self.results) - len(rows)
+        title = (
+            f"{len(rows)} cells"
+            + f", and {bare} without checkpoints (strategy none), for throughput_change" * bool(bare)
+        )
+        values = zip(rows[keys].to_numpy(), rows[list(_SHOWN)].to_numpy(float), strict=True)
+        cells = [[*map(str, setting), *map(text, _SHOWN, numbers)] for setting, numbers in values]
+        return TextTable(title, [*keys, *map(in_words, _SHOWN)], cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +173,7 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = request.definition
-    findings = tell(_findings(definition), listener)
+    findings = tell(findings_of(definition), listener)
     folder = writable_folder(
         path_of(given["folder"]) or Path("runs") / run_folder(definition.name, definition.scenarios)
     )
@@ -148,7 +196,8 @@ def sweep(request: SweepRequest, *, listener: Listener = SILENT, **given: Unpack
     return found
 
 
-def _findings(definition: Definition) -> Iterator[Remark]:
+def findings_of(definition: Definition) -> Iterator[Remark]:
+    """Yield remarks about a sweep that is not run yet."""
     yield from axes_of(definition.scenarios.different)
     if definition.load:
         yield Remark(definition.load)
@@ -202,7 +251,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
     from sim.jobs.evidence.what_ifs import history_of
 
     if found.sections:
-        found.picture().write_png(found.folder / PICTURE)
+        found.plot().write_png(found.folder / PICTURE)
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
         found.folder,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sim.model.files import kept_in, replace_file
 from sim.model.scenario import Scenario
+from sim.results.columns import numbers_of, units_of
 from sim.results.csv_files import write_csv
 from sim.studies.cells import OUTCOME, PROVENANCE
 from sim.studies.plan import Cell, CellPlan, planned_of
@@ -60,6 +61,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
     file = folder / RESULTS
     if columns is None:
         complete: pd.DataFrame = pq.read_table(file).to_pandas()
+        complete.attrs["units"] = units_of(map(str, complete))
         return complete
     selected = [field for field in pq.read_schema(file) if field.name in set(columns)]
     texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE_TEXTS]
@@ -92,10 +94,9 @@ class _Results:
     def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
         self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios.different for axis, _ in scenario.axes)
-        texts = {
-            name: _with_workload_of_baselines(plan, plan.axis(name))[places] for name in names
-        }  # by all that are planned
-        self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
+        texts = {name: _with_workload_of_baselines(plan, plan.axis(name)) for name in names}  # by all that are planned
+        self._axes = {name: pa.array(values[places], pa.string()).dictionary_encode() for name, values in texts.items()}
+        self._numbers_of_axes = dict(self._quantities(texts))
         self.schema = pa.schema(
             list(
                 (
@@ -104,6 +105,7 @@ class _Results:
                     | {"strategy": pa.string()}
                     | OUTCOME
                     | {"throughput_change": pa.float64()}
+                    | dict.fromkeys(self._numbers_of_axes, pa.float64())
                 ).items()
             )
         )
@@ -123,6 +125,7 @@ class _Results:
             plan, rows = self._plan[part], self._kept.table(self._numbers[part], list(OUTCOME))
             columns: dict[str, object] = {name: rows[name] for name in OUTCOME}
             columns |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
+            columns |= {name: values[part].cast(pa.float64()) for name, values in self._numbers_of_axes.items()}
             columns |= {
                 "scenario": plan.per_scenario(lambda scenario: scenario.name),
                 "replication": plan.replication,
@@ -133,6 +136,15 @@ class _Results:
                 "throughput_change": self._change.slice(begin, PART_ROWS),
             }
             yield pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
+
+    def _quantities(self, texts: Mapping[str, NDArray[np.object_]]) -> Iterator[tuple[str, pa.DictionaryArray]]:
+        """Yield (column, numbers) of each axis of quantities with a unit: texts do not sort by size."""
+        for name, values in texts.items():
+            found = numbers_of(name, (text for text in pd.unique(values) if isinstance(text, str)))
+            if found is not None and found[0] != name:
+                axis = self._axes[name]
+                numbers = pa.array([found[1][text] for text in axis.dictionary.to_pylist()], pa.float64())
+                yield found[0], pa.DictionaryArray.from_arrays(axis.indices, numbers)
 
     def _throughput_change(self) -> pa.Array:
         """Return the throughput relative to the baseline; null without one, or if the job restarted and repeated records."""

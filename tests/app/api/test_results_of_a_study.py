@@ -1,6 +1,7 @@
 """What a study gives."""
 
 import json
+from html import unescape
 
 import pytest
 
@@ -70,6 +71,15 @@ def test_a_report_and_a_timeline_are_files(results, tmp_path):
         results.timeline(tmp_path / "t.json", begin="5 s")
 
 
+def test_a_report_is_displayed_below_a_cell(results, tmp_path):
+    """It is the same page, quoted, so that nothing of it ends the frame."""
+    frame = results.show(height=500)._repr_html_()
+
+    assert frame.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert frame.count('"') == 4
+    assert unescape(frame.split('"')[1]) == results.report(tmp_path / "page.html").read_text()
+
+
 def test_an_import_has_its_history_beside_its_results(study, tmp_path):
     compared = "{observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 410 ms, max: 420 ms, count: 60}}"
     imported = sim.loads(f"{study.text}backtest: {{runs: 3, simulated: 90 s, end-to-end: {compared}}}\n", "imported")
@@ -110,3 +120,19 @@ def test_nothing_to_compare_is_told():
         sim.compare()
     with pytest.raises(TypeError, match=r"expected a study \(sim.load\) or the path"):
         sim.compare(7)
+
+
+def test_tables_have_units_and_no_duration_of_what_is_under_way(study):
+    """A duration so far would shorten every mean."""
+    results = study["aligned"].with_({"run.duration": "3025 ms"}).run(jobs=1)
+    rows = results.checkpoints
+
+    assert rows["end_to_end_duration"].isna().tolist() == (rows["status"] == "IN_PROGRESS").tolist()
+    assert rows["end_to_end_duration"].isna().any()
+    assert rows.attrs["units"]["end_to_end_duration"] == "ms"
+    assert results.path.attrs["units"]["duration"] == "ns"
+    assert results.table.attrs["units"]["end_to_end_p50_ms"] == "ms"
+
+
+def test_labels_are_completed(study, results):
+    assert study._ipython_key_completions_() == results._ipython_key_completions_() == ["aligned", "unaligned"]

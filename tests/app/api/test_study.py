@@ -50,7 +50,7 @@ def test_no_changes_are_changes_of_no_kind(study):
 
 
 def test_a_mistake_in_a_change_is_told_at_once(study):
-    with pytest.raises(sim.ScenarioError, match="intervall"):
+    with pytest.raises(sim.ScenarioError, match=r"^changes: checkpoint\.intervall="):
         study.with_({"checkpoint.intervall": "2 s"})
 
 

@@ -147,7 +147,7 @@ def test_an_answer_is_no_longer_unknown(advise):
         (["--loss", "130 %"], 2, "--loss: "),
         (["--mtbf", "-1 h"], 2, "--mtbf: "),
         (["--jobs", "2", "--master", "local[2]"], 2, "--jobs and --master exclude each other"),
-        ([], 3, "lists several values of checkpoint.barriers: give the one that is set today"),
+        ([], 3, "give the one that is set today, e.g. --set checkpoint.barriers=aligned"),
         (["--set", "checkpoint.barriers=aligned", "--load", "nothing.csv"], 3, "no such file"),
         (
             ["--set", "checkpoint.barriers=aligned", "--set", "instances={count: 2}"],

@@ -106,3 +106,16 @@ def test_state_that_memory_of_the_job_manager_does_not_take_is_named(ckptsim, tm
     assert is_named == any(
         "a real job declines each of them, as a subtask of 'map' has 6 MB" in line for line in remarks
     )
+
+
+@pytest.mark.parametrize(
+    ("ship", "parallelism", "is_chained"), [("forward", 2, True), ("forward", 1, False), ("hash", 2, False)]
+)
+def test_vertices_that_flink_would_chain_are_named(ckptsim, tmp_path, ship, parallelism, is_chained):
+    """A forward edge between unequal parallelisms is a rebalance, as in Flink."""
+    text = PRESSED.replace("BARRIERS", "aligned").replace("{src: hash}", f"{{src: {ship}}}")
+    (tmp_path / "job.yaml").write_text(text)
+    done = ckptsim("check", "job.yaml", "--set", f"job.map.parallelism={parallelism}", "--set", "job.src.parallelism=2")
+
+    assert done.exit_code == 0, done.stderr
+    assert is_chained == ("unless the program forbids it: 'src' -> 'map'" in done.stderr)

@@ -108,7 +108,6 @@ def test_the_page_of_reference_says_the_same():
 def test_the_command_tells_it(ckptsim):
     assert "default  10 min" in ckptsim("explain-key", "checkpoint.timeout").stdout
     assert json.loads(ckptsim("explain-key", "checkpoint.timeout", "--json").stdout)["default"] == "10 min"
-    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key").stdout.splitlines()
     assert ckptsim("explain-key", "nonsense").exit_code == 2
 
 
@@ -122,3 +121,38 @@ def test_several_keys_at_once(ckptsim):
     assert [
         row["key"] for row in json.loads(ckptsim("explain-key", "checkpoint.interval", "run.seed", "--json").stdout)
     ] == ["checkpoint.interval", "run.seed"]
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("rocksdb", "job.VERTEX.state.backend"),
+        ("kafka", "job.VERTEX.connector"),
+        ("S3", "storage.object-store"),
+        ("partitions", "job.VERTEX.source.silent"),
+        ("keyBy", "job.VERTEX.input"),
+    ],
+)
+def test_a_word_that_is_no_key_is_searched(ckptsim, word, key):
+    """In keys, values, meanings and Flink's keys; for machines the same keys."""
+    done = ckptsim("explain-key", word)
+
+    assert done.exit_code == 0, done.stderr
+    assert f"\n{key}: " in done.stdout
+    assert key in {row["key"] for row in json.loads(ckptsim("explain-key", word, "--json").stdout)}
+
+
+def test_a_vertex_has_keys_with_or_without_its_name(ckptsim):
+    assert explain_key("job.connector").key == "job.VERTEX.connector"
+    assert explain_key("job.source").key == explain_key("job.VERTEX.source").key == "job.VERTEX.source"
+    assert "\njob.VERTEX.connector: " in ckptsim("explain-key", "job.VERTEX").stdout
+
+
+def test_without_a_key_the_sections_are_listed(ckptsim):
+    """Each in a line; what is below is shown with a section."""
+    lines = ckptsim("explain-key").stdout.splitlines()
+
+    assert {line.partition(":")[0] for line in lines if line and line[0].islower()} >= {"job", "checkpoint", "run"}
+    assert [line for line in lines if "." in line.partition(":")[0] and not line.startswith("ckptsim")] == []
+    assert len(lines) < 30
+    assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key", "checkpoint").stdout

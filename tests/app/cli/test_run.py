@@ -330,3 +330,42 @@ def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
 
     hint = "day.yaml: is a sweep file, which names a scenario and what varies: ckptsim sweep day.yaml\n"
     assert (3, hint) == (done.exit_code, without_axes(done))
+
+
+def test_columns_are_chosen(ckptsim, tiny):
+    """By their headings, in this order; a name that is none is told before anything runs."""
+    done = ckptsim("run", tiny, "--jobs", 1, "--columns", "max,p50, Completed")
+    head = next(line for line in done.stdout.splitlines() if line.startswith("strategy"))
+
+    assert re.split(r" {2,}", head) == ["strategy", "max", "p50", "completed (n)"]
+    wrong = ckptsim("run", tiny, "--columns", "p51")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "--columns: no column 'p51': there are completed, p50, p90" in wrong.stderr
+
+
+def test_first_uploads_stand_below_with_the_columns_that_they_have(ckptsim, tmp_path):
+    (tmp_path / "job.yaml").write_text(UPLOADS)
+    tables = ckptsim("run", "job.yaml", "--jobs", 1, "--no-assumptions").stdout.split("\n\n")
+    strategies, firsts = tables[1].splitlines(), tables[2].splitlines()
+
+    assert [line.partition("  ")[0] for line in strategies] == ["strategy", "aligned", "unaligned"]
+    assert [line.partition("  ")[0] for line in firsts] == [
+        "strategy",
+        "aligned: first upload",
+        "unaligned: first upload",
+    ]
+    assert "throughput" in strategies[0]
+    assert "throughput" not in firsts[0]
+    assert not any(" - " in f"{line} " for line in firsts[1:])
+
+
+UPLOADS = """\
+# What does the first upload take?
+version: 1
+job:
+  src: {source: {rate: 200/s, record: 400 B}, parallelism: 2}
+  map: {input: {src: hash}, service: 1 ms, state: {size: 400 MB, backend: rocksdb, update: 10 %}, parallelism: 2}
+checkpoint: {interval: 2 s, incremental: true, barriers: [aligned, unaligned]}
+storage: {bandwidth: 200 MB/s}
+run: {duration: 12 s}
+"""

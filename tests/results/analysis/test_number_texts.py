@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from sim.results.columns import numbers_of
 from sim.results.formats import (
     amount_text,
     apart_text,
@@ -141,3 +142,24 @@ def test_a_value_has_the_digits_that_tell_it_from_its_bound():
         "1.0002 s",
         "1 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["16 s", "2 s", "500 ms"], ("key_ms", [16_000.0, 2000.0, 500.0])),
+        (["32 KiB", "1 MB"], ("key_bytes", [32_768.0, 1e6])),
+        (["20k/s", "unlimited"], ("key_per_second", [20_000.0, math.inf])),
+        (["100 MB/s", "8 kbit/s"], ("key_bytes_per_second", [1e8, 1000.0])),
+        (["30 %"], ("key_share", [0.3])),
+        (["4", "16"], ("key", [4.0, 16.0])),
+        (["aligned", "16 s"], None),
+        (["16 s", "1 MB"], None),
+        ([], None),
+    ],
+)
+def test_values_of_a_key_are_numbers_with_its_unit(values, expected):
+    """Texts do not sort by size.  What is no quantity, or of two kinds, has none."""
+    found = numbers_of("key", values)
+
+    assert (found and (found[0], list(found[1].values()))) == expected

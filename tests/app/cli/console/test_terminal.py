@@ -103,3 +103,16 @@ def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys):
 
     first = [line[:10].strip() for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in (header, *body)] == first
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_red"), [("TERM", "xterm", True), ("TERM", "dumb", False), ("NO_COLOR", "1", False)]
+)
+def test_what_failed_is_red_on_a_terminal_that_shows_colours(capsys, monkeypatch, name, value, is_red):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    put("failed", is_red=True)
+
+    assert ("\x1b[31mfailed\x1b[0m\n" if is_red else "failed\n") == capsys.readouterr().out
