@@ -68,6 +68,36 @@ def test_verbs_and_options_are_known(path):
     assert unknown == []
 
 
+EXCERPTS = ("tutorial", "your-day")
+"""Pages whose printed excerpts are compared with what their commands print."""
+
+
+def excerpts(text: str) -> list[str]:
+    """The lines that a page shows as printed: of fenced blocks without a language, and indented ones that are no commands."""
+    fenced = re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    rest = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    indented = [line for line in re.findall(r"^ {4}(\S.*)$", rest, re.MULTILINE) if not line.startswith("ckptsim ")]
+    return [line for line in [*"\n".join(fenced).splitlines(), *indented] if line.strip()]
+
+
+def is_printed(line: str, printed: str) -> bool:
+    """Whether a line of an excerpt is in a text: its cells in one line and in order, columns may be left out; prose may end with ..."""
+    cells = [cell for cell in re.split(r" {2,}", line.strip().removesuffix("...").strip()) if cell]
+    if len(cells) == 1:
+        return cells[0] in " ".join(printed.split())
+    return re.search(r"^ *" + r" {2,}.*?".join(map(re.escape, cells)), printed, re.MULTILINE) is not None
+
+
+def test_an_excerpt_that_is_not_printed_is_found():
+    """The check of excerpts can fail: another number, another order."""
+    printed = "strategy   n    p50  async\naligned   10  5.8 s  31 ms\n\nIt waits for\ndata.\n"
+
+    assert all(is_printed(line, printed) for line in ("aligned   10    31 ms", "It waits for ...", "waits for data."))
+    assert not any(
+        is_printed(line, printed) for line in ("aligned  10  5.9 s", "aligned  31 ms  10", "It waits for barriers")
+    )
+
+
 RUN = [path for path in PAGES if path.stem not in ELSEWHERE and (commands(path) or PROGRAM.search(path.read_text()))]
 
 
@@ -99,6 +129,7 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
                 "pressed.yaml",
             ]
         )
+    printed = ""
     for line in commands(path):
         if any(part in line for part in NOT_HERE) or (
             path == PAGES[0] and "advise" in line and line in commands(TUTORIAL)
@@ -107,13 +138,15 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
         arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]
         if arguments[0] == "traces" and shutil.which("java") is None:
             pytest.skip("needs Java")
-        call([*arguments, *QUICKLY.get(arguments[0], [])])
+        printed += call([*arguments, *QUICKLY.get(arguments[0], [])])
+    if path.stem in EXCERPTS:
+        assert [line for line in excerpts(path.read_text()) if not is_printed(line, printed)] == []
     (tmp_path / "runs").mkdir(exist_ok=True)
     for program in PROGRAM.findall(path.read_text()):
         exec(compile(program, path.name, "exec"), {})
 
 
-def call(arguments: list[str]) -> None:
+def call(arguments: list[str]) -> str:
     if arguments[0] == "traces":  # a JVM stays in the folder where it was started: each command has its own
         done = subprocess.run(
             [sys.executable, "-m", "sim", *arguments],
@@ -123,7 +156,8 @@ def call(arguments: list[str]) -> None:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         assert done.returncode == 0, f"{shlex.join(arguments)}: {done.returncode}\n{done.stderr}"
-        return
+        return done.stdout + done.stderr
     done = CliRunner().invoke(app, arguments, prog_name="ckptsim")
     assert done.exit_code in {0, 1}, f"{shlex.join(arguments)}: {done.exit_code}\n{done.output}"
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
@@ -56,7 +57,8 @@ def prepare_bench(
     study = load(file, overrides)
     if len(study.scenarios) > 1:
         names = ", ".join(axis.name for axis in study.axes)
-        raise ScenarioError.of(file, f"lists several values of {names}: give the one that is set today")
+        first = " ".join(shlex.join(["--set", f"{axis.name}={axis.values[0]}"]) for axis in study.axes)
+        raise ScenarioError.of(file, f"lists several values of {names}: give the one that is set today, e.g. {first}")
     scenario = study.scenarios[0]
     if scenario.instances != Instances():
         raise ScenarioError.of(file, "is about a chain of jobs: advice is about one")

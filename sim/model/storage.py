@@ -242,7 +242,7 @@ class Storage:
     )
     object_store: ObjectStore | None = option(
         None,
-        "An object store instead of flat storage.",
+        "An object store (S3 and its kin) instead of flat storage.",
         excludes=("storage.dfs", "storage.file-merging"),
         keyword=True,
     )

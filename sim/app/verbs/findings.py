@@ -72,6 +72,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     for sentences, is_warning in (
         (dangers, True),
         (_memory_storage_sentences, True),
+        (_chain_sentences, False),
         (_union_sentences, False),
         (_upload_sentences, True),
     ):
@@ -116,6 +117,22 @@ def _memory_storage_sentences(scenario: Scenario) -> Iterator[str]:
                 f"subtask of '{vertex.name}' has {bytes_text(vertex.state.bytes / vertex.parallelism)}, and restarts. Not simulated: set "
                 "execution.checkpointing.storage: filesystem and execution.checkpointing.dir"
             )
+
+
+def _chain_sentences(scenario: Scenario) -> Iterator[str]:
+    """Yield a sentence on vertices that Flink would chain (StreamingJobGraphGenerator#isChainable)."""
+    sizes = {vertex.name: vertex.parallelism for vertex in scenario.job.vertices}
+    pairs = [
+        f"'{edge.upstream}' -> '{vertex.name}'"
+        for vertex in scenario.job.vertices
+        for edge in vertex.inputs
+        if edge.shipping.one_to_one and len(vertex.inputs) == 1 and sizes[edge.upstream] == vertex.parallelism
+    ]
+    if pairs:
+        yield (
+            f"Flink chains vertices with a forward edge and one parallelism unless the program forbids it: {listed(pairs)}. A chain is one "
+            "vertex here, with the sum of the service times, and has no channels inside"
+        )
 
 
 def _union_sentences(scenario: Scenario) -> Iterator[str]:

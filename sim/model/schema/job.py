@@ -248,7 +248,7 @@ class Input(Section):
     output: str | None = Field(None, min_length=1)
     """Side output of the upstream vertex that it reads (OutputTag); default: the main output.  Edges of an output carry the same."""
     ship: Axis[Ship]
-    """How records choose their reader: Flink's ship strategies."""
+    """How records choose their reader: Flink's ship strategies; hash is keyBy."""
     weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
     """hash only: relative weight of each reader subtask, {hot: 70 %}, or {counted: [weight of each subtask]} of another parallelism.
     Default: by their key groups, as Flink's keyBy spreads keys."""
@@ -324,7 +324,7 @@ class Vertex(Options, of=(job.Vertex,)):
     source: Source | None = None
     """The log that the vertex reads; a vertex has this or an input."""
     input: dict[str, InputField] | None = Field(None, min_length=1)
-    """Upstream vertex -> how its records travel.  A second edge from the same vertex has a name of its own, and says from."""
+    """Upstream vertex -> how its records travel, e.g. hash (keyBy).  A second edge from the same vertex has a name of its own, and says from."""
     combine: Literal["union", "join"] | None = None
     service_factor: dict[str, Axis[Number]] | None = Field(None, min_length=1)
     record: Axis[SizeField] | None = None

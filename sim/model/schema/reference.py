@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sim.model.catalog import ADDITIONS, Option
@@ -118,22 +119,41 @@ class KeyReference:
 def explain_key(key: str) -> KeyReference:
     """Return the reference of a key: of a scenario key such as ``storage.dfs.slow``, or of a Flink key.
 
-    The name of a vertex in ``job.NAME.state`` may be any name, and indices of lists are ignored.  Raises `UnknownKeyError`, which
-    names similar keys, if there is no such key.
+    The name of a vertex in ``job.NAME.state`` may be any name or be missing, and indices of lists are ignored.  Raises
+    `UnknownKeyError`, which names similar keys, if there is no such key.
     """
     known = {reference.key: reference for reference in all_keys()}
-    steps = key.strip().strip(".").split(".")
-    if steps[0] == "job" and len(steps) > 1:
-        steps[1] = "VERTEX"
-    requested = ".".join(step for step in steps if not step.isdigit())
+    known["job.VERTEX"] = replace(known["job"], key="job.VERTEX", meaning="A vertex, with a name of your choice.")
+    steps = [step for step in key.strip().strip(".").split(".") if not step.isdigit()]
+    of_vertex = ["job", "VERTEX", *steps[1:]]
+    if steps[:1] == ["job"] and len(steps) > 1:
+        steps = of_vertex if ".".join(of_vertex) in known else ["job", "VERTEX", *steps[2:]]
+    requested = ".".join(steps)
     if requested in known:
         return known[requested]
     for reference in known.values():
         if key in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
             return reference
-    ends = [name for name in known if name.rpartition(".")[2] == steps[-1]]
+    ends = [name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]]
     near = f"; there is {' and '.join(sorted(ends)[:3])}" if ends else did_you_mean(requested, known)
     raise UnknownKeyError(f"no key '{key}' in a scenario{near}")
+
+
+def find_keys(word: str) -> tuple[KeyReference, ...]:
+    """Return the references that mention a word, or one that begins with it: those with it in key or values first."""
+    begins = re.compile(rf"(?<![a-z0-9]){re.escape(word.lower())}")
+    found = [
+        (not begins.search(f"{reference.key} {reference.values}".lower()), reference)
+        for reference in all_keys()
+        if begins.search(str(reference).lower())
+    ]
+    return tuple(reference for _, reference in sorted(found, key=itemgetter(0)))
+
+
+def keys_below(key: str) -> tuple[KeyReference, ...]:
+    """Return the references of the keys in a section; "" is the whole file."""
+    section = "job.VERTEX" if key == "job" else key
+    return tuple(reference for reference in all_keys() if reference.key.rpartition(".")[0] == section)
 
 
 def all_keys() -> tuple[KeyReference, ...]:
