@@ -61,7 +61,7 @@ from sim.plane.text.verbs import (
     captured_in,
     captured_out,
     convert_output,
-    counted,
+    copy_record_counts,
     drop_event,
     forward,
     halt,
@@ -314,7 +314,7 @@ def dispatch_operation(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d
     elif op == POSITION:
         return bare_position(w, t)
     elif op == COUNTED:
-        return counted(w, t, a)
+        return copy_record_counts(w, t, a)
     elif op == RELEASE_CAPTURE:
         release_capture(w, t)
     elif op == INTERRUPT:

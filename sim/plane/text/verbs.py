@@ -1,4 +1,8 @@
-"""Operations that the control plane calls: capture, markers, positions, restarts, sums (RULES.md: verbs)."""
+"""Operations that the control plane calls: capture, markers, positions, restarts, sums (RULES.md: verbs).
+
+Arguments: `w` is the state of the plane, `t` a task, `i` a gate, `p` a partition, `c` a channel, `e` an element of a queue.  They
+are indices of rows.  `number` is the number of a marker; that of a barrier is its checkpoint.
+"""
 
 from sim.plane.rows import PlaneState
 from sim.plane.text.basics import (
@@ -53,12 +57,12 @@ from sim.plane.text.channels import (
 )
 from sim.plane.text.task import be_late_again, settle_gate
 
-# ---- In-flight data: what a capture counts and what it pins (C1-C5).
+# ---- In-flight data: the bytes that a capture counts, and the buffers that it pins (C1-C5).
 
 
 def capture(w: PlaneState, t: int, number: int) -> None:
-    """Capture the data of every input channel that waits or arrives before the marker of this number, and pin its buffers (C1)."""
-    pin_for(w, t, number)
+    """Capture the input of a task that has arrived or will arrive before the marker of each channel, and pin its buffers (C1)."""
+    start_pinning(w, t, number)
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
@@ -74,8 +78,8 @@ def capture(w: PlaneState, t: int, number: int) -> None:
                 finish_capture(w, c)
 
 
-def pin_for(w: PlaneState, t: int, number: int) -> None:
-    """Release the buffers pinned for an earlier number, before buffers are pinned for this one (C4)."""
+def start_pinning(w: PlaneState, t: int, number: int) -> None:
+    """Pin buffers for this number from now on, and release those that are pinned for an earlier one (C4)."""
     task = w.tasks[t]
     if task.pinning != number:
         release_capture(w, t)
@@ -108,7 +112,7 @@ def captured_out(w: PlaneState, t: int) -> int:
 
 
 def pin_output(w: PlaneState, c: int, end: int) -> int:
-    """Capture and pin the data of the sender's queue up to `end` (C3, C4).  Return its bytes."""
+    """Capture and pin the data in the sender's queue up to the offset `end` (C3, C4).  Return its bytes."""
     ch = w.channels[c]
     ch.cap_out = end - ch.sent
     if ch.out_to <= ch.sent:
@@ -119,7 +123,7 @@ def pin_output(w: PlaneState, c: int, end: int) -> int:
 
 
 def release_capture(w: PlaneState, t: int) -> None:
-    """Unpin the buffers of a task, and return those to their pools that were recycled or sent while pinned (C4)."""
+    """Unpin the buffers of a task.  Those that were recycled or sent while pinned return to their pools (C4)."""
     task = w.tasks[t]
     if task.pinning == 0:
         return
@@ -156,32 +160,32 @@ def release_output(w: PlaneState, c: int) -> None:
         give_back(w, c)
 
 
-# ---- What the control plane does with markers: forward, convert, prioritise, resume, settle (M1-M3, M5).
+# ---- Operations on markers: forward, convert, prioritise, resume, settle (M1-M3, M5).
 
 
-def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: int) -> int:
-    """Write a marker to every output channel of the task, or of partition `only` unless it is -1.  Return the bytes captured (M1)."""
+def forward(w: PlaneState, t: int, only_partition: int, series: int, number: int, traits: int) -> int:
+    """Write a marker to every output channel of the task, or of partition `only_partition` unless it is -1.  Return the bytes captured (M1)."""
     task = w.tasks[t]
     captured = 0
     sent = 0
     if (traits & PRIORITY) != 0:
-        pin_for(w, t, number)
+        start_pinning(w, t, number)
     for p in range(task.first_partition, task.last_partition):
-        if only < 0 or p == only:
+        if only_partition < 0 or p == only_partition:
             part = w.partitions[p]
             sent += part.channels
             for c in range(part.first_channel, part.last_channel):
                 captured += insert(w, c, new_marker(w, c, series, number, traits))
     if (traits & ANNOUNCED) != 0:
         if sent > 0:
-            watch(w, t, number, sent)
+            report_when_left(w, t, number, sent)
         else:
             report_task(w, NOTE_LEFT, t, number)
     return captured
 
 
 def insert(w: PlaneState, c: int, e: int) -> int:
-    """Insert marker e into the sender's queue.  A priority marker captures the data it overtakes.  Return its bytes."""
+    """Insert marker e into the sender's queue.  If it has priority, capture the data that it overtakes.  Return the bytes captured."""
     close(w, c)
     captured = 0
     if is_priority(w, e):
@@ -193,8 +197,8 @@ def insert(w: PlaneState, c: int, e: int) -> int:
     return captured
 
 
-def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
-    """Report LEFT when `markers` more markers of this number have left the output queues (S7)."""
+def report_when_left(w: PlaneState, t: int, number: int, markers: int) -> None:
+    """Report LEFT when `markers` more markers of this number have left the output queues of the task (S7)."""
     task = w.tasks[t]
     e = task.watches
     while e >= 0 and w.elements[e].number != number:
@@ -216,7 +220,7 @@ def convert_output(w: PlaneState, t: int, number: int) -> int:
     """
     task = w.tasks[t]
     captured = 0
-    pin_for(w, t, number)
+    start_pinning(w, t, number)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
         for c in range(part.first_channel, part.last_channel):
@@ -246,8 +250,8 @@ def convert_channel(w: PlaneState, c: int, number: int) -> int:
             remove_after(w, c, before, e)
             element.traits = (element.traits | PRIORITY) & ~BLOCKING
             insert_priority(w, c, e)
-            captured = pin_output(w, c, end)
-            if before < 0 or w.elements[before].next == e:
+            captured = pin_output(w, c, end)  # of one marker: a channel has at most one of a number
+            if before < 0 or w.elements[before].next == e:  # no data to overtake: the marker is where it was
                 before = e
             offer(w, c)
         else:
@@ -315,19 +319,19 @@ def settle(w: PlaneState, t: int, series: int, number: int) -> None:
         settle_gate(w, i, series, number)
 
 
-# ---- Where a task stands in its channels, copied column by column behind `words[g.copied]` (P2, P8).
+# ---- Positions and record counts of a task, which are copied column by column to `words`, from `g.copied` on (P2, P8).
 
 
 def bare_position(w: PlaneState, t: int) -> int:
     """Copy the position of a task without captured data to `words[copied]`.  Return the number of pending outputs.
 
-    The words are: records served; bytes, then records read by input channel; bytes, then records written by output
-    channel.
+    The words are the records served; the bytes read, then the records read by input channel; the bytes written, then the
+    records written by output channel.
     """
     task = w.tasks[t]
     w.words[w.g.copied] = task.served
     at = w.g.copied + 1
-    n = inputs(w, t)
+    n = input_channels(w, t)
     for i in range(task.first_gate, task.last_gate):
         gate = w.gates[i]
         for k in range(gate.first_channel, gate.last_channel):
@@ -336,7 +340,7 @@ def bare_position(w: PlaneState, t: int) -> int:
             w.words[at + n] = ch.records_in
             at += 1
     at += n
-    n = outputs(w, t)
+    n = output_channels(w, t)
     for p in range(task.first_partition, task.last_partition):
         part = w.partitions[p]
         for c in range(part.first_channel, part.last_channel):
@@ -346,8 +350,8 @@ def bare_position(w: PlaneState, t: int) -> int:
     return task.late
 
 
-def counted(w: PlaneState, t: int, earlier: int) -> int:
-    """Copy the number of records read by input channel, then written by output channel, to `words[copied]`.
+def copy_record_counts(w: PlaneState, t: int, earlier: int) -> int:
+    """Copy the records read by input channel, then the records written by output channel, to `words[copied]`.
 
     Return the number of records served.  With `earlier` = 1, earlier attempts of the task are included (P8).
     """
@@ -371,7 +375,7 @@ def counted(w: PlaneState, t: int, earlier: int) -> int:
     return task.served + task.earlier_served
 
 
-def inputs(w: PlaneState, t: int) -> int:
+def input_channels(w: PlaneState, t: int) -> int:
     """Return the number of input channels of a task."""
     n = 0
     for i in range(w.tasks[t].first_gate, w.tasks[t].last_gate):
@@ -379,7 +383,7 @@ def inputs(w: PlaneState, t: int) -> int:
     return n
 
 
-def outputs(w: PlaneState, t: int) -> int:
+def output_channels(w: PlaneState, t: int) -> int:
     """Return the number of output channels of a task."""
     n = 0
     for p in range(w.tasks[t].first_partition, w.tasks[t].last_partition):
@@ -387,14 +391,14 @@ def outputs(w: PlaneState, t: int) -> int:
     return n
 
 
-# ---- Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
+# ---- Halts and restarts of tasks (P1, P3-P6).
 #
-# Between `sweep` and `restore_task` the owner of the state (`PlaneState`) resets the rows of the tasks marked RESETTING, but
-# for what lasts. It writes their positions, too.
+# Between `sweep` and `restore_task` the owner of the state (`PlaneState`) resets the rows of the tasks marked RESETTING, except
+# for the fields that survive a restart (`Kept`), and writes their positions.
 
 
 def halt(w: PlaneState, t: int) -> None:
-    """Halt a task.  Its thread stops within the current service or record, neither of which ends (P1)."""
+    """Halt a task.  Its thread stops at once: the current service does not end, and its record is not written completely (P1)."""
     task = w.tasks[t]
     task.serving = 0
     if task.emitting == 1:
@@ -413,13 +417,13 @@ def drop_event(w: PlaneState, t: int) -> None:
 
 
 def sweep(w: PlaneState) -> None:
-    """Remove the tasks marked RESETTING, which are restarted, from the work list, lines, queues and lists (P3)."""
+    """Remove the tasks that are restarted from the work list, the lines, the queues and other lists (P3)."""
     g = w.g
     for _ in range(g.work_n):
         item = w.ring[g.work_head]
         g.work_head = (g.work_head + 1) & g.work_mask
         g.work_n -= 1
-        if not forgotten(w, item):
+        if not is_resetting(w, item):
             append_work(w, item)
     for i in range(g.flush_rank - g.tasks):
         line = w.lines[i]
@@ -431,26 +435,29 @@ def sweep(w: PlaneState) -> None:
             element = w.elements[e]
             after = element.next
             element.next = -1
-            if forgotten(w, g.tasks + element.channel):
+            if is_resetting(w, g.tasks + element.channel):
                 free_chain(w, e)
             else:
                 put_on_line(w, i, e, element.time)
             e = after
     for c in range(g.channels):
-        if forgotten(w, g.tasks + c):
+        if is_resetting(w, g.tasks + c):
             ch = w.channels[c]
             free_chain(w, ch.head)
             free_chain(w, ch.first)
     for t in range(g.tasks):
-        if forgotten(w, t):
+        if is_resetting(w, t):
             free_chain(w, w.tasks[t].urgent_head)
             free_chain(w, w.tasks[t].watches)
             drop_event(w, t)
             become(w, t, HELD)
 
 
-def forgotten(w: PlaneState, item: int) -> bool:
-    """Return whether a work item belongs to a task that is restarted.  Both ends of a channel are restarted, or neither is."""
+def is_resetting(w: PlaneState, item: int) -> bool:
+    """Return whether a work item belongs to a task that is restarted (RESETTING).
+
+    Both tasks of a channel are restarted, or neither is.
+    """
     if item >= w.g.tasks:
         return w.tasks[w.channels[item - w.g.tasks].reader].held == RESETTING
     return w.tasks[item].held == RESETTING
@@ -461,7 +468,7 @@ def free_chain(w: PlaneState, first: int) -> None:
     e = first
     while e >= 0:
         after = w.elements[e].next
-        if w.elements[e].kind >= 0 or w.elements[e].kind == WATCH:
+        if w.elements[e].kind >= 0 or w.elements[e].kind == WATCH:  # kinds of markers are their series
             free_marker(w, e)
         else:
             free_element(w, e)
@@ -469,7 +476,7 @@ def free_chain(w: PlaneState, first: int) -> None:
 
 
 def restore_task(w: PlaneState, t: int) -> None:
-    """Restore a task: derive its other fields from the offsets of its channels, and queue recovered output and input (P5, P6)."""
+    """Restore a task.  Derive its fields from the offsets of its channels, and queue recovered output and input (P5, P6)."""
     task = w.tasks[t]
     task.held = 1
     task.recovering = 1
@@ -533,11 +540,14 @@ def recover_output(w: PlaneState, c: int) -> None:
             part.recovered += 1
 
 
-# ---- Sums over the tasks of each vertex and the channels of each edge: what a sample is made of, without a copy of every row.
+# ---- Sums over the tasks of each vertex and the channels of each edge, for samples.  Copying all rows would take longer.
 
 
 def sum_up(w: PlaneState, now: int) -> None:
-    """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (the interface's OF_VERTICES and OF_EDGES)."""
+    """Write the sums of all vertices, then those of all edges, to `words[g.sums]` (OF_VERTICES and OF_EDGES of the interface).
+
+    For each edge, `words` from `g.first_channels` on have its first channel and its upstream vertex.
+    """
     g = w.g
     for v in range(g.vertices):
         sum_tasks(w, w.words[g.first_tasks + v], w.words[g.first_tasks + v + 1], g.sums + v * VERTEX_SUMS, now)
@@ -560,7 +570,7 @@ def sum_in_flight(w: PlaneState) -> None:
 
 
 def written_into(w: PlaneState, p: int) -> int:
-    """Return the number of records completely written to the channels of a partition: not those cut off by a halt or being written."""
+    """Return the number of records written to the channels of a partition, without those cut off by a halt or being written."""
     part = w.partitions[p]
     task = w.tasks[part.task]
     copies = part.copies - part.uncounted
@@ -574,7 +584,8 @@ def written_into(w: PlaneState, p: int) -> int:
 def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
     """Write the sums of the tasks from `first` to `last` - 1 to `words[at]`.
 
-    They are records served, bytes of earlier attempts (`earlier_out`), and busy, idle, soft and hard time up to `now` [ns].
+    They are the records served, the bytes written by earlier attempts, and the busy, idle, soft and hard back-pressured time up
+    to `now` [ns].
     """
     served = 0
     earlier = 0
@@ -610,7 +621,7 @@ def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
 def sum_channels(w: PlaneState, first: int, last: int, at: int) -> int:
     """Write the sums of the channels from `first` to `last` - 1 to `words[at]`, and return the sum of their offsets `written`.
 
-    They are bytes and buffers to read, and bytes and buffers to send (the interface's OF_EDGES).
+    They are bytes and buffers to read, and bytes and buffers to send (OF_EDGES of the interface).
     """
     written = 0
     at_reader = 0
