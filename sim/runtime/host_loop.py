@@ -1,4 +1,4 @@
-"""The event loop of protocol hosts, the speed of tasks, and jobs with another parallelism."""
+"""The event loop of state machines, the speed of tasks, and jobs with another parallelism."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sim.protocol.machine import EventLog
 
 # ---- The event loop of a host.  An event caused by a command is dispatched after all commands of the current event.
 
-M = TypeVar("M")
-E = TypeVar("E")
-C = TypeVar("C")
+M = TypeVar("M")  # state machine
+E = TypeVar("E")  # event
+C = TypeVar("C")  # command
 
 
 def _ignore(_: object) -> None:
@@ -24,24 +24,29 @@ def _ignore(_: object) -> None:
 
 
 class HostLoop(Generic[M, E, C]):
-    """The event loop of a host: it passes events to a state machine and executes its commands.  `late` gets events after the end."""
+    """Passes events to a state machine, and executes the commands that it returns.
 
-    __slots__ = ("_carry_out", "_events", "_late", "_log", "_on", "machine", "over")
+    `transition` returns the machine after an event, and its commands.  `execute` executes a command.  `on_late_event` gets
+    the events that arrive after the end.
+    """
+
+    __slots__ = ("_events", "_execute", "_log", "_on_late_event", "_transition", "is_over", "machine")
 
     def __init__(
         self,
         machine: M,
-        on: Callable[[M, E], tuple[M, Sequence[C]]],
-        carry_out: Callable[[C], None],
-        late: Callable[[E], None] = _ignore,
+        transition: Callable[[M, E], tuple[M, Sequence[C]]],
+        execute: Callable[[C], None],
+        on_late_event: Callable[[E], None] = _ignore,
     ) -> None:
         self.machine = machine
-        self.over = False  # set by the host at the end; then no command is executed any more
-        self._on = on
-        self._carry_out = carry_out
-        self._late = late
+        self.is_over = False  # set by the host at its end; then no more commands are executed
+        self._transition = transition
+        self._execute = execute
+        self._on_late_event = on_late_event
         self._log = EventLog()
-        # The first event is being dispatched.  A list, because an empty deque allocates 64 slots and each task has several loops.
+        # The event that is being dispatched, then those that wait.  This is a list, because each task has several loops, and an
+        # empty deque allocates 64 slots.
         self._events: list[E] = []
 
     @property
@@ -51,26 +56,27 @@ class HostLoop(Generic[M, E, C]):
 
     def dispatch(self, event: E) -> None:
         """Dispatch an event, or queue it if another one is being dispatched."""
-        if self.over:
-            self._late(event)
+        if self.is_over:
+            self._on_late_event(event)
             return
         events = self._events
         events.append(event)
         if len(events) > 1:
             return
-        while events and not self.over:
-            self.machine, commands = self._log.step(self._on, self.machine, events[0])
+        while events and not self.is_over:
+            self.machine, commands = self._log.step(self._transition, self.machine, events[0])
             for command in commands:
-                if self.over:
+                if self.is_over:
                     break
-                self._carry_out(command)
+                self._execute(command)
             del events[0]
 
 
-# ---- The speed of tasks: the product of all factors that slow one down.
+# ---- The speed of tasks.  A task is slowed down by the product of the factors of all causes.
 
 _MAX_RATIO_TERM = 1 << 20
-"""Maximum numerator and denominator of a factor (`DataPlane.scale`)."""
+"""Maximum numerator and denominator of the product (`DataPlane.scale`)."""
+_MAX_DENOMINATOR = 1 << 10
 
 
 class Speed:
@@ -80,15 +86,15 @@ class Speed:
         self.plane = plane
         self._factors: dict[int, dict[str, Fraction]] = {}
 
-    def slow(self, task: int, cause: str, factor: Fraction) -> None:
-        """Multiply the service time by `factor`, from the next record on.  It replaces the factor of the same cause; 1 removes it."""
+    def set_factor(self, task: int, cause: str, factor: Fraction) -> None:
+        """Set the factor by which a cause multiplies service times, from the next record on.  1 removes the cause."""
         factors = self._factors.setdefault(task, {})
         factors[cause] = factor
         product = Fraction(1)
         for cause_factor in factors.values():
             product *= cause_factor
         product = (
-            product.limit_denominator(max(1, min(1 << 10, int(_MAX_RATIO_TERM / product))))
+            product.limit_denominator(max(1, min(_MAX_DENOMINATOR, int(_MAX_RATIO_TERM / product))))
             if product < _MAX_RATIO_TERM
             else Fraction(_MAX_RATIO_TERM)
         )
@@ -102,7 +108,10 @@ class Speed:
 
 
 def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
-    """Return the job with another parallelism of these vertices.  As in Flink, forward edges between unequal ones become rebalance."""
+    """Return the job with another parallelism of these vertices.
+
+    As in Flink, a forward edge between vertices of different parallelism becomes rebalance.
+    """
     vertices = {
         vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism))
         for vertex in job.vertices
@@ -118,36 +127,42 @@ def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
     return Job(tuple(vertices.values()))
 
 
-def without_task_managers(scenario: Scenario, hosts: Sequence[int], missing: Collection[int]) -> Scenario | None:
-    """Return the scenario without the `missing` task managers, or None if a vertex has no slot or cannot be rescaled.
+def without_task_managers(
+    scenario: Scenario, task_managers: Sequence[int], missing: Collection[int]
+) -> Scenario | None:
+    """Return the scenario without the `missing` TaskManagers, or None if a vertex has no slot or cannot be rescaled.
 
-    `hosts`: the task manager of each task.
+    `task_managers`: the TaskManager of each task.
     """
     if not missing:
         return scenario
-    task_managers, shared = iter(hosts), scenario.cluster.placement != "isolated"
+    managers, shared = iter(task_managers), scenario.cluster.placement != "isolated"
     remaining_tasks = {
-        v.name: sum(next(task_managers) not in missing for _ in range(v.parallelism)) for v in scenario.job.vertices
+        v.name: sum(next(managers) not in missing for _ in range(v.parallelism)) for v in scenario.job.vertices
     }
-    widest_left = max(remaining_tasks.values())
+    max_remaining = max(remaining_tasks.values())
     slots = {
-        v.name: min(v.parallelism, widest_left if shared else remaining_tasks[v.name]) for v in scenario.job.vertices
+        v.name: min(v.parallelism, max_remaining if shared else remaining_tasks[v.name]) for v in scenario.job.vertices
     }
-    fewer = {v.name: slots[v.name] for v in scenario.job.vertices if slots[v.name] < v.parallelism and v.source is None}
-    if not min(slots.values()) or any(not _is_dealt_out(v) for v in scenario.job.vertices if v.name in fewer):
+    reduced = {
+        v.name: slots[v.name] for v in scenario.job.vertices if slots[v.name] < v.parallelism and v.source is None
+    }
+    if not min(slots.values()) or any(not _can_be_redistributed(v) for v in scenario.job.vertices if v.name in reduced):
         return None
-    job = with_parallelism(scenario.job, fewer)
-    managers = len(set(hosts) - set(missing))
-    widest = max(vertex.parallelism for vertex in job.vertices)
+    job = with_parallelism(scenario.job, reduced)
+    remaining_managers = len(set(task_managers) - set(missing))
+    max_parallelism = max(vertex.parallelism for vertex in job.vertices)
     return replace(
         scenario,
         job=job,
-        cluster=replace(scenario.cluster, slots=max(scenario.cluster.slots or 1, -(-widest // managers))),
+        cluster=replace(
+            scenario.cluster, slots=max(scenario.cluster.slots or 1, -(-max_parallelism // remaining_managers))
+        ),
     )
 
 
-def _is_dealt_out(vertex: Vertex) -> bool:
-    """Return whether the state of a vertex can be redistributed when it is rescaled."""
+def _can_be_redistributed(vertex: Vertex) -> bool:
+    """Return whether the state of a vertex can be redistributed to another parallelism."""
     return (
         vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")
     )

@@ -102,7 +102,7 @@ class JobInstance:
         self.counters = Counters(self.plane, len(self.layout.vertex))
         speed = Speed(self.plane)
         for task, factor in service_factors(scenario.job).items():
-            speed.slow(task, "subtask", factor)
+            speed.set_factor(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
         self.monitors: InvariantMonitors | None = None
         if check:

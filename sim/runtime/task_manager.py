@@ -83,7 +83,7 @@ class Contention:
         if not math.isclose(factor, self.factor, rel_tol=_MIN_RELATIVE_CHANGE):
             self.factor = factor
             for task in self.tasks:
-                self.speed.slow(task, "cores", Fraction(round(factor * 1024), 1024))
+                self.speed.set_factor(task, "cores", Fraction(round(factor * 1024), 1024))
         after_ns = min(2 * since_ns, _MAX_INTERVAL_NS)
         self.context.env.call_in(after_ns, lambda: self._look(after_ns))
 

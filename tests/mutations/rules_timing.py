@@ -67,7 +67,7 @@ TIMING = (
     Rule(
         "a restarted task is slow until it is warm",
         "runtime/jobmanager/task_managers.py",
-        '        self.speed.slow(task, "warm-up", self.restart.warm_up_factor)\n',
+        '        self.speed.set_factor(task, "warm-up", self.restart.warm_up_factor)\n',
         "",
         f"{_WARM}a_restarted_task_is_slow_until_it_is_warm",
     ),

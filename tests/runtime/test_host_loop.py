@@ -15,7 +15,7 @@ def test_nothing_is_carried_out_when_all_is_over():
     def carry_out(command):
         done.append(command)
         loop.dispatch(2)
-        loop.over = True
+        loop.is_over = True
 
     loop = HostLoop((), counting, carry_out, late.append)
     loop.dispatch(1)

@@ -26,7 +26,7 @@ def test_causes_multiply_within_what_the_plane_takes(factors):
     plane = Plane()
     speed, product = Speed(plane), Fraction(1)
     for cause, factor in enumerate(factors):
-        speed.slow(3, str(cause), Fraction(factor))
+        speed.set_factor(3, str(cause), Fraction(factor))
         product *= factor
     task, num, den = plane.last_scale
 

@@ -207,4 +207,4 @@ class Faults:
 
     def _scale(self, task: int) -> None:
         """Apply the largest slowdown factor of a task; they do not multiply."""
-        self.speed.slow(task, "fault", Fraction(max(self._slow[task], default=1)))
+        self.speed.set_factor(task, "fault", Fraction(max(self._slow[task], default=1)))

@@ -61,12 +61,12 @@ class WarmUp:
         if not self.restart.warm_up_ns:
             return
         self._warm_ns[task] = self.env.now + self.restart.warm_up_ns
-        self.speed.slow(task, "warm-up", self.restart.warm_up_factor)
+        self.speed.set_factor(task, "warm-up", self.restart.warm_up_factor)
         self.env.call_in(self.restart.warm_up_ns, lambda: self._end(task))
 
     def _end(self, task: int) -> None:
         if self.env.now >= self._warm_ns[task]:
-            self.speed.slow(task, "warm-up", Fraction(1))
+            self.speed.set_factor(task, "warm-up", Fraction(1))
 
 
 # ---- Lost TaskManagers: when the loss is detected, and when they are replaced.

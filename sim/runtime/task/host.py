@@ -179,7 +179,7 @@ class TaskHost:
 
     def stop(self) -> None:
         """Stop the task, which fails or is cancelled.  Work that holds its thread continues to its end, without effect."""
-        self.stopped, self.running, self._loop.over = True, False, True
+        self.stopped, self.running, self._loop.is_over = True, False, True
         self.thread.stop()
         self.async_thread.stop()
         for part in self.parts:

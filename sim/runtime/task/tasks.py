@@ -123,7 +123,7 @@ class Tasks:
     def _create_state(self, slot: Slot) -> SubtaskState:
         """Create the state of a task."""
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
-        slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
+        slow = lambda factor: self.speed.set_factor(slot.task, "snapshot", factor)  # noqa: E731
         index, manager = self.context.layout.subtask[slot.task], slot.manager
         owner = StateOwner(
             slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction
@@ -153,7 +153,7 @@ class Tasks:
 
         def slow(factor: Fraction) -> None:
             for task in tasks:
-                self.speed.slow(task, "processor", factor)
+                self.speed.set_factor(task, "processor", factor)
 
         def busy_ns() -> int:
             return int(int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum()) * on_core)
