@@ -25,13 +25,13 @@ from sim.model.state import BACKENDS, Lsm
 
 
 class Instances(Options, of=(scenario.Instances,)):
-    """The run's duration is divided among job instances; each begins from a snapshot of the one before it."""
+    """Job instances that follow each other in a run. Each starts from a snapshot of the previous one."""
 
     count: Axis[Positive]
 
 
 class Directories(Options, of=(model_storage.Directories,)):
-    """Where files of snapshots lie, and how metadata names them."""
+    """Directories in which snapshots are stored, and how metadata refers to their files."""
 
 
 @cached_builder
@@ -54,8 +54,10 @@ def build_instances(
     if jobs.start_from == "checkpoint" and not checkpoints:
         at.wrong("there are no checkpoints to start from: write an interval under checkpoint", "from")
     if changelog and jobs.claim == "no-claim":
-        none = "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
-        at.wrong(none, "claim")
+        conflict = (
+            "no-claim wants a full checkpoint, and Flink's changelog takes none (FLINK-38307): write claim or legacy"
+        )
+        at.wrong(conflict, "claim")
     return jobs
 
 
@@ -63,7 +65,7 @@ def build_instances(
 
 
 class Action(Section):
-    """A savepoint or a stop, and its time.  Exactly one of the two."""
+    """A savepoint, or a stop of the job with a savepoint, at a time of the run."""
 
     ONE_OF: ClassVar = (OneOf({"savepoint": "", "stop": ""}),)
     ONLY_WITH: ClassVar = (
@@ -71,13 +73,13 @@ class Action(Section):
     )
 
     savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Format of a savepoint; the job goes on."""
+    """Takes a savepoint in this format. The job continues."""
     stop: Axis[Annotated[str, choice("drain", "no-drain", "savepoint-then-finish")]] | None = None
-    """The job stops with a savepoint: after its operators finished, as it stands, or (as before FLIP-147) finishing afterwards."""
+    """Stops the job with a savepoint. Operators finish before it (drain), not (no-drain), or after it (as before FLIP-147)."""
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Format of the savepoint a job stops with; default: canonical."""
+    """Format of the savepoint with which the job stops; default: canonical."""
     at: Axis[Duration]
-    """Moment of the run."""
+    """Time since the start of the run."""
 
 
 def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenario.Action, ...]:
@@ -92,16 +94,16 @@ def build_actions(sections: Sequence[Action], reading: Reading) -> tuple[scenari
     return tuple(sorted(built, key=lambda action: action.at_ns))
 
 
-# ---- The size of a run, estimated from the document. A run that needs too much memory or time is rejected before anything is built.
+# ---- Limits on the size of a run, which is estimated from the document. A run that is too large is rejected before it is built.
 
 MAX_SUBTASKS = 100_000
-"""Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
+"""Maximum number of subtasks of a job.  30,000 take a minute for three simulated seconds."""
 MAX_CHANNELS = 4_000_000
-"""Between subtasks: each takes 1 to 2 KB."""
+"""Maximum number of channels between subtasks.  Each takes 1 to 2 KB of memory."""
 MAX_ROWS = 100_000_000
-"""Rows of subtasks per checkpoint, and of vertices per second."""
+"""Maximum number of rows of a result table: one per subtask and checkpoint, or one per vertex and second."""
 MAX_TABLES = 1_000_000
-"""Files that RocksDB keeps: each takes about 1 KB, with the snapshots that name it."""
+"""Maximum number of SST files of a vertex.  Each takes about 1 KB of memory, with the snapshots that refer to it."""
 
 
 def check_sizes(document: Document, reading: Reading) -> None:
@@ -184,11 +186,11 @@ def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
 
 
 class Cluster(Options, of=(cluster.Cluster,)):
-    """Where the job runs."""
+    """The cluster that the job runs on."""
 
 
 class Run(Options, of=(scenario.Run,), axes=False):
-    """How long, how often."""
+    """Duration, warm-up and replications of the run."""
 
     HINTS: ClassVar[Texts] = {"seeds": "write replications: 20, or a list under seed"}
 
@@ -196,7 +198,7 @@ class Run(Options, of=(scenario.Run,), axes=False):
 
 
 class Overheads(Options, of=(scenario.Overheads,), axes=False):
-    """What no configuration says: constants of an environment."""
+    """Times of an environment that no configuration key sets, such as those of messages and restarts."""
 
 
 Conditions = Annotated[
@@ -206,12 +208,12 @@ Conditions = Annotated[
 
 
 class Document(Section):
-    """A scenario of ckptsim: a job, its checkpoints, and the question they are asked."""
+    """A scenario of ckptsim: a job, its checkpoint options, its cluster, and the run to simulate."""
 
     HINTS: ClassVar[Texts] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
 
     version: Annotated[str, choice("1")] = "1"
-    """The version of the format of scenarios; default: 1."""
+    """Version of the file format; default: 1."""
     job: Annotated[dict[str, Vertex], READ_ONCE] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
@@ -219,31 +221,31 @@ class Document(Section):
     cluster: Cluster | None = None
     """Machines, network and buffers."""
     storage: Storage | None = None
-    """Where checkpoints are kept."""
+    """The checkpoint storage."""
     expect: dict[str, Conditions] | None = None
-    """Metric -> condition, or several."""
+    """Metric -> condition that it must meet, or a list of conditions."""
     environment: str | None = None
-    """Whose constants hold: one that comes with ckptsim, or a file of constants."""
+    """Environment from which overheads are taken: the name of one that is part of ckptsim, or a file."""
     overheads: Overheads | None = None
-    """Constants that are other than there."""
+    """Overheads that differ from those of the environment."""
     actions: list[Action] | None = None
-    """Savepoints, and the stop of the job."""
+    """Savepoints, and a stop of the job."""
     faults: list[Fault] | None = None
-    """What goes wrong, and when."""
+    """Failures and other faults, and their times."""
     restart: Restart | None = None
-    """What happens after a failure."""
+    """Restart strategy, detection of lost TaskManagers, and their replacement."""
     rescale: RescaleField | None = None
     """Changes of parallelism in a run."""
     instances: Instances | None = None
-    """Jobs that begin from each other's snapshots."""
+    """Job instances that start from each other's snapshots."""
     directories: Directories | None = None
-    """How checkpoint storage is laid out."""
+    """Directories of checkpoint storage."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""
     flink_file: str | None = None
     """A file with Flink's configuration: flink-conf.yaml, config.yaml, or a manifest of Kubernetes."""
     history: str | None = None
-    """A file beside this one with what was seen of the job, written by `import`: tails, and how well the simulation agrees."""
+    """File with observations of the job, written by `import` next to this file: residuals, and a backtest."""
     residuals: Residuals | None = None
     backtest: Backtest | None = None
     """How well the simulation agrees with the history of an import."""
