@@ -7,7 +7,7 @@ from sim.protocol.event_time import (
     WindowContents,
 )
 from sim.runtime.task.watermarks import WatermarkGenerator
-from sim.runtime.task.windows import EventTime, EventTimeWindows, OperatorWindows, ProcessingTimeWindows
+from sim.runtime.task.windows import EventTimeWindows, OperatorWindows, ProcessingTimeWindows, WatermarkForwarder
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, source, world
 
@@ -93,14 +93,14 @@ def records_stay_in_the_window_that_ends(original):
     return lambda self, channel, time_ns, records: original(self, channel, time_ns, max(0, records - 5))
 
 
-@add(EventTime, "_go_on", TUMBLING, "A watermark leaves before the records that it ends.")
+@add(WatermarkForwarder, "_fire_and_forward", TUMBLING, "A watermark leaves before the records that it ends.")
 def a_watermark_overtakes_its_records(_):
-    def go_on(self, *, risen):
+    def fire_late(self, *, has_advanced):
         self.forward()
-        if risen and self._open and self.windows is not None:
+        if has_advanced and self._open_channels and self.windows is not None:
             self.windows.fire(self.valve.time_ns)
 
-    return go_on
+    return fire_late
 
 
 @add(WatermarkGenerator, "_event_time", TUMBLING, "The watermark of a source is ahead of its records.")
@@ -132,12 +132,17 @@ def windows_end_at_other_times(_):
     return next_end
 
 
-@add(ProcessingTimeWindows, "_arm", PROCESSING, "Windows of processing time have no timer after the second one.")
+@add(
+    ProcessingTimeWindows,
+    "_schedule_window_end",
+    PROCESSING,
+    "Windows of processing time have no timer after the second one.",
+)
 def timers_are_not_armed_again(original):
     return lambda self: original(self) if self.slot.now < 500_000_000 else None
 
 
-@add(ProcessingTimeWindows, "_post_in_time", SESSIONS, "A session ends without the gap that its records wait for.")
+@add(ProcessingTimeWindows, "_schedule_mail", SESSIONS, "A session ends without the gap that its records wait for.")
 def sessions_do_not_wait(_):
     return lambda self, timer: self._post(timer)
 
@@ -147,6 +152,6 @@ def slices_are_not_kept(_):
     return lambda self, open_records: open_records
 
 
-@add(OperatorWindows, "leaves", FIRST_STAGE, "A first stage holds records back behind the barrier.")
+@add(OperatorWindows, "release_before_barrier", FIRST_STAGE, "A first stage holds records back behind the barrier.")
 def first_stages_stay_behind_the_barrier(_):
     return lambda self: False

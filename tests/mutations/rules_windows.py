@@ -69,14 +69,14 @@ WINDOWS = (
     Rule(
         "a timer that is due fires when its task is back",
         "runtime/task/windows.py",
-        "        for timer in self._due:\n",
+        "        for timer in self._unfired:\n",
         "        for timer in ():\n",
         f"{_WINDOW}a_window_that_ended_while_the_task_was_down_fires_at_once",
     ),
     Rule(
         "records held in windows are state",
         "runtime/task/windows.py",
-        "self.content.records() * self.window.record_bytes",
+        "self.held_records.records() * self.window.record_bytes",
         "0 * self.window.record_bytes",
         f"{_WINDOW}records_held_are_keyed_state",
     ),
@@ -104,8 +104,8 @@ WINDOWS = (
     Rule(
         "slices of a sliding window are restored",
         "runtime/task/windows.py",
-        "        self.content.restored(kept.slices)\n",
-        "        self.content.restored(())\n",
+        "        self.held_records.restore(windows.slices)\n",
+        "        self.held_records.restore(())\n",
         f"{_KINDS}sliding_state_is_back_after_a_failure",
     ),
     Rule(
@@ -118,15 +118,15 @@ WINDOWS = (
     Rule(
         "rows of SQL are flushed before the barrier",
         "runtime/task/windows.py",
-        "return self.content.flush_ns()",
+        "return self.held_records.flush_ns()",
         "return 0",
         f"{_KINDS}rows_are_flushed_before_the_barrier_and_before_firing",
     ),
     Rule(
         "the first stage holds nothing behind a barrier",
         "runtime/task/windows.py",
-        "return self.window.early and self.content.leave()",
-        "return self.window.time == 'none' and self.content.leave()",
+        "return self.window.early and self.held_records.release_all()",
+        "return self.window.time == 'none' and self.held_records.release_all()",
         f"{_KINDS}the_first_stage_lets_everything_go_before_a_barrier",
     ),
     Rule(
@@ -139,7 +139,7 @@ WINDOWS = (
     Rule(
         "the end of data finishes a first stage",
         "runtime/task/windows.py",
-        "            self.slot.thread.release_late_outputs(self.content.served())\n",
+        "            self.slot.thread.release_late_outputs(self.held_records.served())\n",
         "            return\n",
         f"{_KINDS}a_source_with_a_first_stage_ends",
     ),
@@ -181,8 +181,8 @@ WINDOWS = (
     Rule(
         "idleness passes operators",
         "runtime/task/windows.py",
-        "        if self.valve.idle and not self._said_idle:\n",
-        "        if self.valve.idle and not self._said_idle and self.windows is not None:\n",
+        "        if self.valve.idle and not self._idle_forwarded:\n",
+        "        if self.valve.idle and not self._idle_forwarded and self.windows is not None:\n",
         f"{_IDLE}idleness_passes_operators",
     ),
     Rule(
@@ -195,8 +195,8 @@ WINDOWS = (
     Rule(
         "sessions of processing time wait for their gap",
         "runtime/task/windows.py",
-        "timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)",
-        "timer = Timer(self.content.served(), self.slot.now)",
+        "timer = Timer(self.held_records.served(), self.slot.now + self.window.hold_ns)",
+        "timer = Timer(self.held_records.served(), self.slot.now)",
         f"{_KINDS}a_session_of_processing_time_waits_for_its_gap",
     ),
     Rule(

@@ -35,7 +35,7 @@ class WaitingBytes(NamedTuple):
 class TaskPart:
     """A part of a task.  Subclasses override the methods of the events that they handle.
 
-    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`,
+    A snapshot calls `before_barrier`, `work_before_barrier`, `release_before_barrier`, `overtaken` (if it overtakes), `cut`, `waiting`,
     `upload`, and in the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`,
     `input_overtaken` and `capture_ended` besides.  The end of the data calls `end_input`, waits while a part
     `has_pending_outputs`, then calls `work_at_end`, `close`, and last `finished`.  A restore calls `download`,
@@ -90,7 +90,7 @@ class TaskPart:
         """
         return None
 
-    def leaves(self) -> bool:
+    def release_before_barrier(self) -> bool:
         """Release outputs before the barrier.  Return whether the barrier must wait until the plane has written them."""
         return False
 
@@ -214,7 +214,7 @@ class TaskParts:
             self._acting(TaskPart.before_barrier),
             self._acting(TaskPart.work_before_barrier),
         )
-        self._leaving, self._cutting = self._acting(TaskPart.leaves), self._acting(TaskPart.cut)
+        self._releasing, self._cutting = self._acting(TaskPart.release_before_barrier), self._acting(TaskPart.cut)
         self._keeping = self._acting(TaskPart.waiting)
         self._when_answered: Callable[[], None] = lambda: None
         # called when outputs released before a barrier are written
@@ -266,7 +266,9 @@ class TaskParts:
 
     def _release_outputs(self, done: Callable[[], None]) -> None:
         """Release outputs before the barrier, wait until they are written, then call `done` (AbstractMapBundleOperator)."""
-        waits = False if self.slot.thread.stopped else sum([part.leaves() for part in self._leaving]) > 0
+        waits = (
+            False if self.slot.thread.stopped else sum([part.release_before_barrier() for part in self._releasing]) > 0
+        )
         if waits:
             self._when_written = done
             self.slot.thread.vacate()

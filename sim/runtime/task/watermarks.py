@@ -27,7 +27,7 @@ class WatermarkGenerator(TaskPart):
         self.watermark = source.watermark
         self.chained = windows
         if windows is not None:
-            windows.clock = self
+            windows.watermark_status = self
         job = context.scenario.job
         # markers do not include the lateness that all sources have in common: windows wait for it (`EventTimeWindow`)
         self._behind_ns = self.watermark.lateness_ns - job.lateness_ns

@@ -29,11 +29,11 @@ class HeldRecords:
         self.slot = slot
         self.window = window
         self.slices = self._slices(())
-        self._flushed = self.served()  # records whose buffered rows have been merged into state
+        self._flushed = self.served()  # number of records whose buffered rows have been merged into state
 
-    def restored(self, slices: tuple[int, ...]) -> None:
-        """Continue from a snapshot.  `slices`: of sliding windows, the records emitted by each of the last window ends."""
-        self.slices = self._slices(slices)
+    def restore(self, window_ends: tuple[int, ...]) -> None:
+        """Continue from a snapshot, which contains the ends of sliding windows (`_WindowSnapshot`)."""
+        self.slices = self._slices(window_ends)
         self._flushed = self.served()
 
     def records(self) -> int:
@@ -41,19 +41,20 @@ class HeldRecords:
         late = self.slot.context.plane.position(self.slot.task).late
         return self.slices.records(late) if self.window.overlapping > 1 else late
 
-    def end(self, records: int) -> None:
-        """Handle the end of a window.  `records`: outputs emitted since the job started, including this window."""
+    def on_window_end(self, records: int) -> None:
+        """Handle the end of a window.  `records`: number of records emitted since the job started, including this window."""
         if self.window.overlapping > 1:
             self.slices.end(records)
 
     def flush_ns(self) -> int:
         """Merge the buffered rows into state.  Return the time that this takes the task thread [ns]."""
         served = self.served()
-        rows, self._flushed = served - self._flushed, served
-        return rows * self.window.flush_ns
+        buffered_rows = served - self._flushed
+        self._flushed = served
+        return buffered_rows * self.window.flush_ns
 
-    def leave(self) -> bool:
-        """Release all pending outputs now.  Return whether there are any; the plane reports when they are written."""
+    def release_all(self) -> bool:
+        """Release all pending outputs.  Return whether there are any; the data plane reports when they are written."""
         position = self.slot.context.plane.position(self.slot.task)
         if not position.late:
             return False
@@ -61,22 +62,22 @@ class HeldRecords:
         self.slot.context.plane.report_written(self.slot.task)
         return True
 
-    def work(self, ns: int, done: Callable[[], None]) -> None:
-        """Hold the task thread for `ns`, then call `done` unless the task has stopped.
+    def occupy_thread(self, for_ns: int, done: Callable[[], None]) -> None:
+        """Occupy the task thread for a time, then call `done` unless the task has stopped.
 
-        To be called at a safe point of the thread only.
+        It may be called only while the thread is between two records.
         """
-        if ns == 0:
+        if for_ns == 0:
             done()
             return
 
-        def worked() -> None:
+        def on_elapsed() -> None:
             if not self.slot.thread.stopped:
                 done()
             self.slot.thread.vacate()
 
         self.slot.thread.occupy()
-        self.slot.context.env.call_in(ns, worked)
+        self.slot.context.env.call_in(for_ns, on_elapsed)
 
     def served(self) -> int:
         """Return the number of records served since the job started."""
@@ -86,38 +87,38 @@ class HeldRecords:
         return Slices(self.window.overlapping, copies=self.window.api == "datastream", ends=ends)
 
 
-# ---- Window operators as a part of a task, common to both times.  Records in windows are part of the state.
+# ---- The base class of window operators in processing time and in event time.  Records in windows are part of the state.
 
 
 class Timer(NamedTuple):
     """A processing-time timer of a window operator."""
 
-    records: int  # records served at the end of its window, whose outputs it releases
+    records: int  # number of records served at the end of its window; their outputs are released
     at_ns: int  # when it fires
 
 
-class _Kept(NamedTuple):
-    """The content of a snapshot about windows, except their records."""
+class _WindowSnapshot(NamedTuple):
+    """The part of a snapshot that describes windows.  The records in windows are in another part."""
 
     timers: tuple[Timer, ...] = ()
-    slices: tuple[int, ...] = ()  # of sliding windows: records emitted by each of the last window ends
+    slices: tuple[int, ...] = ()  # of sliding windows: number of records emitted by each of the last window ends
 
-    def redistribute(self, snapshots: Sequence[TaskSnapshot], subtask: int, tasks: int) -> _Kept:
-        """Return the content for a subtask of `tasks` after rescaling.  Record counts are split evenly.
+    def redistribute(self, snapshots: Sequence[TaskSnapshot], subtask: int, tasks: int) -> _WindowSnapshot:
+        """Return the part of a subtask after rescaling to `tasks` subtasks.  Record counts are split evenly.
 
-        `snapshots` are those of all subtasks before.  Processing-time timers are not redistributed.
+        `snapshots` are those of all subtasks before rescaling.  Processing-time timers are not redistributed.
         """
-        ends = [(_of(part).slices, part.position.served - part.position.late) for part in snapshots]
+        ends = [(_window_snapshot(part).slices, part.position.served - part.position.late) for part in snapshots]
         longest = max(len(slices) for slices, _ in ends)
         padded = [(*[(slices or (left,))[0]] * (longest - len(slices)), *slices) for slices, left in ends]
         totals = [sum(column) for column in zip(*padded, strict=True)]
-        return _Kept((), tuple(total // tasks + (subtask < total % tasks) for total in totals))
+        return _WindowSnapshot((), tuple(total // tasks + (subtask < total % tasks) for total in totals))
 
 
-def _of(snapshot: TaskSnapshot) -> _Kept:
-    """Return the window content of a snapshot, which is empty if the task had finished before the checkpoint."""
-    kept: _Kept = snapshot.kept.get("windows", _Kept())
-    return kept
+def _window_snapshot(snapshot: TaskSnapshot) -> _WindowSnapshot:
+    """Return the windows in a snapshot, which are empty if the task had finished before the checkpoint."""
+    windows: _WindowSnapshot = snapshot.kept.get("windows", _WindowSnapshot())
+    return windows
 
 
 class OperatorWindows(TaskPart):
@@ -126,7 +127,7 @@ class OperatorWindows(TaskPart):
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
         self.window = window
-        self.content = HeldRecords(slot, window)
+        self.held_records = HeldRecords(slot, window)
 
     @abstractmethod
     def timers(self) -> tuple[Timer, ...]:
@@ -134,38 +135,39 @@ class OperatorWindows(TaskPart):
 
     def restored(self, snapshot: TaskSnapshot) -> None:
         """Restore the windows and their timers."""
-        kept = _of(snapshot)
-        self.content.restored(kept.slices)
-        self.resume_timers(kept.timers)
+        windows = _window_snapshot(snapshot)
+        self.held_records.restore(windows.slices)
+        self.resume_timers(windows.timers)
 
     def resume_timers(self, timers: tuple[Timer, ...]) -> None:
-        """Restore the timers of a snapshot.  Event-time windows have none: watermarks end them, and are not state."""
+        """Restore the timers of a snapshot.  Event-time windows have none, because watermarks end them."""
 
     def before_barrier(self, checkpoint: int) -> int:
         """Merge buffered rows into state (WindowBuffer#flush).  Return the time that this takes the task thread [ns]."""
-        return self.content.flush_ns()
+        return self.held_records.flush_ns()
 
-    def leaves(self) -> bool:
-        """Release all outputs of a local aggregation (`Window.early`), which emits its records before each barrier."""
-        return self.window.early and self.content.leave()
+    def release_before_barrier(self) -> bool:
+        """Release all outputs if the operator is a local aggregation (`Window.early`), which emits them before each barrier."""
+        return self.window.early and self.held_records.release_all()
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """Add timers and slices to the snapshot.
 
-        Operators that have finished have no timers: records left in their windows are lost, also after a restore (FLIP-147).
+        Operators that have finished have no timers.  Records left in their windows are lost, also after a restore (FLIP-147).
         """
-        snapshot.kept["windows"] = _Kept(() if snapshot.finished else self.timers(), tuple(self.content.slices.ends))
+        snapshot.kept["windows"] = _WindowSnapshot(
+            () if snapshot.finished else self.timers(), tuple(self.held_records.slices.ends)
+        )
 
     def waiting(self) -> WaitingBytes:
-        return WaitingBytes(windows=self.content.records() * self.window.record_bytes)
+        return WaitingBytes(windows=self.held_records.records() * self.window.record_bytes)
 
 
 # ---- Processing-time windows: the task thread fires them at their ends.
 #
 # Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window have the same end, so one mail
 # fires them all.  Sessions end key by key: here the records of one step are grouped, and emitted when the session gap of
-# all of them is over.  The records in windows are the plane's late outputs (rules L1-L9); this class decides when they
-# are released.
+# all of them is over.  The records in windows are the pending outputs of the data plane (rules L1-L9).
 
 
 class ProcessingTimeWindows(OperatorWindows):
@@ -173,12 +175,12 @@ class ProcessingTimeWindows(OperatorWindows):
 
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
-        self._due: list[Timer] = []  # timers of windows that have ended and have not fired
-        self._quiet = False  # timers do not fire any more
+        self._unfired: list[Timer] = []  # timers of windows that have ended
+        self._timers_stopped = False  # timers do not fire any more
 
     @property
     def has_pending_outputs(self) -> bool:
-        """Whether records are emitted at the end of data: only by a local aggregation.  Other windows lose them with their timers."""
+        """Whether records are emitted at the end of data, which only a local aggregation does.  Other windows lose them."""
         return self.window.early
 
     def restored(self, snapshot: TaskSnapshot) -> None:
@@ -188,51 +190,51 @@ class ProcessingTimeWindows(OperatorWindows):
             self.quiesce()
 
     def begin(self) -> None:
-        """Handle the start of the task: restored timers that are due fire now."""
-        for timer in self._due:
-            self._post_in_time(timer)
-        self._arm()
+        """Handle the start of the task.  Restored timers that are due fire now."""
+        for timer in self._unfired:
+            self._schedule_mail(timer)
+        self._schedule_window_end()
 
     def resume_timers(self, timers: tuple[Timer, ...]) -> None:
         """Restore timers that are due, and all timers of sessions.  The timer of an open window is created anew."""
-        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
+        self._unfired = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def timers(self) -> tuple[Timer, ...]:
         """Return the timers that have not fired, and that of the open window."""
-        return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
+        return (*self._unfired, Timer(self.held_records.served(), self._next_end() + self.window.hold_ns))
 
     def quiesce(self) -> None:
-        """Stop all timers (ProcessingTimeServiceImpl#quiesce).  Pending timers and the records in their windows remain in state."""
-        self._quiet = True
+        """Stop all timers (ProcessingTimeServiceImpl#quiesce).  Records in windows remain in state."""
+        self._timers_stopped = True
         self.slot.checks.timers_quiet(self.slot.task)
 
     def end_input(self) -> None:
         """Finish the operator.  Records in windows are lost with their timers (FLINK-18647); a local aggregation emits them."""
         self.quiesce()
         if self.window.early:
-            self.slot.thread.release_late_outputs(self.content.served())
+            self.slot.thread.release_late_outputs(self.held_records.served())
 
     def _next_end(self) -> int:
         """Return the end of the open window [ns]."""
         return next_end(self.window.step_ns, self.window.phase_ns, self.slot.now)
 
-    def _arm(self) -> None:
+    def _schedule_window_end(self) -> None:
         """Schedule the end of the open window."""
         self.slot.context.env.call_in(self._next_end() - self.slot.now, self._end_window)
 
     def _end_window(self) -> None:
-        """End the open window: it contains the records served so far, even if the task thread fires its timer later."""
-        if self._quiet or self.slot.thread.stopped:
+        """End the open window.  It contains the records served so far, even if the task thread fires its timer later."""
+        if self._timers_stopped or self.slot.thread.stopped:
             return
         self.slot.checks.window_ended(self.slot.task)
-        timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)
-        if not (self.window.hold_ns and self._due and self._due[-1].records == timer.records):
-            self._due.append(timer)
-            self._post_in_time(timer)
-        self._arm()
+        timer = Timer(self.held_records.served(), self.slot.now + self.window.hold_ns)
+        if not (self.window.hold_ns and self._unfired and self._unfired[-1].records == timer.records):
+            self._unfired.append(timer)
+            self._schedule_mail(timer)
+        self._schedule_window_end()
 
-    def _post_in_time(self, timer: Timer) -> None:
-        """Post the mail of a timer when the timer is due."""
+    def _schedule_mail(self, timer: Timer) -> None:
+        """Schedule the mail of a timer for the time at which the timer is due."""
         if timer.at_ns <= self.slot.now:
             self._post(timer)
         else:
@@ -243,12 +245,14 @@ class ProcessingTimeWindows(OperatorWindows):
 
     def _fire(self, timer: Timer) -> None:
         """Fire a timer on the task thread: flush buffered rows, then release the outputs of its window."""
-        if self._quiet:
+        if self._timers_stopped:
             return
-        self._due.remove(timer)
+        self._unfired.remove(timer)
         self.slot.checks.timer_fired(self.slot.task, timer.at_ns, timer.records)
-        self.content.end(timer.records)
-        self.content.work(self.content.flush_ns(), lambda: self.slot.thread.release_late_outputs(timer.records))
+        self.held_records.on_window_end(timer.records)
+        self.held_records.occupy_thread(
+            self.held_records.flush_ns(), lambda: self.slot.thread.release_late_outputs(timer.records)
+        )
 
 
 def attach(slot: Slot, _: TaskParts) -> ProcessingTimeWindows | None:
@@ -267,12 +271,12 @@ FEATURE = TaskFeature(attach, Stage.WINDOWS)
 # interval, and of the lateness that a source has in excess of the common lateness.
 
 
-class EventClock(Protocol):
-    """The part of a task that generates or receives watermarks, as event-time windows use it."""
+class WatermarkStatus(Protocol):
+    """The watermark status of a task.  The part of the task that generates or receives watermarks implements it."""
 
     @property
     def idle(self) -> bool:
-        """Whether all inputs are idle, so that no watermark is forwarded."""
+        """Whether all inputs are idle.  Then no watermark is forwarded."""
 
 
 class EventTimeWindows(OperatorWindows):
@@ -281,9 +285,9 @@ class EventTimeWindows(OperatorWindows):
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
         self.channels = slot.channels
-        self.clock: EventClock | None = None  # set by the part of the task that generates or receives watermarks
+        self.watermark_status: WatermarkStatus | None = None  # set by the part of the task that implements it
         ends = slot.context.scenario.job.event_time_windows[slot.vertex.name]
-        self.contents = WindowContents(ends.step_ns, ends.phase_ns, self.channels, ends.hold_ns)
+        self.record_counts = WindowContents(ends.step_ns, ends.phase_ns, self.channels, ends.hold_ns)
 
     @property
     def has_pending_outputs(self) -> bool:
@@ -291,53 +295,53 @@ class EventTimeWindows(OperatorWindows):
 
     @property
     def drops(self) -> bool:
-        """Whether records in windows are never emitted: an idle input does not forward even the last watermark.
+        """Whether records in windows are never emitted, because all inputs are idle and not even the last watermark arrives.
 
         Source: RecordWriterOutput#emitWatermark.
         """
-        return self.clock is not None and self.clock.idle
+        return self.watermark_status is not None and self.watermark_status.idle
 
     def timers(self) -> tuple[Timer, ...]:
-        """Return no timers: records wait for the next watermark, and watermarks are not part of a snapshot."""
+        """Return no timers, because watermarks end the windows."""
         return ()
 
-    def note(self, channel: int, time_ns: int) -> None:
-        """Record a watermark of a channel, after the records that the task has read from it."""
-        self.contents.note(channel, time_ns, self._read()[channel])
+    def on_watermark(self, channel: int, time_ns: int) -> None:
+        """Record a watermark of a channel, with the number of records that the task has read before it."""
+        self.record_counts.note(channel, time_ns, self._records_read()[channel])
 
     def fall_idle(self, channel: int, time_ns: int) -> None:
-        """Record that a channel is idle at this event time: its records no longer wait for its watermarks."""
-        self.contents.fall_idle(channel, time_ns, self._read()[channel])
+        """Record that a channel is idle at this event time.  Its records no longer wait for its watermarks."""
+        self.record_counts.fall_idle(channel, time_ns, self._records_read()[channel])
 
     def fire(self, time_ns: int) -> bool:
         """Fire the windows that end at or before `time_ns` in event time.
 
         Return whether outputs are released: the plane then reports when they are written.
         """
-        later = self.contents.fire(time_ns, self._read())
+        later = self.record_counts.fire(time_ns, self._records_read())
         position = self.slot.context.plane.position(self.slot.task)
         if later is None:
             return False
         until = position.served - later
-        self.content.end(until)
+        self.held_records.on_window_end(until)
         if position.late <= later:
             return False
 
-        def flushed() -> None:
+        def on_flushed() -> None:
             self.slot.checks.records_left(self.slot.task, until)
             self.slot.thread.release_late_outputs(until)
             self.slot.context.plane.report_written(self.slot.task)
 
-        self.content.work(self.content.flush_ns(), flushed)
+        self.held_records.occupy_thread(self.held_records.flush_ns(), on_flushed)
         return True
 
     def end_input(self) -> None:
-        """End all windows by the last watermark, unless the input is idle."""
+        """End all windows, as the last watermark does, unless the inputs are idle."""
         if not self.drops:
             self.slot.thread.release_late_outputs(self.slot.context.plane.position(self.slot.task).served)
 
-    def _read(self) -> dict[int, int]:
-        """Return the records read so far, by input channel."""
+    def _records_read(self) -> dict[int, int]:
+        """Return the number of records read so far, by input channel."""
         return dict(
             zip(self.channels, self.slot.context.plane.position(self.slot.task).records_out.tolist(), strict=True)
         )
@@ -352,28 +356,28 @@ def attach_event_time_windows(slot: Slot, _: TaskParts) -> EventTimeWindows | No
 EVENT_TIME_WINDOWS_FEATURE = TaskFeature(attach_event_time_windows, Stage.WINDOWS)
 
 
-# ---- The watermarks of a task with inputs: it forwards the minimum of its channels, after the outputs of the windows that end.
+# ---- The watermarks of a task with inputs.  It forwards the minimum of its channels after the outputs of the windows that end.
 #
 # Flink: StatusWatermarkValve, MailboxWatermarkProcessor.  A watermark is forwarded when all its windows have fired.  Only
 # watermarks that end a window of the job are sent, each as a marker of the data plane.
 
 
-class EventTime(TaskPart):
-    """The watermarks of a task with inputs.  `windows` are the event-time windows of the task, or None."""
+class WatermarkForwarder(TaskPart):
+    """Forwards the watermarks of a task with inputs.  `windows` are the event-time windows of the task, or None."""
 
     def __init__(self, slot: Slot, windows: EventTimeWindows | None) -> None:
         self.slot = slot
         self.windows = windows
         if windows is not None:
-            windows.clock = self
+            windows.watermark_status = self
         self.valve = StatusWatermarkValve(slot.channels)
-        self._open = set(slot.channels)  # channels whose data has not ended
+        self._open_channels = set(slot.channels)  # channels whose data has not ended
         self._sent_ns = 0  # the last watermark forwarded
-        self._said_idle = False  # whether the last status forwarded is IDLE
+        self._idle_forwarded = False  # whether the last status forwarded is IDLE
 
     @property
     def idle(self) -> bool:
-        """Whether all inputs are idle: not even the last watermark of a source is forwarded (RecordWriterOutput#emitWatermark)."""
+        """Whether all inputs are idle.  Then not even the last watermark is forwarded (RecordWriterOutput#emitWatermark)."""
         return self.valve.idle
 
     def watermark_arrived(self, channel: int, number: int) -> None:
@@ -382,47 +386,49 @@ class EventTime(TaskPart):
         if number == IDLE:
             if self.windows is not None:
                 self.windows.fall_idle(channel, self.valve.time_ns)
-            self._go_on(risen=self.valve.fall_idle(channel))
+            self._fire_and_forward(has_advanced=self.valve.fall_idle(channel))
         elif number == ACTIVE:
             if self.windows is not None:
-                self.windows.contents.wake(channel)
+                self.windows.record_counts.wake(channel)
             self.valve.wake(channel)
-            self._go_on(risen=False)
+            self._fire_and_forward(has_advanced=False)
         else:
             if self.windows is not None:
-                self.windows.note(channel, number)
-            self._go_on(risen=self.valve.advance(channel, number))
+                self.windows.on_watermark(channel, number)
+            self._fire_and_forward(has_advanced=self.valve.advance(channel, number))
 
     def channel_ended(self, channel: int) -> None:
         """Handle the end of data of a channel, which is its last watermark."""
-        self._open.discard(channel)
+        self._open_channels.discard(channel)
         if not self.valve.is_idle(channel):
             self.watermark_arrived(channel, LAST_WATERMARK)
 
-    def _go_on(self, *, risen: bool) -> None:
-        """Fire windows if the minimum has advanced (`risen`), then forward the watermark.
+    def _fire_and_forward(self, *, has_advanced: bool) -> None:
+        """Fire windows if the watermark of the task has advanced, then forward it.
 
-        If outputs are released, `outputs_written` forwards it later.  After the end of the last channel, windows fire when
-        the operator finishes.
+        If windows release outputs, `outputs_written` forwards the watermark later.  After the data of all channels has ended,
+        windows fire when the operator finishes.
         """
-        if not (risen and self._open and self.windows is not None and self.windows.fire(self.valve.time_ns)):
+        if not (
+            has_advanced and self._open_channels and self.windows is not None and self.windows.fire(self.valve.time_ns)
+        ):
             self.forward()
 
     def outputs_written(self, *, at_end: bool) -> None:
-        """Forward the watermark: the outputs of the windows that it ends are written."""
+        """Forward the watermark, because the outputs of the windows that it ends are written."""
         self.forward()
 
     def forward(self) -> None:
         """Forward the watermark and the watermark status, if they have changed."""
-        if self._said_idle and not self.valve.idle:
+        if self._idle_forwarded and not self.valve.idle:
             self._send(ACTIVE)
-            self._said_idle = False
-        if self.valve.time_ns > self._sent_ns and self._open:
+            self._idle_forwarded = False
+        if self.valve.time_ns > self._sent_ns and self._open_channels:
             self._sent_ns = self.valve.time_ns
             self._send(self._sent_ns)
-        if self.valve.idle and not self._said_idle:
+        if self.valve.idle and not self._idle_forwarded:
             self._send(IDLE)
-            self._said_idle = True
+            self._idle_forwarded = True
 
     def _send(self, number: int) -> None:
         """Send a watermark [ns], or the status IDLE or ACTIVE, to all downstream tasks."""
@@ -430,11 +436,11 @@ class EventTime(TaskPart):
         self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
 
-def attach_event_time(slot: Slot, operator: TaskParts) -> EventTime | None:
-    """Return the watermarks of a task with inputs, or None for a source or a job without event-time windows."""
+def attach_event_time(slot: Slot, operator: TaskParts) -> WatermarkForwarder | None:
+    """Return the forwarder of a task with inputs, or None for a source or a job without event-time windows."""
     if not slot.context.scenario.job.event_time_windows or slot.vertex.source is not None:
         return None
-    return EventTime(slot, operator.of(EventTimeWindows))
+    return WatermarkForwarder(slot, operator.of(EventTimeWindows))
 
 
 EVENT_TIME_FEATURE = TaskFeature(attach_event_time, Stage.EVENT_TIME)

@@ -45,7 +45,7 @@ class BusyPart(TaskPart):
             raise StorageFailed("gone")
         self.log.append(("work", what, self.env.now))
 
-    def leaves(self):
+    def release_before_barrier(self):
         return self.lets_go
 
     def cut(self, checkpoint, snapshot):

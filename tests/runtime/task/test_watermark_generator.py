@@ -133,7 +133,7 @@ class TestWindowsOfItsOwn:
         reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
         reading.generator.begin()
         assert reading.run(6 * SECOND) == {}
-        assert windows.clock is reading.generator
+        assert windows.watermark_status is reading.generator
         assert windows.fired == (5 * SECOND,)
         reading.generator.outputs_written(at_end=False)
         assert reading.slot.sent() == [5 * SECOND]

@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.job import Window
 from sim.runtime.context import TaskSnapshot
-from sim.runtime.task.windows import EventTimeWindows, ProcessingTimeWindows, _Kept
+from sim.runtime.task.windows import EventTimeWindows, ProcessingTimeWindows, _WindowSnapshot
 from tests.runtime.task.fake_slots import FakeSlot
 
 MS, SECOND = 10**6, 10**9
@@ -16,7 +16,10 @@ TUMBLING = Window(5 * SECOND, "event")
 
 def snapshot(finished=False, **kept):
     return TaskSnapshot(
-        3, SimpleNamespace(served=0, late=0), finished=finished, kept={"windows": _Kept(**kept)} if kept else {}
+        3,
+        SimpleNamespace(served=0, late=0),
+        finished=finished,
+        kept={"windows": _WindowSnapshot(**kept)} if kept else {},
     )
 
 
@@ -34,7 +37,7 @@ class TestWindowsOfEventTime:
         return EventTimeWindows(slot, replace(TUMBLING, flush_ns=10))
 
     def test_records_of_an_idle_channel_wait_for_no_watermark_of_it(self, slot, windows):
-        windows.note(4, 5 * SECOND)
+        windows.on_watermark(4, 5 * SECOND)
         windows.fall_idle(7, 0)
         slot.read, slot.served = [60, 45], 105
         assert windows.fire(5 * SECOND)
