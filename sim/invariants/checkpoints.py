@@ -237,12 +237,12 @@ def _too_late(row: Entry, under_way: int, over: int, stats: Mapping[int, Checkpo
 
 def _violation(row: Entry, savepoint: int, formatter: JournalFormatter) -> Violation:
     """Return the violation by a row that follows a stop-with-savepoint."""
-    turns = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
+    kinds = (Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.JOB_RESTARTING)
     story = formatter.story(
         lambda other: (
             other == row
             or (other.checkpoint == savepoint and other.happening in (Happening.TRIGGERED, Happening.COMPLETED))
-            or (other.happening in turns and other.time_ns <= row.time_ns)
+            or (other.happening in kinds and other.time_ns <= row.time_ns)
         )
     )[-8:]
     return Violation(

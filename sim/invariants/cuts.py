@@ -208,7 +208,7 @@ def missing_log_error(missing: tuple[int, int], materialised: int) -> str:
 WINDOW_STATE_LAW = "a record stays in state until the last window it belongs to has ended"
 
 
-def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) -> int:
+def records_in_state(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) -> int:
     """Return the number of records that must be in state, including copies.
 
     `open_records`: number of records that no window has emitted yet.  `ends`: number of records emitted up to each window
@@ -221,15 +221,15 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
     return total
 
 
-def redistribute_ends(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
-    """Return `ends` (see `kept`) for each task of a rescaled vertex.  The sums over the old tasks are split evenly.
+def redistribute_ends(ends: Sequence[Sequence[int]], emitted: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+    """Return `ends` (see `records_in_state`) for each task of a rescaled vertex.  The sums over the old tasks are split evenly.
 
-    `ends`: those of each old task.  `left`: number of records that each old task has emitted, used if it has no ends.
+    `ends`: those of each old task.  `emitted`: number of records that each old task has emitted, used if it has no ends.
     """
     longest = max(map(len, ends), default=0)
     at_ends = [
         (*[task_ends[0] if task_ends else gone] * (longest - len(task_ends)), *task_ends)
-        for task_ends, gone in zip(ends, left, strict=True)
+        for task_ends, gone in zip(ends, emitted, strict=True)
     ]
     totals = [sum(column) for column in zip(*at_ends, strict=True)]
     return [tuple(total // tasks + (task < total % tasks) for total in totals) for task in range(tasks)]

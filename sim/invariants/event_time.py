@@ -79,8 +79,8 @@ class Inputs:
 
 
 @dataclass(slots=True)
-class Belonging:
-    """Determines which records of each input channel belong to open windows.
+class OpenWindows:
+    """Computes how many records of each input channel are in open windows.
 
     `step_ns`, `phase_ns`: distance and offset of window ends.  `hold_ns`: time after its end at which a window releases its
     records, e.g. the gap of sessions.  `marks`: channel -> (end of the last window that a watermark ends [ns], records read
@@ -95,7 +95,7 @@ class Belonging:
     fired_ns: int = 0  # end of the last window that has ended
 
     @classmethod
-    def of(cls, step_ns: int, phase_ns: int, hold_ns: int, channels: Iterable[int]) -> Belonging:
+    def of(cls, step_ns: int, phase_ns: int, hold_ns: int, channels: Iterable[int]) -> OpenWindows:
         """Return the state of a task that starts, without marks."""
         return cls(step_ns, phase_ns, hold_ns, {channel: [] for channel in channels})
 

@@ -12,7 +12,7 @@ from sim.invariants.violation import (
     JournalFormatter,
     Violation,
     count_is,
-    lasting,
+    milliseconds,
     number_of,
     time_text,
 )
@@ -31,7 +31,7 @@ WHOLE_FILES = "every file of committed output exists in full when it is committe
 Covered = Mapping[int, Sequence[int]]
 """Writer -> number of committed records of each input channel."""
 
-_TURNS = frozenset(
+_EVIDENCE_KINDS = frozenset(
     {
         Happening.TASK_FAILED,
         Happening.TASK_MANAGER_LOST,
@@ -42,7 +42,7 @@ _TURNS = frozenset(
     }
 )
 """Kinds of rows that are always part of the evidence of a wrong commit."""
-_ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
+_ENDS = _EVIDENCE_KINDS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
 
 
 def commit_errors(
@@ -150,7 +150,7 @@ class _Books:
         since_ns = before[0].time_ns if before else 0
 
         def matters(row: Entry) -> bool:
-            if row.happening in _TURNS:
+            if row.happening in _EVIDENCE_KINDS:
                 return since_ns <= row.time_ns <= commit.time_ns
             if row.happening is Happening.OUTPUT_DROPPED:
                 return row.task == commit.task and since_ns <= row.time_ns <= commit.time_ns
@@ -211,7 +211,7 @@ AT_ONCE = "when all data has ended, a checkpoint that holds it begins at once"
 KNOWN = "a snapshot says that operators have finished from the end of their data on, and no more when the task was restarted"
 SILENT = "no timer fires behind the end of the data"
 
-TURNS = frozenset(
+EVENT_KINDS = frozenset(
     {
         Happening.TRIGGERED,
         Happening.REFUSED,
@@ -245,7 +245,7 @@ _BREAKS_OFF = frozenset(
 
 
 def wrong_stop_mode(
-    turns: Sequence[Entry],
+    events: Sequence[Entry],
     stats: Mapping[int, CheckpointStats],
     request: str,
     stopped: Collection[int],
@@ -256,7 +256,7 @@ def wrong_stop_mode(
     `request`: "drain" or "no-drain", "" if no stop was requested.  `stopped`: source tasks that had more records.
     """
     stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
-    for row in (row for row in turns if row.happening is Happening.END_OF_DATA):
+    for row in (row for row in events if row.happening is Happening.END_OF_DATA):
         if row.detail == "no-drain" and request != "no-drain":
             fact = f"its data ends without a drain, {f'the stop asked for {request}' if request else 'no stop asked for that'}"
         elif row.detail == "drain" and request == "no-drain" and stops and row.task in stopped:
@@ -269,7 +269,7 @@ def wrong_stop_mode(
 
 
 def commits_missing_at_end(
-    turns: Iterable[Entry],
+    events: Iterable[Entry],
     tasks: int,
     within_ns: int,
     now_ns: int,
@@ -286,9 +286,9 @@ def commits_missing_at_end(
     under_way: set[int] = set()
     coming, runs = iter(deployed), True
     since: Entry | None = None
-    for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
+    for row in (*events, Entry(now_ns, Happening.TASK_FINISHED)):
         if since is not None and row.time_ns - end_of_deletions_ns(since.time_ns, deletions) > within_ns:
-            fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
+            fact = f"all data has ended, and no checkpoint begins for {milliseconds(row.time_ns - since.time_ns)}"
             yield _violation(AT_ONCE, since, "the coordinator", fact, formatter)
             return
         if row.happening in _BREAKS_OFF:
@@ -308,7 +308,7 @@ def commits_missing_at_end(
 
 
 def finished_count_errors(
-    turns: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], formatter: JournalFormatter
+    events: Iterable[Entry], deployed: Iterable[Deployed], kept: Callable[[int], int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check that a checkpoint does not count more finished tasks than there are.  Report the first violation.
 
@@ -317,7 +317,7 @@ def finished_count_errors(
     """
     finished: set[int] = set()
     coming = iter(deployed)
-    for row in turns:
+    for row in events:
         if row.happening is Happening.TASK_FINISHED:
             finished.add(row.task)
         elif row.happening is Happening.JOB_RESTORED:
@@ -354,6 +354,6 @@ def _violation(law: str, row: Entry, where: str, fact: str, formatter: JournalFo
             return False
         if other.happening in (Happening.END_OF_DATA, Happening.TASK_FINISHED):
             return other.task == row.task or row.task < 0
-        return other.happening in TURNS and other.happening not in (Happening.REFUSED, Happening.TASK_FINISHED)
+        return other.happening in EVENT_KINDS and other.happening not in (Happening.REFUSED, Happening.TASK_FINISHED)
 
     return Violation(law, row.time_ns, where, fact, formatter.story(matters)[-8:])

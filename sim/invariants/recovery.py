@@ -14,7 +14,7 @@ from sim.invariants.violation import (
     JournalFormatter,
     Violation,
     count_is,
-    lasting,
+    milliseconds,
     number_of,
     time_text,
 )
@@ -34,7 +34,7 @@ RUNNING = "no checkpoint begins while a required task is not running"
 RESUMES = "periodic checkpoints resume when all tasks run again"
 COPY_THERE = "local copies are used if and only if they exist: on the task manager that wrote them, unless it was lost"
 
-TURNS = frozenset(
+EVENT_KINDS = frozenset(
     {
         Happening.TRIGGERED,
         Happening.REFUSED,
@@ -98,7 +98,7 @@ def pipelined_regions(tasks: int, writers: Sequence[int], readers: Sequence[int]
 
 
 def partial_region_restarts(
-    turns: Iterable[Entry],
+    events: Iterable[Entry],
     deployed: Sequence[Deployed],
     region_of: Sequence[int],
     hosts: Sequence[int],
@@ -115,7 +115,7 @@ def partial_region_restarts(
     for task, region in enumerate(region_of):
         members.setdefault(region, set()).add(task)
     failed, coming = set(members) if begun else set(), iter(deployed)
-    for row in turns:
+    for row in events:
         if row.happening is Happening.JOB_RESTORED:
             restored = next(coming)
             regions = {region_of[task] for task in restored.tasks}
@@ -140,7 +140,7 @@ def partial_region_restarts(
 
 
 def restart_strategy_errors(
-    turns: Iterable[Entry], strategy: Allowance, formatter: JournalFormatter, *, begun: bool
+    events: Iterable[Entry], strategy: Allowance, formatter: JournalFormatter, *, begun: bool
 ) -> Iterator[Violation]:
     """Check the number of restarts and their delays.
 
@@ -148,7 +148,7 @@ def restart_strategy_errors(
     """
     is_uncounted, counted_ns = begun, list[int]()
     begun_ns: dict[int, int] = {}
-    for row in turns:
+    for row in events:
         if row.happening is Happening.JOB_MANAGER_ELECTED:
             is_uncounted, counted_ns = True, []
         elif row.happening is Happening.JOB_RESTARTING:
@@ -167,7 +167,7 @@ def restart_strategy_errors(
         elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
             after_ns = row.time_ns - begun_ns[row.number]
             if after_ns < strategy.delay_ns:
-                fact = f"its tasks are deployed {lasting(after_ns)} later, the delay is {lasting(strategy.delay_ns)}"
+                fact = f"its tasks are deployed {milliseconds(after_ns)} later, the delay is {milliseconds(strategy.delay_ns)}"
                 yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, formatter)
                 return
 
@@ -196,7 +196,7 @@ def unstopped_tasks(
 
 
 def early_deployments(
-    turns: Iterable[Entry],
+    events: Iterable[Entry],
     deployed: Sequence[Deployed],
     hosts: Sequence[int],
     shortest_ns: int,
@@ -208,7 +208,7 @@ def early_deployments(
     """
     lost_ns: dict[int, int] = {}
     coming = iter(deployed)
-    for row in turns:
+    for row in events:
         if row.happening is Happening.TASK_MANAGER_LOST:
             lost_ns[row.number] = row.time_ns
         elif row.happening is Happening.JOB_RESTORED:
@@ -222,12 +222,12 @@ def early_deployments(
 
 
 def checkpoints_before_running(
-    turns: Iterable[Entry], deployed: Sequence[Deployed], formatter: JournalFormatter
+    events: Iterable[Entry], deployed: Sequence[Deployed], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check that no checkpoint is triggered while tasks initialize or have failed."""
     down: set[int] = set()
     coming, latest = iter(deployed), Deployed(0, 0, frozenset())
-    for row in turns:
+    for row in events:
         if row.happening is Happening.JOB_RESTORED:
             latest = next(coming)
             down |= latest.tasks
@@ -242,7 +242,7 @@ def checkpoints_before_running(
 
 
 def periodic_checkpoints_not_resumed(
-    turns: Iterable[Entry],
+    events: Iterable[Entry],
     within_ns: int,
     now_ns: int,
     formatter: JournalFormatter,
@@ -253,22 +253,22 @@ def periodic_checkpoints_not_resumed(
     `now_ns`: end of the run.  `deletions`: deletions of files, which delay the trigger (see `cleaned_up`).
     """
     recovered: Entry | None = None
-    for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
+    for row in (*events, Entry(now_ns, Happening.TRIGGERED)):
         if recovered is not None and row.time_ns - end_of_deletions_ns(recovered.time_ns, deletions) > within_ns:
-            fact = f"all tasks run, and no checkpoint begins for {lasting(row.time_ns - recovered.time_ns)}"
+            fact = f"all tasks run, and no checkpoint begins for {milliseconds(row.time_ns - recovered.time_ns)}"
             yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, formatter)
             return
         if row.happening is Happening.JOB_RECOVERED:
             recovered = row
-        elif row.happening in TURNS and row.happening not in (Happening.TASK_RUNS, Happening.JOB_RESTORED):
+        elif row.happening in EVENT_KINDS and row.happening not in (Happening.TASK_RUNS, Happening.JOB_RESTORED):
             recovered = None
 
 
 def restores_from_lost_disks(
-    copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: Sequence[int], formatter: JournalFormatter
+    copies: Iterable[LocalCopy], events: Iterable[Entry], hosts: Sequence[int], formatter: JournalFormatter
 ) -> Iterator[Violation]:
     """Check that no local copy is read that was written before its TaskManager was lost with its disk."""
-    losses = [row for row in turns if row.happening is Happening.TASK_MANAGER_LOST]
+    losses = [row for row in events if row.happening is Happening.TASK_MANAGER_LOST]
     for copy in copies:
         for row in losses:
             if row.number == hosts[copy.task] and copy.written_ns <= row.time_ns <= copy.time_ns:
@@ -287,7 +287,7 @@ def _violation(law: str, restored: Deployed, fact: str, formatter: JournalFormat
     """Return a violation with the last failures, restarts and checkpoints as its evidence."""
     matters: Callable[[Entry], bool] = lambda row: (  # noqa: E731
         row.time_ns <= restored.time_ns
-        and row.happening in TURNS
+        and row.happening in EVENT_KINDS
         and row.happening not in (Happening.TASK_RUNS, Happening.REFUSED)
     )
     where = f"restart {restored.restart}" if restored.restart > 0 else "the job"
@@ -390,7 +390,7 @@ def story_of_restore(
 
 STABLE_SLOTS = "an adaptive job goes on with other slots when these are stable; a running one after its cooldown, with a checkpoint"
 
-ELASTICITY_TURNS = frozenset(
+ELASTICITY_EVENT_KINDS = frozenset(
     {
         Happening.JOB_RESTARTING,
         Happening.JOB_RESTORED,
@@ -413,10 +413,10 @@ class Waits(NamedTuple):
     deploy_ns: int = 0  # duration of its deployment, which counts as running
 
 
-def early_rescales(turns: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
-    """Check that a job instance is not rescaled too early.  Report the first violation.  `turns`: its journal rows."""
+def early_rescales(events: Iterable[Entry], waits: Waits, formatter: JournalFormatter) -> Iterator[Violation]:
+    """Check that a job instance is not rescaled too early.  Report the first violation.  `events`: its journal rows."""
     since, runs, completed_ns = 0, True, -1
-    for row in turns:
+    for row in events:
         after_ns = row.time_ns - since
         if row.happening is Happening.COMPLETED:
             completed_ns = row.time_ns
@@ -426,16 +426,16 @@ def early_rescales(turns: Iterable[Entry], waits: Waits, formatter: JournalForma
         elif row.happening is Happening.RESCALED:
             fact = None
             if not runs and after_ns < waits.stable_ns:
-                fact = f"it goes on without all slots after {lasting(after_ns)}, they are stable after {lasting(waits.stable_ns)}"
+                fact = f"it goes on without all slots after {milliseconds(after_ns)}, they are stable after {milliseconds(waits.stable_ns)}"
             elif runs and after_ns < waits.cooldown_ns:
-                fact = f"it is rescaled after {lasting(after_ns)}, its cooldown takes {lasting(waits.cooldown_ns)}"
+                fact = f"it is rescaled after {milliseconds(after_ns)}, its cooldown takes {milliseconds(waits.cooldown_ns)}"
             elif runs and waits.checkpoint_ns is not None and completed_ns < row.time_ns:
                 without_ns = waits.cooldown_ns + waits.checkpoint_ns
                 if after_ns < without_ns:
-                    fact = f"it is rescaled without a checkpoint after {lasting(after_ns)}, it waits {lasting(without_ns)} for one"
+                    fact = f"it is rescaled without a checkpoint after {milliseconds(after_ns)}, it waits {milliseconds(without_ns)} for one"
             if fact is not None:
                 story = formatter.story(
-                    lambda entry: entry.time_ns <= row.time_ns and entry.happening in ELASTICITY_TURNS  # noqa: B023
+                    lambda entry: entry.time_ns <= row.time_ns and entry.happening in ELASTICITY_EVENT_KINDS  # noqa: B023
                 )[-8:]
                 yield Violation(STABLE_SLOTS, row.time_ns, "the job", fact, story)
                 return

@@ -36,7 +36,7 @@ def seconds(time_ns: int) -> str:
     return f"{time_ns / 1e9:g} s"
 
 
-def lasting(span_ns: int) -> str:
+def milliseconds(span_ns: int) -> str:
     """Format a duration in milliseconds."""
     return f"{span_ns / 1e6:g} ms"
 

@@ -1,6 +1,6 @@
 """Laws 88 and 89: the least watermark of a task's inputs, and which windows records belong to."""
 
-from sim.invariants.event_time import ACTIVE, IDLE, Belonging, Inputs
+from sim.invariants.event_time import ACTIVE, IDLE, Inputs, OpenWindows
 
 
 def heard(*signals):
@@ -40,7 +40,7 @@ def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
 
 def test_records_behind_a_watermark_belong_to_later_windows():
     """Windows of 100: on channel 4 seven of ten records came before its watermark, channel 5 has not come so far."""
-    windows = Belonging.of(100, 0, 0, [4, 5])
+    windows = OpenWindows.of(100, 0, 0, [4, 5])
     windows.on_watermark(4, 100, 7, 0)
     windows.on_watermark(4, 130, 9, 0)
     windows.on_watermark(5, 210, 20, 0)
@@ -54,7 +54,7 @@ def test_records_behind_a_watermark_belong_to_later_windows():
 
 
 def test_records_of_an_idle_channel_leave_up_to_its_silence():
-    windows = Belonging.of(100, 0, 0, [4])
+    windows = OpenWindows.of(100, 0, 0, [4])
     windows.on_watermark(4, IDLE, 5, 0)
 
     assert windows.later_records(100, {4: 8}) == 3
@@ -62,7 +62,7 @@ def test_records_of_an_idle_channel_leave_up_to_its_silence():
 
 def test_records_of_sessions_wait_behind_their_watermark():
     """A gap of 50: what came before the watermark of 100 leaves at 150."""
-    windows = Belonging.of(1, 0, 50, [4])
+    windows = OpenWindows.of(1, 0, 50, [4])
     windows.on_watermark(4, 100, 7, 0)
     windows.on_watermark(4, 150, 9, 0)
 
@@ -72,7 +72,7 @@ def test_records_of_sessions_wait_behind_their_watermark():
 
 def test_records_of_an_idle_channel_wait_for_their_own_window_only():
     """Windows of 100 that end 50 later."""
-    windows = Belonging.of(100, 0, 50, [4, 5])
+    windows = OpenWindows.of(100, 0, 50, [4, 5])
     for channel in (4, 5):
         windows.on_watermark(channel, 100, 4, 0)
     windows.on_watermark(5, IDLE, 7, 120)
@@ -84,7 +84,7 @@ def test_records_of_an_idle_channel_wait_for_their_own_window_only():
 
 def test_windows_may_begin_anywhere():
     """Windows of 100 that end at 30, 130 and so on."""
-    windows = Belonging.of(100, 30, 0, [4])
+    windows = OpenWindows.of(100, 30, 0, [4])
 
     assert [windows.end_until(time) for time in (29, 30, 129, 130)] == [0, 30, 30, 130]
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from sim.invariants.pace import Pace, checkpoint_timing_errors, excess_triggers_in_backlog
+from sim.invariants.pace import TimingOptions, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Entry, Happening
 from sim.results.tables import CheckpointStats
 
 TRIGGERED, COMPLETED, ABORTED = Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED
-PACE = Pace(max_concurrent=1, min_pause_ns=10, timeout_ns=100, tolerable=1)
+PACE = TimingOptions(max_concurrent=1, min_pause_ns=10, timeout_ns=100, tolerable=1)
 
 
 def completed(number, begun, ended, **options):

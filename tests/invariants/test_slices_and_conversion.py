@@ -2,7 +2,13 @@
 
 import pytest
 
-from sim.invariants.cuts import LEFT_OR_CONVERTED, kept, missing_records_error, redistribute_ends, unconverted_barriers
+from sim.invariants.cuts import (
+    LEFT_OR_CONVERTED,
+    missing_records_error,
+    records_in_state,
+    redistribute_ends,
+    unconverted_barriers,
+)
 from sim.invariants.violation import JournalFormatter
 from sim.results.journal import Journal
 
@@ -15,12 +21,12 @@ NAMES = [("map", 0), ("map", 1)]
 )
 def test_records_stay_until_their_last_window_has_ended(ends, once, copies):
     """Each record belongs to three windows; four records have left at no end."""
-    assert once == kept(4, ends, 3, copies=False)
-    assert copies == kept(4, ends, 3, copies=True)
+    assert once == records_in_state(4, ends, 3, copies=False)
+    assert copies == records_in_state(4, ends, 3, copies=True)
 
 
 def test_a_record_of_one_window_leaves_with_it():
-    assert 4 == kept(4, (10, 20), 1, copies=False) == kept(4, (10, 20), 1, copies=True)
+    assert 4 == records_in_state(4, (10, 20), 1, copies=False) == records_in_state(4, (10, 20), 1, copies=True)
 
 
 def test_ends_are_dealt_out_in_equal_parts():

@@ -13,7 +13,7 @@ from sim.invariants.checkpoints import (
     too_many_retained,
     without_job_manager,
 )
-from sim.invariants.pace import Pace, checkpoint_timing_errors, excess_triggers_in_backlog
+from sim.invariants.pace import TimingOptions, checkpoint_timing_errors, excess_triggers_in_backlog
 from sim.invariants.recovery import Allowance, Deployed, LocalCopy, Waits
 from sim.invariants.state import RestoredState
 from sim.invariants.violation import Violation
@@ -27,14 +27,14 @@ from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 # ---- The timing of checkpoints: intervals, pauses and timeouts, also while a source processes a backlog.
 
 
-class PaceMonitor(InvariantMonitor):
+class TimingMonitor(InvariantMonitor):
     """Checks that checkpoints are triggered in time and not too often, also while a source processes a backlog."""
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         context, scenario = self.context, self.context.scenario
         options = scenario.checkpoint
-        self.pace = Pace(
+        self.options = TimingOptions(
             options.max_concurrent,
             options.min_pause_ns,
             options.timeout_ns,
@@ -44,7 +44,7 @@ class PaceMonitor(InvariantMonitor):
         )
         self._begun_ns = self.now_ns
         # source task -> records of its backlog
-        self._history = dict(_histories(context)) if self.pace.backlog_ns is not None else {}
+        self._history = dict(_histories(context)) if self.options.backlog_ns is not None else {}
         # checkpoint -> time of the cut of a source that was still processing its backlog
         self._behind: dict[int, int] = {}
 
@@ -55,15 +55,15 @@ class PaceMonitor(InvariantMonitor):
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         yield from checkpoint_timing_errors(
-            self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.formatter
+            self.context.stats, end.events, self.options, len(self.context.names), self.now_ns, self.formatter
         )
         if self._behind:
-            yield from self._backlog_violations(end.turns)
+            yield from self._backlog_violations(end.events)
 
-    def _backlog_violations(self, turns: Sequence[Entry]) -> Iterator[Violation]:
+    def _backlog_violations(self, events: Sequence[Entry]) -> Iterator[Violation]:
         """Yield the first violation of the interval during backlog.  The checkpoints after each restart are checked separately."""
         attempts: list[tuple[int, list[int]]] = [(self._begun_ns, [])]
-        for row in turns:
+        for row in events:
             if row.happening is Happening.JOB_RESTORED:
                 attempts.append((row.time_ns, []))
             elif row.happening is Happening.TRIGGERED and not self.context.stats[row.checkpoint].savepoint_format:
@@ -73,7 +73,7 @@ class PaceMonitor(InvariantMonitor):
                 (self.context.stats[row].trigger_ns for row in checkpoints if row in self._behind), default=-1
             )
             triggered_ns = [self.context.stats[row].trigger_ns for row in checkpoints]
-            violation = excess_triggers_in_backlog(begun_ns, triggered_ns, until_ns, self.pace, first=number == 0)
+            violation = excess_triggers_in_backlog(begun_ns, triggered_ns, until_ns, self.options, first=number == 0)
             if violation is not None:
                 yield violation
                 return
@@ -181,10 +181,10 @@ class RestartMonitor(InvariantMonitor):
                 self._report_first([recovery.unused_local_copy(self.now_ns, checkpoint, task, self.formatter)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, formatter, turns, begun = self.context, self.formatter, end.turns, self.context.origin is not None
-        yield from recovery.restart_strategy_errors(turns, self._strategy(), formatter, begun=begun)
+        context, formatter, events, begun = self.context, self.formatter, end.events, self.context.origin is not None
+        yield from recovery.restart_strategy_errors(events, self._strategy(), formatter, begun=begun)
         if (waits := self._waits()) is not None:
-            yield from recovery.early_rescales(turns, waits, formatter)
+            yield from recovery.early_rescales(events, waits, formatter)
         if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
@@ -193,15 +193,15 @@ class RestartMonitor(InvariantMonitor):
             [0] * tasks if options.restarts_all else recovery.pipelined_regions(tasks, layout.writer, layout.reader)
         )
         yield from recovery.partial_region_restarts(
-            turns, self.deployed, region_of, context.hosts, formatter, begun=begun
+            events, self.deployed, region_of, context.hosts, formatter, begun=begun
         )
         shortest_ns = int(min(quantile_table(options.replacement)))
-        yield from recovery.early_deployments(turns, self.deployed, context.hosts, shortest_ns, formatter)
-        yield from recovery.checkpoints_before_running(turns, self.deployed, formatter)
-        yield from recovery.restores_from_lost_disks(self._copies, turns, context.hosts, formatter)
+        yield from recovery.early_deployments(events, self.deployed, context.hosts, shortest_ns, formatter)
+        yield from recovery.checkpoints_before_running(events, self.deployed, formatter)
+        yield from recovery.restores_from_lost_disks(self._copies, events, context.hosts, formatter)
         if (within_ns := self._resumes_within_ns()) is not None:
             yield from recovery.periodic_checkpoints_not_resumed(
-                turns, within_ns, self.now_ns, formatter, deletions(context)
+                events, within_ns, self.now_ns, formatter, deletions(context)
             )
 
     def _report_first(self, violations: Iterable[Violation]) -> None:

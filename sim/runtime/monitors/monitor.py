@@ -77,7 +77,7 @@ class WatchedRun:
 class EndOfRun(NamedTuple):
     """The data that is known only at the end of a run."""
 
-    turns: Sequence[Entry]  # journal rows of rare events, such as failures, restarts and completed checkpoints
+    events: Sequence[Entry]  # journal rows of rare events, such as failures, restarts and completed checkpoints
     coordinator: Coordinator
     kept: Iterable[KeptSnapshot]  # snapshots that can be restored at the end
     finished: bool  # whether the job has finished
@@ -86,10 +86,10 @@ class EndOfRun(NamedTuple):
 class InvariantMonitor(Checks):
     """A monitor of one job instance, which checks some invariants.
 
-    `found` are the violations so far.  `turns` are the kinds of journal rows that it quotes as evidence about a task.
+    `found` are the violations so far.  `evidence_kinds` are the kinds of journal rows that it quotes as evidence about a task.
     """
 
-    turns: ClassVar[frozenset[Happening]] = frozenset()
+    evidence_kinds: ClassVar[frozenset[Happening]] = frozenset()
 
     def __init__(self, watched: WatchedRun) -> None:
         self.watched = watched
@@ -142,10 +142,10 @@ class InvariantMonitor(Checks):
         `fact` describes what is wrong; None means that the invariant holds.
         """
         if fact is not None and self.is_first(law, task):
-            self.found.append(Violation(law, self.now_ns, self.formatter.task(task), fact, self.turns_of(task)))
+            self.found.append(Violation(law, self.now_ns, self.formatter.task(task), fact, self.evidence_of(task)))
 
-    def turns_of(self, task: int) -> tuple[str, ...]:
+    def evidence_of(self, task: int) -> tuple[str, ...]:
         """Return the latest journal rows about a task as evidence, oldest first."""
-        return self.formatter.story(lambda row: row.happening in self.turns and row.task in (-1, task))[
+        return self.formatter.story(lambda row: row.happening in self.evidence_kinds and row.task in (-1, task))[
             -_MAX_EVIDENCE_ROWS:
         ]

@@ -11,7 +11,7 @@ from sim.invariants.files import KeptSnapshot
 from sim.invariants.violation import Violation
 from sim.protocol.coordinator import Coordinator
 from sim.runtime.context import CommittedOutput, Contents, Context
-from sim.runtime.monitors.checkpoints import JobManagerMonitor, PaceMonitor, RestartMonitor
+from sim.runtime.monitors.checkpoints import JobManagerMonitor, RestartMonitor, TimingMonitor
 from sim.runtime.monitors.files import FileMonitor, StoredStateMonitor
 from sim.runtime.monitors.monitor import EndOfRun, InvariantMonitor, WatchedRun
 from sim.runtime.monitors.output import CommitMonitor, EndOfTaskMonitor
@@ -21,7 +21,7 @@ from sim.runtime.monitors.windows import WindowMonitor
 from sim.runtime.ports import Checks, Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
-_TURNS = pace.TURNS | recovery.TURNS | recovery.ELASTICITY_TURNS | invariants_output.TURNS
+_EVENT_KINDS = pace.EVENT_KINDS | recovery.EVENT_KINDS | recovery.ELASTICITY_EVENT_KINDS | invariants_output.EVENT_KINDS
 """Kinds of journal rows about rare events, which monitors read at the end of a run."""
 _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 
@@ -40,7 +40,7 @@ class InvariantMonitors(Checks):
             KeyedStateMonitor(watched),
             WindowMonitor(watched),
             StoredStateMonitor(watched),
-            PaceMonitor(watched),
+            TimingMonitor(watched),
             RestartMonitor(watched),
             EndOfTaskMonitor(watched),
             JobManagerMonitor(watched),
@@ -69,7 +69,7 @@ class InvariantMonitors(Checks):
 
         `kept` are the snapshots that can be restored then; `finished` is whether the job has finished.
         """
-        end = EndOfRun(list(self.context.journal.only(_TURNS)), coordinator, kept, finished)
+        end = EndOfRun(list(self.context.journal.only(_EVENT_KINDS)), coordinator, kept, finished)
         violations = [violation for monitor in self._monitors for violation in monitor.found]
         violations.extend(violation for monitor in self._monitors for violation in monitor.at_the_end(end))
         try:

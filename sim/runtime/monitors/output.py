@@ -193,21 +193,21 @@ class EndOfTaskMonitor(InvariantMonitor):
             self.report_once([invariants_output.late_processing_time_timer(task, self.now_ns, due_ns, self.formatter)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
-        context, formatter, turns, deployed = self.context, self.formatter, end.turns, self.watched.deployed
+        context, formatter, events, deployed = self.context, self.formatter, end.events, self.watched.deployed
         requests = {action.stop or "" for action in context.scenario.actions if action.stop is not None}
         if len(requests) <= 1 and "savepoint-then-finish" not in requests:
             stopped = self._stopped() if end.finished else frozenset()
             yield from invariants_output.wrong_stop_mode(
-                turns, context.stats, next(iter(requests), ""), stopped, formatter
+                events, context.stats, next(iter(requests), ""), stopped, formatter
             )
-        yield from invariants_output.finished_count_errors(turns, deployed, self._kept, formatter)
+        yield from invariants_output.finished_count_errors(events, deployed, self._kept, formatter)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
             yield from invariants_output.commits_missing_at_end(
-                turns, len(context.names), within_ns, self.now_ns, deployed, formatter, deletions(context)
+                events, len(context.names), within_ns, self.now_ns, deployed, formatter, deletions(context)
             )
-        yield from activity_after_stop(turns, context.stats, formatter)
+        yield from activity_after_stop(events, context.stats, formatter)
 
     def _stopped(self) -> frozenset[int]:
         """Return the source tasks that have not emitted all of their records."""

@@ -188,7 +188,7 @@ class CutMonitor(InvariantMonitor):
             if self._exactly_once
             else {number: row for number, row in self.surpluses.items() if row.lost_bytes}
         )
-        yield from restore_errors(end.turns, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
+        yield from restore_errors(end.events, surpluses, self._savepoints(), self.formatter, self.context.begun_from)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """Return the restores after which records were processed twice, in at-least-once mode, where this is allowed.

@@ -35,7 +35,9 @@ _STEPS = frozenset(
         Happening.COMPLETED,
     }
 )
-_TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED})
+_EVIDENCE_KINDS = frozenset(
+    {Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED}
+)
 _MAX_EVIDENCE_ROWS = 12
 
 
@@ -255,7 +257,7 @@ class KeyedStateMonitor(InvariantMonitor):
         story = self.formatter.story(
             lambda row: (
                 (row.checkpoint == checkpoint and row.happening in _STEPS and row.task in (-1, task))
-                or (row.happening in _TURNS and row.task in (-1, task))
+                or (row.happening in _EVIDENCE_KINDS and row.task in (-1, task))
             )
         )
         where = f"snapshot {checkpoint} of {self.formatter.task(task)}"

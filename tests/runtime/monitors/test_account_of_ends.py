@@ -8,7 +8,7 @@ from sim.model.faults import Fault, Kill, When
 from sim.model.job import Backlog
 from sim.model.scenario import Action
 from sim.results.journal import Entry, Happening
-from sim.runtime.monitors.checkpoints import PaceMonitor
+from sim.runtime.monitors.checkpoints import TimingMonitor
 from sim.runtime.monitors.files import deletions
 from sim.runtime.monitors.monitor import WatchedRun
 from sim.runtime.monitors.output import EndOfTaskMonitor
@@ -134,7 +134,7 @@ class TestPaceInABacklog:
         )
         options = replace(scenario.checkpoint, interval_during_backlog_ns=interval_ns)
         context = replace(instance.context, scenario=replace(scenario, job=job, checkpoint=options))
-        return PaceMonitor(WatchedRun.of(context, instance.contents, instance.output, instance.tasks))
+        return TimingMonitor(WatchedRun.of(context, instance.contents, instance.output, instance.tasks))
 
     def triggered(self, account):
         return [

@@ -232,7 +232,7 @@ class TestRecordsInSnapshots:
     def test_a_bundle_leaves_before_the_barrier(self, account):
         part = account.contents.cut(1, WIN)
         account._windows[WIN] = Window(5 * SECOND, early=True)
-        account._attempt_of(WIN).belonging = None
+        account._attempt_of(WIN).open_windows = None
         account.cut(1, WIN, part)
         assert [
             f"{part.position.late} records are held behind barrier 1, a first stage lets all go before it"
