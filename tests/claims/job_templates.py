@@ -461,6 +461,7 @@ def silent_since(told, match):
         match["at"].endswith(clock)
         and abs(number(match["lasts"]) / 1e3 - lasts) <= 0.01 * lasts
         and bool(match["begun"]) == (not completed)
+        and (match["end"] == "job") == any(kind == "dead" for _, kind, _ in told.written)
     )
 
 
@@ -510,7 +511,34 @@ def fresh_restarts(told, match):
 
 
 def intolerable(told, match):
-    return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
+    """So many times as many failed in a row: one more than is tolerated."""
+    counts, failed = [], 0
+    for _, kind, _ in told.written:
+        failed += kind == "failed"
+        if kind == "intolerable":
+            counts.append(failed)
+        if kind in ("completed", "intolerable"):
+            failed = 0
+    tolerated = {max(count - 1, 0) for count in counts}
+    return int(match["n"] or 1) == len(counts) and (
+        {int(match["most"])} == tolerated if match["most"] else len({*counts}) > 1
+    )
+
+
+def went_back(told, match):
+    """Each restart that restored a checkpoint: which, and the seconds from its trigger to the failure."""
+    restores = [value for _, kind, value in told.written if kind == "restored"]
+    ids, seconds = {identity for identity, _ in restores}, [passed for _, passed in restores]
+    named = {int(identity) for identity in match["ids"].split(", ")}
+    least, most = (number(text) / 1e3 for text in (match["least"], match["most"] or match["least"]))
+    return (
+        int(match["n"]) == len(restores)
+        and named <= ids
+        and len(ids) == len(named) + int(match["more"] or 0)
+        and abs(least - min(seconds)) <= 0.01 * least
+        and abs(most - max(seconds)) <= 0.01 * most
+        and bool(match["between"]) == (len(restores) > len(ids) == 1)
+    )
 
 
 def one_cause(told, match):
@@ -912,7 +940,7 @@ TEMPLATES = (
         "silent",
         r"No checkpoint has completed since (?P<begun>the job began to run at )?(?P<at>[\d :-]+): (?P<lasts>[\d.]+ "
         r"(?:d|h|min|s)) to "
-        r"the end of the log",
+        r"the end of the (?P<end>log|job)",
         silent_since,
     ),
     template(
@@ -956,8 +984,16 @@ TEMPLATES = (
     template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
     template(
         "intolerable",
-        r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed in a row than it tolerates",
+        r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed in a row than it tolerates"
+        r"(?:, which is (?P<most>\d+) by the log \(execution.checkpointing.tolerable-failed-checkpoints\))?",
         intolerable,
+    ),
+    template(
+        "went back",
+        r"(?P<n>\d+) restarts? went back (?P<least>[\d.]+ (?:d|h|min|s))(?: to (?P<most>[\d.]+ (?:d|h|min|s)))?, to checkpoints? "
+        r"(?P<ids>\d+(?:, \d+)*)(?: and (?P<more>\d+) more)?: sources read again from there"
+        r"(?P<between>, and no checkpoint completed between them)?",
+        went_back,
     ),
     template(
         "too long",

@@ -79,13 +79,25 @@ def recorded(paths, *, each=1):
 def random_log(seed):
     """The text of a JobManager's log, and what it has: (second of the day, kind, id or reason)."""
     draw = random.Random(seed)
-    at, lines, written = 8 * 3600, [], []
+    at, lines, written, latest = 8 * 3600, [], [], None
 
     def write(text, kind="", value=None):
         lines.append(
             f"{datetime(2026, 3, 9, tzinfo=UTC):%Y-%m-%d} {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},117 {text}"
         )
         written.append((at, kind, value))
+
+    def restart():
+        write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.", "restarted")
+        if latest is None:
+            write(f"{COORDINATOR} No checkpoint found to restore.", "fresh")
+        else:
+            number, begun, ms = latest
+            write(
+                f"{COORDINATOR} Restoring job {JOB} from Checkpoint {number} @ {ms} for {JOB}.",
+                "restored",
+                (number, at - begun),
+            )
 
     write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state CREATED to RUNNING.", "running")
     write("INFO  ExecutionGraph [] - lookup (1/1) (5e0a) switched from RUNNING to FINISHED.", "finished")
@@ -115,9 +127,7 @@ def random_log(seed):
                 kind,
                 "the job switched to RESTARTING",
             )
-            write(
-                f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.", "restarted"
-            )
+            restart()
             continue
         if number > silent_from or draw.random() < 0.2:
             kind = draw.choice(list(REASONS))
@@ -128,14 +138,7 @@ def random_log(seed):
                     "intolerable",
                 )
                 write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.")
-                write(
-                    f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.",
-                    "restarted",
-                )
-                if any(kind == "completed" for _, kind, _ in written):
-                    write(f"{COORDINATOR} Restoring job {JOB} from Checkpoint 1.")
-                else:
-                    write(f"{COORDINATOR} No checkpoint found to restore.", "fresh")
+                restart()
         else:
             write(
                 f"{COORDINATOR} Completed checkpoint {number} for job {JOB} (2000 bytes, checkpointDuration={1000 * took} ms, "
@@ -143,6 +146,7 @@ def random_log(seed):
                 "completed",
                 number,
             )
+            latest = number, at - took, trigger_ms
     at += draw.choice([10, 5000])
     if draw.random() < 0.1:
         write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state FAILING to FAILED.", "dead")
@@ -173,6 +177,7 @@ def test_sentences_about_random_logs_are_true(tmp_path):
         "refused",
         "silent failures",
         "intolerable",
+        "went back",
         "failures apart",
         "fresh restarts",
         "not among them",

@@ -9,6 +9,7 @@ import pytest
 from sim.jobs.watch.forecast import Circumstances, Forecast
 from sim.jobs.watch.look import JobObservation, MeasuredLook, SeenCheckpoint, changes
 from sim.jobs.watch.reasons import explain_deviation
+from sim.jobs.watch.serving import page_of, verdict
 from sim.jobs.watch.watcher import Watcher, WatchState
 from tests.claims.printed import check, weak_sentences
 from tests.claims.watch_templates import TEMPLATES, play
@@ -141,6 +142,30 @@ def test_a_value_beyond_a_limit_does_not_look_like_it():
     told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
 
     assert texts(told._report_limit(BEGUN_MS)) == ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"]
+    assert verdict(told).startswith(
+        "Checkpoints are longer than their limit, 1 s: p90 1.004 s. Checkpoints keep their forecast"
+    )
+
+
+def test_checkpoints_within_their_limit_or_too_few_are_not_said_to_exceed_it():
+    for told in (
+        watcher(*(point(n, 1000.0) for n in range(2, 12)), limit_ms=1000.0),
+        watcher(*(point(n, 1004.0) for n in range(2, 7)), limit_ms=1000.0),
+        watcher(*(point(n, 1004.0) for n in range(2, 12))),
+    ):
+        assert verdict(told).startswith("Checkpoints keep their forecast")
+
+
+@pytest.mark.parametrize(("made_s", "is_drawn"), [(50, True), (500, False)])
+def test_a_forecast_that_is_not_drawn_is_not_in_the_legend(made_s, is_drawn):
+    """One that was made after the last checkpoint has no length yet."""
+    forecast = replace(FORECAST, made_ms=BEGUN_MS + made_s * S)
+    durations = page_of(watcher(*(point(n) for n in range(2, 12)), forecast=forecast), [], BEGUN_MS).blocks[0].chart
+
+    spans = durations.marks[durations.marks["shape"] == "span"]
+    assert len(spans) == 3 * is_drawn
+    assert (spans["x"] < spans["x2"]).all()
+    assert any("forecast" in name for name in durations.colours) == is_drawn
 
 
 def test_sentences_about_made_up_jobs_are_true():
@@ -173,6 +198,7 @@ STRONG = {
     "TaskManagers",
     "forecast",
     "limit",
+    "exceeds the limit",
     "failed",
     "answers again",
     "keeps",

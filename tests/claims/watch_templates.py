@@ -345,6 +345,13 @@ def has_no_forecast(told, match):
     return not told.forecasts
 
 
+def exceeds_the_limit(told, match):
+    """By the checkpoints of the last 20 that are not savepoints, the first one included."""
+    done = [point.duration_ms for point in told.watched[-20:] if point.status == "COMPLETED" and not point.is_savepoint]
+    p90 = float(np.quantile(done, 0.9))
+    return number(match["limit"]) == told.limit_ms < p90 and abs(number(match["p90"]) - p90) <= 0.03 * p90
+
+
 def keeps(told, match):
     """Some completed since it was made."""
     since = told.forecasts[-1].made_ms
@@ -485,6 +492,11 @@ TEMPLATES = tuple(
         ),
         ("more", r"and \d+ more at this look$", always),
         ("no answer", r"The JobManager gives no answer since (?P<since>CLOCK)", gives_no_answer),
+        (
+            "exceeds the limit",
+            r"Checkpoints are longer than their limit, (?P<limit>MS): p90 (?P<p90>MS)",
+            exceeds_the_limit,
+        ),
         ("no forecast", r"There is no forecast yet", has_no_forecast),
         ("keeps", r"Checkpoints keep their forecast: (?P<forecast>FORECAST)", keeps),
         ("none is held", r"No checkpoint of these is held to the forecast: (?P<forecast>FORECAST)", none_is_held),

@@ -229,8 +229,8 @@ def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: Ba
     if not row.predicted.count:
         why = f": {'; '.join(evidence.unbalanced)}" if evidence.unbalanced else ""
         return f"no checkpoint completes in the simulation{why}"
-    if row.quantity in ("checkpointed", "full-size") and evidence.growth is not None:
-        return _growth_text(evidence.growth)
+    if row.quantity in ("checkpointed", "full-size"):
+        return (_tail_cause(row) or UNKNOWN) if evidence.growth is None else _growth_text(evidence.growth)
     if row.quantity in PHASES or row.quantity == "end-to-end":
         return _duration_cause(row, rows, evidence)
     return UNKNOWN

@@ -49,7 +49,7 @@ from sim.jobs.source.rest_job import RestJob
 from sim.jobs.source.saved import LoneAnswer
 from sim.jobs.source.secrets import masked_text
 from sim.model.randomness import slowdown
-from sim.model.series.tables import is_known
+from sim.model.series.unknown import is_known
 from sim.model.text import capitalised, listed, one_line
 from sim.results.formats import bytes_text, ms_text
 
@@ -213,7 +213,7 @@ def _history_of_log(log: JobLog) -> History:
         log.version,
         (),
         _until(log.recorded, -1 if log.clock_offset_ms is None else log.ended_ms - log.clock_offset_ms),
-        restored=log.restored,
+        restored=len(log.restores),
         counted=len(log.recorded),
         silence=silence_of_log(log),
         remarks=tuple(log_remarks(log)),
@@ -349,13 +349,23 @@ def _subtasks_sentences(lone: LoneAnswer) -> Iterator[str]:
     yield f"Checkpoint {number}: {len(acknowledged)} of {len(rows)} subtasks acknowledged."
     pending = [f"subtask {row.index}" for row in rows if row not in acknowledged]
     if pending:
-        yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}."
+        yield f"Not acknowledged: {first_names(pending, _MAX_NAMED_VERTICES)}{_pending_text(lone, acknowledged)}."
     if not acknowledged:
         return
     *others, last = sorted(acknowledged, key=lambda row: row.end_to_end_duration)
     yield f"The last{' that acknowledged' * bool(pending)} was subtask {last.index} after {_spent([last])}."
     if others:
         yield f"The {len(others)} others, by their medians, after {_spent(others)}."
+
+
+def _pending_text(lone: LoneAnswer, acknowledged: Sequence[RecordedSubtask]) -> str:
+    """Return a clause on how long subtasks have not acknowledged, or "" if the answer does not tell.
+
+    The duration that Flink reports for a vertex usually ends with its latest acknowledgement, so it says nothing about the others.
+    """
+    last_ms = max((row.end_to_end_duration for row in acknowledged), default=-1)
+    passed_ms = lone.document.get("end_to_end_duration", -1)
+    return f", {ms_text(passed_ms)} after the trigger" if is_known(passed_ms) and passed_ms > last_ms else ""
 
 
 def _spent(rows: Sequence[RecordedSubtask]) -> str:

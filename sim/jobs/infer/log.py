@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from sim.jobs.infer.draft import Draft, duration_3_digits, format_whole_ms, rate_3_digits
 from sim.jobs.infer.options import (
@@ -36,6 +37,7 @@ from sim.jobs.source.recorded_job import ImportedScenario
 from sim.jobs.source.rest_answers import operators, short_names
 from sim.model.schema.flink_keys import INTERVAL
 from sim.model.units import format_duration, format_size
+from sim.results.formats import bytes_text
 
 MAX_IMMEDIATE_TRIGGER_MS = 100  # completion -> next trigger, if the next checkpoint was due
 # In flight between two tasks under back-pressure: 10 buffers at each end (NettyShuffleEnvironmentConfiguration).
@@ -46,6 +48,8 @@ NEVER_MS = 10**11  # three years; longer durations are "never"
 MEASURED_SETTINGS = {"timeout": TIMEOUT, "min-pause": MIN_PAUSE, "tolerable-failed": TOLERABLE}
 """Keys of `checkpoint` -> options.  A value from the checkpoints of the log replaces the configured one."""
 RECORDS_PER_SECOND = 1000  # assumed
+MIN_LATEST_CHECKPOINTS = 5  # minimum number of checkpoints for a median size
+MAX_STEADY_FACTOR = 1.2  # if two consecutive checkpoints differ in size by less, the state is steady, or grows
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,29 @@ def infer_trigger_rhythm(points: list[LogCheckpoint], runs_ms: Sequence[int] = (
     return TriggerRhythm(gaps, _round_nearby(median(on_time)), len(on_time), immediate=immediate, at_most=at_most)
 
 
+class StateSize(NamedTuple):
+    """The size of the state at the end of a log."""
+
+    bytes: int
+    origin: str  # text to append, for example " of checkpoint 40"
+
+
+def infer_state_size(done: Sequence[LogCheckpoint]) -> StateSize:
+    """Return the size of the last completed checkpoint, or the median of the latest if the last one differs from the one before.
+
+    In some jobs, every few checkpoints are several times as large as the others.  If the state grows, the last one has its
+    present size, and differs little from the one before.  The size is 0 if no checkpoint completed.
+    """
+    if not done:
+        return StateSize(0, "")
+    *_, before, last = (point.size_bytes for point in (done[0], *done))
+    if max(before, last) <= MAX_STEADY_FACTOR * min(before, last):
+        return StateSize(last, f" of checkpoint {done[-1].id}")
+    latest = sorted(point.size_bytes for point in done[-max(len(done) // 3, MIN_LATEST_CHECKPOINTS) :])
+    spread = f"{bytes_text(latest[0])} to {bytes_text(latest[-1])}"
+    return StateSize(latest[(len(latest) - 1) // 2], f", the median of the last {len(latest)} checkpoints ({spread})")
+
+
 def infer_log(log: JobLog) -> ImportedScenario:
     """Infer the scenario of a log.  It can be run; its comments name the assumptions."""
     draft = Draft()
@@ -103,16 +130,17 @@ def infer_log(log: JobLog) -> ImportedScenario:
     failed = [point for point in points if point.status == "FAILED"]
     rhythm = infer_trigger_rhythm(points, log.runs_ms)
     took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
+    state = infer_state_size(done)
     line = fit_async_phases(
         [AsyncPhase(point.size_bytes, point.duration_ms) for point in done if point.duration_ms > 0]
     )
     # With a latency of more than half of the duration, something else than bytes decides.
     by_bytes = (line and line.is_significant and line.latency_ms < took_ms / 2) or (
-        done and done[-1].size_bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
+        done and state.bytes >= MIN_UPLOAD_BYTES_PER_MS * took_ms
     )
     saturated = rhythm.is_saturated and not by_bytes
     draft.remark(f"Imported from the log {log.source}, job {log.job}: a log contains checkpoints, not record rates.")
-    counts = f"{len(done)} completed, {len(failed)} failed, {len(log.refusals)} refused, {log.restored} restores"
+    counts = f"{len(done)} completed, {len(failed)} failed, {len(log.refusals)} refused, {len(log.restores)} restores"
     durations = (
         f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
     )
@@ -120,7 +148,7 @@ def infer_log(log: JobLog) -> ImportedScenario:
     if (silence := silence_of_log(log)) is not None:
         draft.header_lines += silence.sentences()
     draft.header_lines += log_remarks(log)
-    grows = _job(draft, log, rhythm, done, took_ms, line, saturated=saturated)
+    grows = _job(draft, log, rhythm, state, took_ms, line, saturated=saturated)
     interval_ms = _checkpoint(draft, log, rhythm, points)
     put_version(draft, log.version, f"version {log.version} in the log")
     measured = {option for key, option in MEASURED_SETTINGS.items() if key in draft.document["checkpoint"]}
@@ -128,7 +156,7 @@ def infer_log(log: JobLog) -> ImportedScenario:
         draft, log.options, log.version, {INTERVAL, TTL, "state.backend.type", "parallelism.default"} | measured
     )
     put_restart_strategy(draft, log.strategy, "from the log")
-    _storage(draft, done, took_ms, line, saturated=saturated)
+    _storage(draft, done, state, took_ms, line, saturated=saturated)
     each_ms = max(interval_ms, rhythm.min_pause + round(took_ms), 5_000)
     count = max(CHECKPOINTS_PER_RUN, len(points) * grows)  # the run begins where the log does
     draft.put("run.duration", format_duration(run_ns(each_ms, count)))
@@ -139,7 +167,7 @@ def _job(
     draft: Draft,
     log: JobLog,
     rhythm: TriggerRhythm,
-    done: list[LogCheckpoint],
+    state: StateSize,
     took_ms: float,
     line: FittedLine | None,
     *,
@@ -196,13 +224,13 @@ def _job(
         infer_growth(last, log.options, sizes, per_second)
     if grows := "state" in last.values:
         last.add_question("state.size", question, "this vertex has all of it.")
-    elif done and done[-1].size_bytes > 0:
-        size = format_size(done[-1].size_bytes)
-        last.ask("state.size", size, question, f"this vertex has all of the {size} of checkpoint {done[-1].id}.")
+    elif state.bytes > 0:
+        size = format_size(state.bytes)
+        last.ask("state.size", size, question, f"this vertex has all of the {size}{state.origin}.")
     if "state" in last.values:
         put_backend(last, options.get("state.backend.type"), "hashmap, Flink's default.")
         if grows and last.values["state"]["backend"] == "hashmap":
-            ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, done[-1].size_bytes)
+            ask_for_update(last, None, per_second * median(rhythm.gaps or (0,)) / 1000, completed[-1].state_size)
     return grows
 
 
@@ -268,11 +296,17 @@ def _first_delays(log: JobLog, points: list[LogCheckpoint]) -> Iterator[int]:
 
 
 def _storage(
-    draft: Draft, done: list[LogCheckpoint], took_ms: float, line: FittedLine | None, *, saturated: bool
+    draft: Draft,
+    done: list[LogCheckpoint],
+    state: StateSize,
+    took_ms: float,
+    line: FittedLine | None,
+    *,
+    saturated: bool,
 ) -> None:
     """Set the storage bandwidth.  If barriers do not queue behind records, a checkpoint's duration is the time of its upload."""
     question = "How fast does checkpoint storage write, in bytes per second?"
-    size = done[-1].size_bytes if done else 0
+    size = state.bytes
     if saturated or not size or not took_ms:
         draft.ask("storage.bandwidth", "100 MB/s", question, "100 MB/s: the log does not tell.")
         return

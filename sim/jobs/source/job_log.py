@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +12,13 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from sim.jobs.source.recorded_job import RecordedCheckpoint, RecordingError, open_uncompressed
 from sim.jobs.source.rest_answers import first_names, parsed
 from sim.jobs.source.secrets import masked_text
 from sim.model.text import one_line
+from sim.model.units import MS, format_duration
 
 # ---- Read logs of a JobManager: the checkpoints of a job, its vertices, its failures and its configuration.
 #
@@ -40,7 +43,8 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     ),
     "expired": re.compile(rf"Checkpoint (?P<id>\d+) of job {_JOB} expired before completing"),
     "declined": re.compile(
-        rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
+        rf"Decline checkpoint (?P<id>\d+) by task (?P<attempt>\S+) of job {_JOB}"
+        r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
     "discarded": re.compile(rf"Discarding checkpoint (?P<id>\d+) of job {_JOB}(?: because: (?P<why>.*))?"),
     "failed": re.compile(
@@ -54,13 +58,17 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         rf"Received late message for now expired checkpoint attempt (?P<id>\d+) from task (?P<task>\S+) of job {_JOB}"
         r"(?: at (?P<where>[^\s.]+(?:\.[^\s.]+)*))?"
     ),
-    "restored": re.compile(rf"Restoring job {_JOB} from "),
+    "restored": re.compile(rf"Restoring job {_JOB} from (?:(?:[A-Z]\w* )+(?P<id>\d+)(?: @ (?P<at>\d+))?)?"),
     "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
 """The line that follows a failure, since Flink 1.13."""
 _CAUSE = re.compile(r"^\s*Caused by: (?:[\w.$]+SerializedThrowable: )?(?:[\w$]+\.)*(?P<why>[\w$]+(?:: .*)?)")
 """A line of a stack trace.  The last such line is the root cause."""
+_OPERATOR = re.compile(
+    r"Could not (?:materialize checkpoint|complete snapshot|perform checkpoint) \d+ for operator (?P<task>.+? \(\d+/\d+\))"
+)
+"""An exception of a task that declines a checkpoint, e.g. ``... for operator agg -> map (2/12)#0.``."""
 _END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
 """The end of a message in a JSON log."""
 NOT_RUNNING = "Not all required tasks are currently running"
@@ -109,6 +117,7 @@ class LogCheckpoint:
     finalization_ms: int = 0  # from the last acknowledgement to the end; 0 in older versions
     reason: str = ""  # failure reason
     where: str = ""  # TaskManager of the task that declined it
+    task: str = ""  # that task, e.g. ``agg -> map (2/12)``; "" if unknown
     cause: str = ""  # root cause of the exception
     # acknowledgements after it expired: (time after the trigger [ms], execution attempt, TaskManager)
     late: list[tuple[int, str, str]] = field(default_factory=list)
@@ -116,7 +125,7 @@ class LogCheckpoint:
     @property
     def failure_message(self) -> str:
         """The failure as text, for example ``declined by a task on tm-3: S3Exception: Please reduce your request rate``."""
-        who = f"{self.reason} by a task on {self.where}" if self.where else self.reason
+        who = f"{self.reason} by {self.task or 'a task'} on {self.where}" if self.where else self.reason
         return f"{who}: {self.cause}" if self.cause and self.cause not in who else who
 
     @property
@@ -144,6 +153,23 @@ class LogTaskFailure:
     cause: str = ""  # root cause of the exception
 
 
+class LogRestore(NamedTuple):
+    """A line that says from which checkpoint the job is restored."""
+
+    line_ms: int  # time of the line by the clock of the log; -1 if unknown
+    checkpoint: int  # id; 0 if the line does not have it
+    triggered_ms: (
+        int  # trigger time of the checkpoint [epoch ms]; 0 if unknown, for example after a start from a savepoint
+    )
+
+
+class LogReplay(NamedTuple):
+    """A restart after a failure, whose sources read again from the positions in a checkpoint."""
+
+    checkpoint: int  # id
+    ms: int  # from the trigger of the checkpoint to the failure
+
+
 @dataclass(slots=True)
 class JobLog:
     """The content of the logs of a job.  Unknown times are -1; times are by the clock of the log [ms]."""
@@ -165,7 +191,7 @@ class JobLog:
     failing: LogTaskFailure | None = None  # failed task of any job, until a line tells which job failed
     task_failures: list[LogTaskFailure] = field(default_factory=list)  # task failures that failed the job
     name: str = ""
-    restored: int = 0  # number of restores
+    restores: list[LogRestore] = field(default_factory=list)  # oldest first
     fresh_restarts: int = 0  # number of restarts without a checkpoint to restore
     strategy: str = ""  # restart strategy, as Flink prints it
     # vertex -> scheduled parallelism; empty if the log has several jobs
@@ -208,9 +234,32 @@ class JobLog:
     @property
     def failures(self) -> int:
         """The number of failures of the job, for any reason."""
-        return sum(
-            before == "RUNNING" and state in ("RESTARTING", "FAILING", "FAILED") for _, before, state in self.switches
+        return len(self.failures_ms)
+
+    @property
+    def failures_ms(self) -> list[int]:
+        """The times of these failures, in ascending order."""
+        return sorted(
+            at_ms
+            for at_ms, before, state in self.switches
+            if before == "RUNNING" and state in ("RESTARTING", "FAILING", "FAILED")
         )
+
+    @property
+    def replays(self) -> list[LogReplay]:
+        """The restarts from a checkpoint, oldest first, without those whose failure or checkpoint has no known time."""
+        replays, failures_ms, offset_ms = list[LogReplay](), self.failures_ms, self.clock_offset_ms
+        for line_ms, checkpoint, triggered_ms in sorted(self.restores):
+            point = self.checkpoints.get(checkpoint)
+            if point is not None and point.line_ms >= 0:
+                begin_ms = point.line_ms
+            elif triggered_ms and offset_ms is not None:  # the log begins after the trigger
+                begin_ms = triggered_ms + offset_ms
+            else:
+                continue
+            if (index := bisect_right(failures_ms, line_ms)) and failures_ms[index - 1] >= begin_ms:
+                replays.append(LogReplay(checkpoint, failures_ms[index - 1] - begin_ms))
+        return replays
 
     @property
     def running_ms(self) -> int:
@@ -329,6 +378,8 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], cluster: JobLog, failu
     `failure` is the failure that the lines before described.  A stack trace that follows completes it.  Return the failure
     that this line describes, or None.
     """
+    if isinstance(failure, LogCheckpoint) and at_ms < 0 and (match := _OPERATOR.search(line)):
+        failure.task = _masked(match["task"], 200)
     if failure is not None and not isinstance(failure, LogRefusal) and at_ms < 0 and (match := _CAUSE.search(line)):
         failure.cause = failure.cause if _NOT_COUNTED.search(failure.cause) else _masked_line(match["why"])
         return failure
@@ -419,15 +470,15 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
         if fields["why"]:
             _explain(log.refusals[-1], fields["why"])
         return log.refusals[-1]
-    if kind == "restored":
-        log.restored += 1
-        return None
     if kind == "strategy":
         log.strategy = (fields["strategy"] or "")[:1000]
         return None
     numbers = {name: int(fields.get(name) or 0) for name in ("id", "size", "ms", "old", "final", "at")}
     if max(numbers.values()) > LARGEST:
         return None  # invalid: the coordinator does not write such numbers
+    if kind == "restored":
+        log.restores.append(LogRestore(line_ms, numbers["id"], numbers["at"]))
+        return None
     point = log.checkpoints.setdefault(numbers["id"], LogCheckpoint(numbers["id"]))
     match kind:
         case "late":
@@ -446,6 +497,7 @@ def _store_message(kind: str, fields: dict[str, str | None], line_ms: int, log: 
                 point.triggered_ms = max(line_ms - point.duration_ms - point.finalization_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines may report one failure; the first has its time
             point.status, point.reason, point.where = "FAILED", kind, _masked(fields.get("where"))
+            point.task = log.attempts.get(fields.get("attempt") or "", "")
             if log.failed is not None and not point.is_savepoint:
                 log.failed.append(point)
             if why := fields.get("why"):
@@ -524,6 +576,7 @@ class Silence:
     refusals: tuple[LogRefusal, ...]  # declined triggers in it
     failed: tuple[str, ...]  # failure messages of the checkpoints in it
     intolerable: int = 0  # number of job failures because too many checkpoints failed
+    tolerable: int | None = None  # number of consecutive failed checkpoints that the job tolerates; None if unknown
     end: str = "the end of the log"  # its end as text
 
     def sentences(self) -> Iterator[str]:
@@ -536,7 +589,7 @@ class Silence:
         for reason, count in Counter(self.failed).most_common(3):
             yield f"{count} checkpoint{'s' if count > 1 else ''} failed: {one_line(reason, 160) or 'no reason is known'}."
             reasons.append(reason)
-        yield from _exceeded(self.intolerable)
+        yield from _exceeded(self.intolerable, self.tolerable)
         yield from where_to_look(reasons)
 
     def is_unusual(self, triggers: Sequence[int], longest_ms: int) -> bool:
@@ -551,11 +604,16 @@ class Silence:
         return not_completed > (0 if self.is_whole else 1) or (0 < usual_ms * SILENT_GAPS < self.lasts_ms)
 
 
-def _exceeded(count: int) -> Iterator[str]:
-    """Yield a sentence if the job failed because of failed checkpoints."""
+def _exceeded(count: int, tolerable: int | None) -> Iterator[str]:
+    """Yield a sentence if the job failed because of failed checkpoints.  `tolerable` is as in `JobLog`."""
     if count:
         times = "once" if count == 1 else f"{count} times"
-        yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
+        limit = (
+            ""
+            if tolerable is None
+            else f", which is {tolerable} by the log (execution.checkpointing.tolerable-failed-checkpoints)"
+        )
+        yield f"The job failed {times}: more checkpoints failed in a row than it tolerates{limit}."
 
 
 def _refused(refusals: Sequence[LogRefusal]) -> Iterator[str]:
@@ -584,8 +642,13 @@ def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
 
 
 def silence_of_log(log: JobLog) -> Silence | None:
-    """Return the silence at the end of a log, or None if the job has ended, or completes checkpoints as usual."""
+    """Return the silence at the end of a log, or None if the job completes checkpoints as usual, or has ended.
+
+    A job that failed for good may have failed because of the silence, which then lasts until the end of the job.
+    """
     is_whole = not any(point.status == "COMPLETED" for point in log.checkpoints.values())
+    switched_ms, _, state = log.last_switch
+    end_ms, end = (switched_ms, "the end of the job") if state == "FAILED" else (log.ended_ms, "the end of the log")
     since_ms = log.running_ms if is_whole else log.completed_ms
     refusals = [refusal for refusal in log.refusals if is_whole or refusal.line_ms > log.completed_ms]
     points = [point for _, point in sorted(log.checkpoints.items())]
@@ -600,12 +663,13 @@ def silence_of_log(log: JobLog) -> Silence | None:
         begun = "the first line about them at "
         times = [*(refusal.line_ms for refusal in refusals), *(point.line_ms for point in points)]
         since_ms = min((at for at in times if at >= 0), default=-1)
-    lasts_ms = log.ended_ms - since_ms if 0 <= since_ms <= log.ended_ms else 0
+    lasts_ms = end_ms - since_ms if 0 <= since_ms <= end_ms else 0
     triggers = [point.triggered_ms for point in points if point.triggered_ms >= 0]
     longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
     since = f"{begun}{_clock(since_ms)}" if since_ms >= 0 else ""
-    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), tuple(failed), len(log.exceeding))
-    return silence if log.last_switch[2] not in ENDED and silence.is_unusual(triggers, longest_ms) else None
+    silence = Silence(since, lasts_ms, is_whole, tuple(refusals), tuple(failed), len(log.exceeding), log.tolerable, end)
+    has_ended = state in ENDED and state != "FAILED"
+    return None if has_ended or not silence.is_unusual(triggers, longest_ms) else silence
 
 
 def log_remarks(log: JobLog) -> Iterator[str]:
@@ -614,10 +678,8 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     points = [point for _, point in sorted(log.checkpoints.items())]
     yield from _time_zone(log.clock_offset_ms)
     if state == "FAILED":
-        restarts = sum(switch[2] == "RESTARTING" for switch in log.switches)
-        at = f" at {_clock(ended_ms)}" if ended_ms >= 0 else ""
-        strategy = f"; its restart strategy is {one_line(log.strategy, 160)}" if log.strategy else ""
-        yield f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}. {_EXCEPTIONS}."
+        yield _failed_for_good(log, ended_ms)
+    yield from _restarts_from_checkpoints(log)
     lost = [
         f"{one_line(name, 100)} ({_clock(at_ms)})"
         for name, at_ms in sorted(log.lost.items(), key=itemgetter(1))
@@ -636,7 +698,7 @@ def log_remarks(log: JobLog) -> Iterator[str]:
     yield from _long_finalizations(points)
     yield from failures_apart(points)
     if silence is None:
-        yield from _exceeded(len(log.exceeding))
+        yield from _exceeded(len(log.exceeding), log.tolerable)
     yield from _late_acknowledgements(log, points)
     yield from _task_failures(log, points)
     if count := log.fresh_restarts:
@@ -645,6 +707,59 @@ def log_remarks(log: JobLog) -> Iterator[str]:
             "its sources where they begin without a position. Each time the records before are read again, and sinks that neither replace "
             "rows by key nor commit with checkpoints get them once more."
         )
+
+
+def _failed_for_good(log: JobLog, at_ms: int) -> str:
+    """Return sentences on a job that failed for good: when, and after how many restarts of which strategy."""
+    restarts = sum(state == "RESTARTING" for _, _, state in log.switches)
+    at = f" at {_clock(at_ms)}" if at_ms >= 0 else ""
+    strategy = f"; its restart strategy is {_strategy_text(log.strategy)}" if log.strategy else ""
+    # exceptions of failed checkpoints only say what `_exceeded` says
+    look = "" if 0 < log.failures == len(log.exceeding) else f" {_EXCEPTIONS}."
+    return f"The job failed for good{at}, after {restarts} restart{'' if restarts == 1 else 's'}{strategy}.{look}"
+
+
+_STRATEGIES = {
+    "No": "none",
+    "FixedDelay": "fixed-delay ({maxNumberRestartAttempts} attempts, delay {backoffTimeMS})",
+    "FailureRate": (
+        "failure-rate (max-failures-per-interval {maxFailuresPerInterval} in {failuresIntervalMS}, delay {backoffTimeMS})"
+    ),
+    "ExponentialDelay": "exponential-delay ({initialBackoffMS} to {maxBackoffMS})",
+}
+"""Class name of a restart strategy without RestartBackoffTimeStrategy -> text with the fields of `toString`."""
+_UNLIMITED_ATTEMPTS = str(2**31 - 1)
+
+
+def _strategy_text(strategy: str) -> str:
+    """Return a restart strategy in the words of Flink's options, or as Flink prints it if its class or a field is unknown."""
+    fields = {
+        name: format_duration(int(value) * MS)
+        if name.endswith("MS")
+        else "unlimited"
+        if value == _UNLIMITED_ATTEMPTS
+        else value
+        for name, value in re.findall(r"(\w+)=(\d{1,15})\b", strategy)
+    }
+    try:
+        return _STRATEGIES[strategy.partition("RestartBackoffTimeStrategy")[0]].format_map(fields)
+    except KeyError:
+        return one_line(strategy, 160)
+
+
+def _restarts_from_checkpoints(log: JobLog) -> Iterator[str]:
+    """Yield a sentence on how far restarts went back, and whether a checkpoint completed between them."""
+    if not (replays := log.replays):
+        return
+    ids = list(dict.fromkeys(replay.checkpoint for replay in replays))
+    times = sorted({_about(replay.ms): replay.ms for replay in replays}.items(), key=itemgetter(1))
+    count, (shortest, _), (longest, _) = len(replays), times[0], times[-1]
+    back = longest if len(times) == 1 else f"{shortest} to {longest}"
+    between = ", and no checkpoint completed between them" if count > len(ids) == 1 else ""
+    yield (
+        f"{count} restart{'s' if count > 1 else ''} went back {back}, to checkpoint{'s' if len(ids) > 1 else ''} "
+        f"{first_names([str(number) for number in ids], 4)}: sources read again from there{between}."
+    )
 
 
 def _time_zone(offset_ms: int | None) -> Iterator[str]:
@@ -743,7 +858,7 @@ def failures_apart(points: Iterable[LogCheckpoint | RecordedCheckpoint], which: 
             f"{named}."
         )
     messages = [point.failure_message.rstrip(". ") for point in points if point.status == "FAILED"]
-    if len(messages) > 1 and len({*messages}) == 1 and " by a task on " in messages[0]:
+    if len(messages) > 1 and len({*messages}) == 1 and messages[0].startswith("declined by "):
         yield f"All {len(messages)} {which} that failed have one cause: {one_line(messages[0], 150)}."
     stretches = [
         [point.id for point in group]

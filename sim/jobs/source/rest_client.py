@@ -352,7 +352,7 @@ def _parsed(url: str) -> SplitResult:
     if not usable or any(c.isspace() or not c.isprintable() for c in url):
         raise RestError(
             f"'{one_line(str(Address(url)).rpartition('@')[2], MAX_REASON_CHARS)}'",
-            "is not an address of a REST API: write http://HOST:8081",
+            "is not an address of a REST API: write http://HOST:8081; `ckptsim explain` reads files and folders",
         )
     return parts
 

@@ -19,6 +19,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 
 from sim.jobs.watch.look import mean_circumstances
 from sim.jobs.watch.watcher import (
+    MIN_FORECAST_CHECKPOINTS,
     MIN_LOOKS_OF_LOAD,
     RECENT_CHECKPOINTS,
     Watcher,
@@ -28,7 +29,7 @@ from sim.jobs.watch.watcher import (
     time_text,
 )
 from sim.results.charts import Chart, ChartAxis, Panel, chart
-from sim.results.formats import TextTable, bytes_text, ms_text
+from sim.results.formats import TextTable, apart_text, bytes_text, ms_text
 from sim.results.page import Block, Page
 
 if TYPE_CHECKING:
@@ -148,13 +149,14 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
 
 
 def verdict(watcher: Watcher) -> str:
-    """Return sentences on the current state of the job: is it reachable, and are checkpoints within the forecast?"""
+    """Return sentences on the current state of the job: is it reachable, and are checkpoints within limit and forecast?"""
     state, forecast = watcher.state, watcher.state.forecast
     latest = [point for point in watcher.recent[-RECENT_CHECKPOINTS:] if not point.is_savepoint]
     completed = sum(point.status == "COMPLETED" for point in latest)
     durations = f", with {percentiles_text(latest)}" if completed else ""
     now = f"{completed} of the last {len(latest)} checkpoints completed{durations}."
     away = "" if state.away_ms is None else f"The JobManager gives no answer since {time_text(state.away_ms)}. "
+    away += _over_limit_text(watcher, percentiles(latest)[1]) if completed >= MIN_FORECAST_CHECKPOINTS else ""
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
     if state.left_ms is not None:
@@ -164,6 +166,13 @@ def verdict(watcher: Watcher) -> str:
     else:
         comparison = "No checkpoint of these is held to the forecast"
     return f"{away}{comparison}: {forecast}. {now}"
+
+
+def _over_limit_text(watcher: Watcher, p90_ms: float) -> str:
+    """Return a sentence if the p90 of the latest checkpoints is above the limit, or ""."""
+    if watcher.limit is None or p90_ms <= watcher.limit:
+        return ""
+    return f"Checkpoints are longer than their limit, {ms_text(watcher.limit)}: p90 {apart_text(p90_ms, watcher.limit, ms_text)}. "
 
 
 def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
@@ -218,10 +227,11 @@ def _durations_chart(watcher: Watcher, completed: Sequence[SeenCheckpoint]) -> C
         }
         for point in completed
     ]
-    if (forecast := watcher.state.forecast) is not None:
+    # a forecast that was made after the last checkpoint would be in the legend, but have no length
+    if (forecast := watcher.state.forecast) is not None and forecast.made_ms < last_ms:
         span = {
             "shape": "span",
-            "x": (min(max(forecast.made_ms, completed[0].trigger_ms), last_ms) - last_ms) / 6e4,
+            "x": (max(forecast.made_ms, completed[0].trigger_ms) - last_ms) / 6e4,
             "x2": 0.0,
         }
         bounds = zip(("p90, longest", "p50, longest", "p50, shortest"), forecast.limits_ms.values(), strict=True)

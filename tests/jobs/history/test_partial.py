@@ -309,6 +309,16 @@ def test_subtasks_that_have_not_acknowledged_are_named(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("duration", "passed"), [(318_000, ", 5.3 min after the trigger"), (1500, ""), (None, "")])
+def test_the_time_that_a_subtask_has_not_acknowledged(tmp_path, duration, passed):
+    """Flink's duration may end with the last acknowledgement; then it tells nothing of the others."""
+    done = {"index": 0, "status": "completed", "end_to_end_duration": 1500}
+    answer = {"id": 88, "status": "IN_PROGRESS", "end_to_end_duration": duration}
+    text = told(tmp_path, json.dumps(answer | {"subtasks": [done, {"index": 1, "status": "pending_or_failed"}]}))
+
+    assert f"Not acknowledged: subtask 1{passed}. The last that acknowledged" in text
+
+
 def test_the_other_subtasks_of_the_vertex(tmp_path):
     def subtask(index, async_ms):
         phases = {"sync": 12, "async": async_ms}

@@ -18,7 +18,7 @@ from sim.jobs.reading import read_source
 from sim.jobs.source.saved import read_lone_answer, read_saved
 from tests.jobs.history.test_paths_of_statistics import RECORDINGS
 from tests.jobs.history.test_planted_causes import PLANTED
-from tests.places import DATA, REST
+from tests.places import DATA, REST, ROOT
 
 SOURCES = [
     *((name, None) for name in RECORDINGS),
@@ -72,6 +72,14 @@ def test_word_for_word(case):
 @pytest.mark.parametrize("name", LONE)
 def test_single_answers_word_for_word(tmp_path, name):
     assert kept(f"lone-{name}").read_text() == told_of_lone(name, tmp_path)
+
+
+def test_the_guide_shows_what_is_printed():
+    page = (ROOT / "docs" / "your-own-job.md").read_text()
+    excerpt = page.partition("```\nCheckpoint 22")[2].partition("```")[0]
+
+    assert excerpt
+    assert f"Checkpoint 22{excerpt}" in kept("J4-pressed-aligned-r1-22").read_text()
 
 
 if __name__ == "__main__":

@@ -120,3 +120,29 @@ def test_whatever_it_is_it_runs(log):
 
     assert study.warnings == ()
     assert len(inference.unknown) == inference.text.count("UNKNOWN:")
+
+
+@pytest.mark.parametrize(
+    ("sizes_mb", "size", "origin"),
+    [
+        (
+            [2000 if n % 4 == 0 else 200 + n for n in range(1, 21)],
+            "218 MB",
+            "the median of the last 6 checkpoints (215 MB to 2 GB)",
+        ),
+        ([200, 900, 200], "200 MB", "the median of the last 3 checkpoints (200 MB to 900 MB)"),
+        ([200, 201, 202], "202 MB", "of checkpoint 3"),
+        ([200, 205, 2000, 203, 204], "204 MB", "of checkpoint 5"),
+        ([100], "100 MB", "of checkpoint 1"),
+    ],
+    ids=["a large one now and then", "few", "steady", "the large one is not last", "one"],
+)
+def test_the_size_of_the_state_is_not_that_of_an_exception(sizes_mb, size, origin):
+    log = logged(*((n * 60_000, 2000) for n in range(len(sizes_mb))))
+    for point, megabytes in zip(log.checkpoints.values(), sizes_mb, strict=True):
+        point.size_bytes = megabytes * 10**6
+
+    inference = infer_log(log)
+
+    assert inference.document["job"]["operator"]["state"]["size"] == size
+    assert origin in " ".join(inference.text.replace("#", "").split())

@@ -73,7 +73,7 @@ def test_triggers_that_got_no_id_and_restores_are_counted(tmp_path):
         ),
     )
 
-    assert (len(read_logs([path]).refusals), read_logs([path]).restored) == (1, 1)
+    assert (len(read_logs([path]).refusals), len(read_logs([path]).restores)) == (1, 1)
 
 
 @pytest.mark.parametrize(

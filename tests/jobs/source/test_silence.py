@@ -232,6 +232,10 @@ def test_savepoints_hold_checkpoints_back(tmp_path):
 FAILED = "Failed to trigger or complete checkpoint {n} for job {job}. (1 consecutive failed attempts so far)"
 IO = "Failed to trigger checkpoint {n} for job {job} since An Exception occurred while triggering the checkpoint. IO-problem detected.."
 LATE = "They take longer than execution.checkpointing.timeout"
+EXCEEDED = (
+    "more checkpoints failed in a row than it tolerates, which is 1 by the log "
+    "(execution.checkpointing.tolerable-failed-checkpoints)."
+)
 
 
 @pytest.mark.parametrize(
@@ -268,10 +272,19 @@ LATE = "They take longer than execution.checkpointing.timeout"
                 "Checkpoints are kept in the JobManager's memory, which takes 5 MB per state: set execution.checkpointing.storage"
             ],
         ),
+        (
+            [
+                "Decline checkpoint {n} by task 5fe of job {job} at 10.2.3.4:6122-aa @ host (dataPort=1).",
+                f"{EXCEPTION} Asynchronous task checkpoint failed.",
+                "Caused by: x.SerializedThrowable: java.lang.Exception: Could not materialize checkpoint {n} for operator agg -> map (2/12)#0.",
+                "Caused by: x.SerializedThrowable: java.io.IOException: No space left on device",
+            ],
+            ["declined by agg -> map (2/12) on 10.2.3.4:6122-aa: IOException: No space left on device"],
+        ),
         ([IO], ["IO-problem detected.", "Checkpoint storage could not be written"]),
         ([FAILED, f"{EXCEPTION} Asynchronous task checkpoint failed."], ["A task could not write its state"]),
     ],
-    ids=["expired", "expired 1.16", "declined", "declined with its exception", "memory", "io", "async"],
+    ids=["expired", "expired 1.16", "declined", "declined with its exception", "memory", "operator", "io", "async"],
 )
 def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     failed = []
@@ -292,14 +305,14 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
         "No checkpoint has completed since 2025-12-29 06:09:30: 20.5 min to the end of the log. 2 checkpoints failed"
     )
     assert [part for part in said if part not in text] == []
-    assert "The job failed once: more checkpoints failed in a row than it tolerates." in text
+    assert f"The job failed once: {EXCEEDED}" in text
 
     went_on = ("06:31:00", f"Job Orders ({JOB}) switched from state RESTARTING to RUNNING.")
     later = [*failed, intolerable, restarting, went_on, *checkpoint(4, "06:31:30")]
     text = told(tmp_path, ("06:09:00", STATE), *checkpoint(1, "06:09:30"), *later)
 
     assert "No checkpoint has completed" not in text
-    assert text.count("The job failed once: more checkpoints failed in a row than it tolerates.") == 1
+    assert text.count(f"The job failed once: {EXCEEDED}") == 1
 
 
 @pytest.mark.parametrize(
@@ -527,3 +540,118 @@ def test_failures_with_one_cause_are_one_finding(tmp_path):
     cause = "2 checkpoints that failed have one cause: declined by a task on 10.2.3.4:6122-aa: IOException: No space left on device."
     assert cause in alike
     assert "have one cause" not in mixed
+
+
+def expired(number, at, end):
+    return checkpoint(number, at)[0], (end, f"Checkpoint {number} of job {JOB} expired before completing.")
+
+
+TOO_MANY = ("", "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.")
+STRATEGY = (
+    "FailureRateRestartBackoffTimeStrategy(FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=600000,backoffTimeMS=10000,"
+    "maxFailuresPerInterval=3)"
+)
+
+
+def strategy_line(strategy):
+    return "06:00:00", f"Using restart back off time strategy {strategy} for Orders ({JOB})."
+
+
+def restored(at, number, triggered="06:01:00"):
+    trigger = checkpoint(number, triggered)[0][1].partition("@ ")[2].partition(" ")[0]
+    return at, f"Restoring job {JOB} from Checkpoint {number} @ {trigger} for {JOB} located at hdfs://ck/chk-{number}."
+
+
+def test_restarts_that_go_back_further_and_further(tmp_path):
+    """Two expired checkpoints in a row fail the job each time, until its restart strategy gives up."""
+    text = told(
+        tmp_path,
+        strategy_line(STRATEGY),
+        ("06:00:30", STATE),
+        *checkpoint(1, "06:01:00"),
+        *expired(2, "06:02:00", "06:03:00"),
+        *expired(3, "06:03:00", "06:04:00"),
+        TOO_MANY,
+        switched("06:04:00", "RUNNING", "RESTARTING"),
+        switched("06:04:10", "RESTARTING", "RUNNING"),
+        restored("06:04:10", 1),
+        *expired(4, "06:05:00", "06:06:00"),
+        *expired(5, "06:06:00", "06:07:00"),
+        TOO_MANY,
+        switched("06:07:00", "RUNNING", "RESTARTING"),
+        switched("06:07:10", "RESTARTING", "RUNNING"),
+        restored("06:07:10", 1),
+        *expired(6, "06:08:00", "06:09:00"),
+        *expired(7, "06:09:00", "06:10:00"),
+        TOO_MANY,
+        switched("06:10:00", "RUNNING", "FAILING"),
+        switched("06:10:01", "FAILING", "FAILED"),
+        ("06:30:00", "Shutting down."),
+    )
+
+    assert text.startswith(
+        "No checkpoint has completed since 2025-12-29 06:01:00: 9.02 min to the end of the job. 6 checkpoints failed: expired. "
+        f"The job failed 3 times: {EXCEEDED} {LATE}"
+    )
+    assert (
+        "The job failed for good at 2025-12-29 06:10:01, after 2 restarts; its restart strategy is failure-rate "
+        "(max-failures-per-interval 3 in 10 min, delay 10 s). 2 restarts went back 3 min to 6 min, to checkpoint 1: sources read "
+        "again from there, and no checkpoint completed between them."
+    ) in text
+    assert "Look at the exceptions of the job" not in text
+
+
+def test_restarts_that_go_back_to_several_checkpoints(tmp_path):
+    """One of them was triggered before the log begins; a start from a savepoint is no restart."""
+    text = told(
+        tmp_path,
+        ("06:00:30", STATE),
+        ("06:00:30", f"Restoring job {JOB} from Savepoint 4 @ 0 for {JOB} located at hdfs://sp/1."),
+        switched("06:01:30", "RUNNING", "RESTARTING"),
+        restored("06:01:40", 5, triggered="05:59:30"),
+        switched("06:01:40", "RESTARTING", "RUNNING"),
+        *checkpoint(6, "06:02:00"),
+        switched("06:02:30", "RUNNING", "RESTARTING"),
+        restored("06:02:40", 6, triggered="06:02:00"),
+        switched("06:02:40", "RESTARTING", "RUNNING"),
+    )
+
+    assert "2 restarts went back 30 s to 2 min, to checkpoints 5, 6: sources read again from there." in text
+    assert "The job was restored 3 times." in text
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("NoRestartBackoffTimeStrategy", "none"),
+        (
+            "FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=2147483647, backoffTimeMS=1500)",
+            "fixed-delay (unlimited attempts, delay 1.5 s)",
+        ),
+        (
+            "ExponentialDelayRestartBackoffTimeStrategy(initialBackoffMS=1000, maxBackoffMS=60000, backoffMultiplier=1.5, jitterFactor=0.1)",
+            "exponential-delay (1 s to 1 min)",
+        ),
+        ("OwnStrategy(a=1)", "OwnStrategy(a=1)"),
+        ("FixedDelayRestartBackoffTimeStrategy(a=1)", "FixedDelayRestartBackoffTimeStrategy(a=1)"),
+    ],
+)
+def test_restart_strategies_in_the_words_of_their_options(tmp_path, strategy, expected):
+    ended = switched("06:04:00", "RUNNING", "FAILING"), switched("06:04:00", "FAILING", "FAILED")
+
+    text = told(tmp_path, strategy_line(strategy), ("06:00:30", STATE), *checkpoint(1, "06:01:00"), *ended)
+
+    assert f"after 0 restarts; its restart strategy is {expected}. Look at the exceptions of the job." in text
+
+
+def test_the_task_of_the_attempt_that_declined(tmp_path):
+    """By the line with which it was scheduled, if no exception names it."""
+    text = told(
+        tmp_path,
+        ("06:00:30", STATE),
+        ("06:00:31", "agg -> map (2/12) (5fe_cbc357_1_0) switched from CREATED to SCHEDULED."),
+        checkpoint(1, "06:01:00")[0],
+        ("06:01:10", f"Decline checkpoint 1 by task 5fe_cbc357_1_0 of job {JOB} at tm-1 @ host (dataPort=1)."),
+    )
+
+    assert "declined by agg -> map (2/12) on tm-1" in text

@@ -45,6 +45,13 @@ GROWTH = (10e6, 100e6)
             "the state grows in the history, from 10 MB to 100 MB",
         ),
         (compared("full-size", (50e6, 90e6), (100e6, 100e6)), {"growth": GROWTH}, "the state grows in the history"),
+        # every fourth checkpoint is ten times as large as the others
+        (
+            compared("full-size", (208e6, 2e9), (212e6, 212e6), ("p90",)),
+            {},
+            "a tail that the model has not: p90 is 9.6 times",
+        ),
+        (compared("full-size", (50e6, 90e6), (100e6, 100e6)), {}, UNKNOWN),
         (
             compared("throughput", (8000, 8000), (100, 100)),
             {"unbalanced": ("1 in, 2 out",)},
