@@ -175,12 +175,23 @@ class Causes:
         if (firing := self._firing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
         if row is None or not row.total:
-            return f"nothing lay before it: the thread of {self._task(part.task)} had to be free"
+            return f"nothing lay before it: the thread of {self._task(part.task)} had to be free{self._full_requests(part)}"
         if self._overtook(part):
-            return f"it overtook data, and waited for the thread of {self._task(part.task)}"
+            return f"it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         if self._is_open(part):
             return f"{self._ahead(part)}, and was not drained {self._until}"
-        return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
+        rate = f"{bytes_text(row.total * SECOND / part.duration_ns)}/s"
+        full = self._full_requests(part)
+        return f"{self._ahead(part)}, drained at {rate}{f' by {self._task(part.task)}{full}' if full else ''}"
+
+    def _full_requests(self, part: PathPart) -> str:
+        """Return a clause if all asynchronous requests of the reader were pending when the barrier was sent, or ""."""
+        requests = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]].async_io
+        writer = self.context.layout.writer[part.channel]
+        pending = self.instance.waiting.get((self.checkpoint, writer, part.task), 0)
+        if requests is None or pending < requests.capacity:
+            return ""
+        return f", which waits until the oldest of its {requests.capacity} asynchronous requests returns (async-io.capacity)"
 
     def waits_for_thread(self, part: PathPart) -> bool:
         """Return whether the barrier waits for the thread of the task, and not for the data in front of it.
@@ -207,7 +218,7 @@ class Causes:
         if arrivals and arrivals[0].number != part.channel:
             text = f"the first barrier came from {self._task(self.context.layout.writer[arrivals[0].number])}, the last through this channel: "
         if self._overtook(part):
-            return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}"
+            return f"{text}it overtook data, and waited for the thread of {self._task(part.task)}{self._full_requests(part)}"
         sent_ns = self._time(Happening.BARRIER_FORWARDED, self.context.layout.writer[part.channel])
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         if sent_ns is not None and sent_ns > part.begin_ns:

@@ -44,7 +44,7 @@ class ObservedInstance:
     context: Context
     # (checkpoint, task) -> data in front of the task's barrier: a row per output channel, columns as in `Queued`
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    # (checkpoint, task, reader) -> records in the reader's window when the task took its snapshot
+    # (checkpoint, task, reader) -> records in the reader's window, or its pending requests, when the task took its snapshot
     waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)
     # (checkpoint, task) -> files of RocksDB below level 0, which compactions have written
     merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)
@@ -119,7 +119,11 @@ def _observe(job: JobInstance) -> ObservedInstance:
     instance = ObservedInstance(job.context)
     on_cut_before = job.contents.on_cut
     vertices = job.scenario.job.vertices
-    with_windows = {task for task, vertex in enumerate(job.layout.vertex) if vertices[vertex].window is not None}
+    holding = {
+        task
+        for task, vertex in enumerate(job.layout.vertex)
+        if vertices[vertex].window is not None or vertices[vertex].async_io is not None
+    }
 
     def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
         on_cut_before(checkpoint, task, part)
@@ -128,7 +132,7 @@ def _observe(job: JobInstance) -> ObservedInstance:
             rows = job.plane.channels()[outputs]
             queued = rows["written"] - rows["sent"], rows["sent"] - rows["taken"]
             instance.queued[checkpoint, task] = np.stack(queued, axis=1)
-        for reader in sorted({task, *(job.layout.reader[channel] for channel in outputs)} & with_windows):
+        for reader in sorted({task, *(job.layout.reader[channel] for channel in outputs)} & holding):
             instance.waiting[checkpoint, task, reader] = job.plane.position(reader).late
 
     def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:

@@ -64,6 +64,7 @@ class Account:
     trigger_ns: int
     lines: tuple[AccountLine, ...]  # until the last acknowledgement, the failure, or the end of the run
     after: tuple[AccountLine, ...] = ()  # from the last acknowledgement to the last commit
+    role: str = ""  # why this checkpoint is explained, e.g. "the slowest"; "" if the user names it
 
     @property
     def is_open(self) -> bool:
@@ -153,8 +154,8 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
 
 
 def _exact(duration_ns: int) -> str:
-    """Return an exact duration, in ms if possible: Flink's statistics are in ms, simulated times in ns."""
-    return f"{duration_ns} ns" if duration_ns % 10**6 else f"{duration_ns // 10**6} ms"
+    """Return an exact duration in ms, for example ``1667.447 ms``.  Flink's statistics are in ms, simulated times in ns."""
+    return f"{duration_ns / 10**6:.6f}".rstrip("0").rstrip(".") + " ms"
 
 
 def title(account: Account) -> str:
@@ -166,7 +167,7 @@ def title(account: Account) -> str:
 
 def sentence(account: Account) -> str:
     """Return the duration of the checkpoint, its longest part, and the cause of this part as sentences."""
-    name = capitalised(title(account))
+    name = capitalised(title(account)) + (f", {account.role}," if account.role else "")
     if not account.lines:
         if account.status == "COMPLETED":
             return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
@@ -305,14 +306,15 @@ def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list
     """
     if checkpoint is not None:
         numbers = [(job, number) for job, instance in enumerate(run.instances) for number in instance.context.stats]
-        chosen = [(job, number) for job, number in numbers if number == checkpoint]
+        chosen = {(job, number): "" for job, number in numbers if number == checkpoint}
         if not chosen:
             ids = [number for _, number in numbers]
             there = f"they are {min(ids)} to {max(ids)}" if ids else "there is none"
             raise NoCheckpointError(f"{strategy}: no checkpoint {checkpoint}: {there}")
     else:
         chosen = _typical(run)
-    return [account(strategy, job, run.instances[job], number) for job, number in chosen]
+    roles = chosen.items()
+    return [replace(account(strategy, job, run.instances[job], number), role=role) for (job, number), role in roles]
 
 
 def simulate_changes(explained: Account, engine: Engine = "compiled") -> dict[str, int | None]:
@@ -336,8 +338,8 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
     return None if row.empty else round(float(row["end_to_end_duration"].iloc[0]) * 1e6)
 
 
-def _typical(run: CloseUp) -> list[tuple[int, int]]:
-    """Return (job instance, id) of the checkpoints to explain by default.
+def _typical(run: CloseUp) -> dict[tuple[int, int], str]:
+    """Return {(job instance, id): role} of the checkpoints to explain by default.
 
     These are first uploads, and the median and the slowest completed checkpoint after the warm-up.  If there are none, it
     is the last one that failed, or else the one that has been in progress for longest.  Raises `NoCheckpointError`.
@@ -349,13 +351,16 @@ def _typical(run: CloseUp) -> list[tuple[int, int]]:
         (row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED"
     )
     if completed or uploads:
-        usual = [completed[(len(completed) - 1) // 2][1:], completed[-1][1:]] if completed else []
-        return list(dict.fromkeys([*uploads, *usual]))
+        roles = dict.fromkeys(uploads, "which uploads all state")
+        median_index, is_only = (len(completed) - 1) // 2, len(completed) == 1
+        for index, role in ((median_index, "the median"), (-1, "the slowest")) if completed else ():
+            roles[completed[index][1:]] = "" if is_only else f"{role} of {len(completed)}"
+        return roles
     failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
     under_way = [(row.trigger_ns, job, row.number) for job, row in all_rows if row.status == "IN_PROGRESS"]
     if not failed and not under_way:
         raise NoCheckpointError("no checkpoint was triggered after the warm-up: run longer, or set an interval")
-    return [max(failed)[1:] if failed else min(under_way)[1:]]
+    return {max(failed)[1:]: "the last that failed"} if failed else {min(under_way)[1:]: ""}
 
 
 def _first_uploads(run: CloseUp) -> list[tuple[int, int]]:

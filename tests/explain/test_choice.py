@@ -118,7 +118,7 @@ def test_the_checkpoints_that_are_chosen(monkeypatch, rows, firsts, warmup_ms, c
         "sim.explain.explanation._first_uploads", lambda run: [(0, number) for number in run.result.firsts]
     )
 
-    assert [(0, number) for number in chosen] == _typical(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms))
+    assert [(0, number) for number in chosen] == list(_typical(run_of(*rows, firsts=firsts, warmup_ms=warmup_ms)))
 
 
 def test_only_strategies_that_take_checkpoints_are_explained():
@@ -156,3 +156,13 @@ def test_changes_that_save_a_twentieth_are_told(saved_ms, is_told):
     assert is_told == (effect in " ".join(text(found, {"with x": 960 * 10**6}).split()))
     assert "slow until 49" not in text(found)
     assert replace(found, status="FAILED").changes == ()
+
+
+def test_the_text_says_why_a_checkpoint_is_explained(run):
+    """Without an id that the user names."""
+    median, slowest = (text(account) for account in accounts("it", run))
+    named = text(accounts("it", run, 3)[0])
+
+    assert median.startswith(f"Checkpoint {accounts('it', run)[0].number} (it), the median of 10, took")
+    assert "the slowest of 10" in " ".join(slowest.split())
+    assert named.startswith("Checkpoint 3 (it) took")

@@ -163,6 +163,19 @@ TWELVE = {
         scenario(STEADY, "interval: 1 s, max-concurrent: 4", sink=", snapshot: {async: 1.7 s}"),
         share=0.4,
     ),
+    "a full queue of requests": Planted(
+        "behind data",
+        "lookup[",
+        "thread of lookup[0], which waits until the oldest of its 100 asynchronous requests returns (async-io.capacity)",
+        scenario(
+            """
+  source: {{source: {{rate: unlimited, record: 500 B}}}}
+  lookup: {{input: {{source: hash}}, service: 20 us, async-io: {{latency: 2 s}}}}
+""",
+            "interval: 5 s, barriers: [unaligned]",
+            run="duration: 18 s",
+        ),
+    ),
     "a window that fires": Planted(
         "behind data",
         "win[",
