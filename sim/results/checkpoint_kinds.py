@@ -16,9 +16,9 @@ from sim.results.rates import Tables
 # those that are triggered before the first one completes, because there are no files that they could reuse. A checkpoint
 # counts as a first upload if
 #
-# * it writes nearly all the state that it references,
-# * this is more than twice what later checkpoints write (median), and
-# * later checkpoints reference more than twice what they write.
+# 1. it writes nearly all the state that it references,
+# 2. this is more than twice what later checkpoints write (median), and
+# 3. later checkpoints reference more than twice what they write (medians).
 #
 # Jobs that write full state each time have no first upload. If a job instance (in a chain of jobs, or after a rescale) has no
 # later checkpoints, its checkpoints are compared with the later checkpoints of the other instances.
@@ -53,21 +53,22 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     is_first, job = np.zeros(len(checkpoints), dtype=bool), job_of(checkpoints).to_numpy()
     candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
     columns = ["trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size", "state_size"]
-    trigger, duration, in_flight, written, referred = checkpoints[columns].to_numpy(dtype=float).T
-    ended, written, referred = trigger + duration, written - in_flight, referred - in_flight
-    # first rule: the checkpoint writes nearly all the state that it references
-    is_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referred)
-    of_jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    trigger, duration, in_flight, written, referenced = checkpoints[columns].to_numpy(dtype=float).T
+    ended, written, referenced = trigger + duration, written - in_flight, referenced - in_flight
+    in_jobs = [candidates & (job == number) for number in np.unique(job[candidates])]
+    # rule 1: it writes nearly all the state that it references
+    writes_all = (written > 0) & (written >= MIN_WRITTEN_SHARE * referenced)
     # later checkpoints: those that do not write all state, or that are triggered after the first one of their job has completed
-    later = candidates.copy()
-    for of_job in of_jobs:
-        later &= ~(of_job & is_all & (trigger < ended[of_job][trigger[of_job].argmin()]))
-    for of_job in of_jobs:
-        compared = of_job & later if (of_job & later).any() else later
+    is_later = candidates.copy()
+    for in_job in in_jobs:
+        first_end = ended[in_job][trigger[in_job].argmin()]
+        is_later &= ~(in_job & writes_all & (trigger < first_end))
+    for in_job in in_jobs:
+        compared = in_job & is_later if (in_job & is_later).any() else is_later
         if compared.any():
-            usual, usually_referred = np.median(written[compared]), np.median(referred[compared])
-            # second rule: it writes much more than later ones; third rule: they reference much more than they write
-            is_first |= of_job & ~later & (np.minimum(written, usually_referred) > FIRST_UPLOAD_FACTOR * usual)
+            limit = FIRST_UPLOAD_FACTOR * np.median(written[compared])
+            # rule 2: it writes much more than later ones; rule 3: they reference much more than they write
+            is_first |= in_job & ~is_later & (written > limit) & (np.median(referenced[compared]) > limit)
     return is_first
 
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,10 @@ import pandas as pd
 from sim.model.quantities import title_of
 from sim.results.checkpoint_kinds import is_periodic, pool_rows
 from sim.results.columns import Population, compute_columns, result_column
-from sim.results.estimates import quantiles
+from sim.results.estimates import Duration, quantiles
 from sim.results.formats import ms_text, share_text
 from sim.results.rates import Tables
-from sim.results.restarts import disturbed_ms, largest_lag_s, restart_costs, restarts_of
+from sim.results.restarts import RestartCosts, disturbed_ms, largest_lag_s, restart_costs, restarts_of
 
 # ---- Costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 #
@@ -42,7 +41,7 @@ _VISIBLE_SHARES = (0.5, 0.99, 1.0)
 
 
 def _cost_column(value: str, meaning: str, of: Literal["failures", "planned_restarts"], **options: Any) -> Any:
-    """Return a field of `Consequences` for a value of `_RestartCosts`.
+    """Return a field of `Consequences` for a value of `RestartCosts`.
 
     `of`: whether failures or planned restarts are counted.  The column is printed only if there were any.
     """
@@ -61,7 +60,7 @@ def _visibility_column(index: int, meaning: str, name: str, short: str, **option
     return result_column(
         meaning,
         Population.COMMITS,
-        lambda run: run.visible[index],
+        lambda pooled: pooled.visible[index],
         ends="make all output visible within the run",
         of="commits",
         title=f"time until output is visible, {name}",
@@ -82,7 +81,7 @@ class Consequences:
     commits: float = result_column(
         "per run",
         Population.COMMITS,
-        lambda run: len(run.fresh) / len(run.runs),
+        lambda pooled: len(pooled.first_commits) / len(pooled.runs),
         worse="less",
         heading="commits",
         printed_with="commits",
@@ -90,7 +89,7 @@ class Consequences:
     committed_records: float = result_column(
         "per run",
         Population.COMMITS,
-        lambda run: run.fresh["records"].sum() / len(run.runs),
+        lambda pooled: pooled.first_commits["records"].sum() / len(pooled.runs),
         worse="less",
         heading="committed",
         printed_with="commits",
@@ -100,7 +99,7 @@ class Consequences:
     )
     visible_p99_ms: float = _visibility_column(
         1,
-        "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest",
+        "likewise, 99 % quantile; close to the longest for fewer than 100 commits",
         "99th percentile",
         "p99",
         is_optional=True,
@@ -109,7 +108,7 @@ class Consequences:
     lost_records: float = result_column(
         "per run: of transactions that timed out, or whose files are missing",
         Population.COMMITS,
-        lambda run: run.fresh["lost_records"].sum() / len(run.runs),
+        lambda pooled: pooled.first_commits["lost_records"].sum() / len(pooled.runs),
         heading="lost",
         printed_with="lost_records",
     )
@@ -131,7 +130,7 @@ class Consequences:
     )
     caught_up_ms: float = _cost_column(
         "caught_up",
-        "failure -> as much waits as usual, median",
+        "failure -> the backlog is as small as usual, median",
         "failures",
         ends=_CATCH_UP,
         title="time until caught up after a failure",
@@ -147,53 +146,55 @@ class Consequences:
     )
     planned_caught_up_ms: float = _cost_column(
         "caught_up",
-        "start of the restart -> nothing waits in the logs of sources, median",
+        "start of the restart -> no backlog at the sources, median",
         "planned_restarts",
         ends=_CATCH_UP,
     )
     disturbed_share: float = result_column(
         "share of the run between a restart and being caught up again",
         Population.RESTARTS,
-        lambda run: (
-            disturbed_ms(run.runs, run.durations_ms) / sum(run.durations_ms) if run.restarts.per_run else math.nan
+        lambda pooled: (
+            disturbed_ms(pooled.runs, pooled.durations_ms) / sum(pooled.durations_ms)
+            if pooled.restarts.per_run
+            else math.nan
         ),
         of="restarts",
         heading="disturbed",
         printed_with="restarts",
         after="lag_s",
-        cell=lambda line: share_text(line.row.disturbed_share),
+        cell=lambda line: share_text(line.costs.disturbed_share),
     )
     lag_s: float = result_column(
-        "largest time a record is due and not emitted; a job that failed for good has none",
+        "largest time from when a record is due until a source emits it; NaN if the job failed for good",
         Population.RUN,
-        lambda run: math.nan if run.died else max(map(largest_lag_s, run.runs)),
+        lambda pooled: math.nan if pooled.has_failed else max(map(largest_lag_s, pooled.runs)),
         ends=_LIVE,
         heading="largest lag",
         printed_with="restarts",
-        cell=lambda line: line.status if line.row.has_failed else ms_text(1e3 * line.row.lag_s),
+        cell=lambda line: line.status if line.costs.has_failed else ms_text(1e3 * line.costs.lag_s),
     )
     delay_mean_s: float = result_column(
-        "due -> served by a vertex without readers, mean of samples once a second",
+        "due -> processed by a sink, mean of samples once a second",
         Population.AFTER_WARMUP,
-        lambda run: float(run.delays.mean()),
+        lambda pooled: float(pooled.delays.mean()),
         ends=_LIVE,
         title="mean delay of records",
     )
     delay_p99_s: float = result_column(
         "likewise, 99 % quantile",
         Population.AFTER_WARMUP,
-        lambda run: float(run.delays.quantile(0.99)),
+        lambda pooled: float(pooled.delays.quantile(0.99)),
         ends=_LIVE,
         title="delay of records, 99th percentile",
     )
     ended_s: float = result_column(
-        "end of the run: the job was over, or it was cut off",
+        "time at which the job finished, or the run ended",
         Population.RUN,
-        lambda run: sum(run.durations_ms) / len(run.runs) / 1e3,
+        lambda pooled: sum(pooled.durations_ms) / len(pooled.runs) / 1e3,
         ends="come to an end within the run",
     )
     unfinished: str = result_column(
-        "columns whose value is a bound, 'more than': what they measure had not ended when the run did"
+        "names of columns whose values are lower bounds, because the run ended before what they measure"
     )
 
     def is_bound(self, column: str) -> bool:
@@ -215,56 +216,70 @@ class Consequences:
         return math.isnan(self.lag_s)
 
 
+class _Pooled(NamedTuple):
+    """Values of all runs of a strategy, from which the columns of `Consequences` are computed."""
+
+    runs: Sequence[Tables]
+    durations_ms: Sequence[float]  # length of each run
+    has_failed: bool  # whether some job failed permanently
+    first_commits: pd.DataFrame  # commits of output that was not committed before
+    restarts: RestartCosts
+    failures: RestartCosts
+    planned_restarts: RestartCosts
+    visible: Sequence[Duration]  # quantiles `_VISIBLE_SHARES` of the time until output is visible
+    delays: pd.Series[float]  # delay of records [s] in each second after the warm-up
+
+
 def consequences(
     runs: Sequence[Tables],
     durations_ms: Sequence[float],
     *,
     warmup_ms: float = 0.0,
     committers: Collection[str] = (),
-    died: bool = False,
-    behind: Sequence[bool] = (),
+    has_failed: bool = False,
+    falls_behind: Sequence[bool] = (),
 ) -> Consequences:
     """Compute the costs of a strategy from the tables of its replications.
 
     Only commits whose checkpoint was triggered after the warm-up count.
 
     `durations_ms`: length of each run.  `committers`: vertices that commit, including those that have not committed
-    anything.  `died`: whether some job failed permanently; its lag is then unbounded.  `behind`: for each run, whether its
+    anything.  `has_failed`: whether some job failed permanently; its lag is then unbounded.  `falls_behind`: for each run, whether its
     backlog keeps growing (`falls_behind`); its restarts then count as never caught up.
     """
     runs = [
-        _without_catch_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)
+        _without_catch_up(run) if grows else run
+        for run, grows in zip(runs, falls_behind or [False] * len(runs), strict=True)
     ]
     commits = pool_rows([run["commits"] for run in runs])
     # the time of the commit minus its latency is the time of the trigger
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]
-    fresh = commits[~commits["again"].astype(bool)]
+    first_commits = commits[~commits["again"].astype(bool)]  # not those that a restored job repeats
     restarts = [
         restart
         for run, end_ms in zip(runs, durations_ms, strict=True)
         for restart in restarts_of(run["recoveries"], end_ms, run["series"])
     ]
-    open_ms = [
+    invisible_ages_ms = [
         age_ms
         for run, end_ms in zip(runs, durations_ms, strict=True)
         for age_ms in _invisible_ages_ms(run, end_ms, committers)
     ]
     visible_ms, records = (
-        fresh.loc[fresh["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
+        first_commits.loc[first_commits["visible_latency"] >= 0, ["visible_latency", "records"]].to_numpy(dtype=float).T
     )
     weights = np.fmax(records, 1) / max(records.mean(), 1) if len(records) else None
     values, bounds = compute_columns(
         Consequences,
-        # the argument `run` of the functions in `Consequences`: values of all runs of the strategy
-        SimpleNamespace(
+        _Pooled(
             runs=runs,
             durations_ms=durations_ms,
-            died=died,
-            fresh=fresh,
+            has_failed=has_failed,
+            first_commits=first_commits,
             restarts=restart_costs(restarts, len(runs)),
             failures=restart_costs([restart for restart in restarts if not restart.is_planned], len(runs)),
             planned_restarts=restart_costs([restart for restart in restarts if restart.is_planned], len(runs)),
-            visible=quantiles(visible_ms, np.array(open_ms), *_VISIBLE_SHARES, weights=weights),
+            visible=quantiles(visible_ms, np.array(invisible_ages_ms), *_VISIBLE_SHARES, weights=weights),
             delays=pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs]),
         ),
     )

@@ -36,7 +36,7 @@ def consequences_texts(
     for column in in_printing_order(_COLUMNS.values()):
         if any(getattr(row, column.printed_with) for row in costs.values()):
             texts = [
-                column.value_text(asdict(line.row)) if column.cell is None else column.cell(line) for line in lines
+                column.value_text(asdict(line.costs)) if column.cell is None else column.cell(line) for line in lines
             ]
             if not all(map(column.says_nothing, texts)):
                 columns.append((column.heading, texts))
@@ -51,7 +51,7 @@ class _Line(NamedTuple):
     """A strategy as a row of the table of consequences."""
 
     status: str
-    row: Consequences
+    costs: Consequences
     runs: int
     is_at_once: bool  # output is visible immediately
     is_behind: bool  # the backlog grows
@@ -59,15 +59,15 @@ class _Line(NamedTuple):
     def visible_text(self, name: str) -> str:
         """Return a cell with the time until output is visible, or `MISSING` if there are too few commits for the quantile."""
         column = _COLUMNS[name]
-        if column.smallest_sample > 1 and not column.has_sample({"commits": self.row.commits * self.runs}):
+        if column.smallest_sample > 1 and not column.has_sample({"commits": self.costs.commits * self.runs}):
             return MISSING
-        return "at once" if self.is_at_once else self.row.ms_text(name)
+        return "at once" if self.is_at_once else self.costs.ms_text(name)
 
-    def cost_text(self, name: str, of_dead: str) -> str:
-        """Return a cell with the cost of failures, or `of_dead` if the job failed permanently without a counted failure."""
-        if self.row.has_failed and not self.row.failures:
-            return of_dead
-        return _cost_text(self.row, name, is_behind=self.is_behind)
+    def cost_text(self, name: str, text_if_failed: str) -> str:
+        """Return a cell with the cost of failures, or `text_if_failed` if the job failed permanently without a counted failure."""
+        if self.costs.has_failed and not self.costs.failures:
+            return text_if_failed
+        return _cost_text(self.costs, name, is_behind=self.is_behind)
 
 
 def _cost_text(row: Consequences, column: str, *, is_behind: bool) -> str:
@@ -112,22 +112,19 @@ def consequences_sentence(costs: Mapping[str, Consequences], *, overloaded: Coll
     if len(compared) < 2:
         return ""
     ranked = sorted(compared, key=lambda line: (line.row.disturbed_share, line.value("replayed_records")))
-    best, worst = ranked[0], _worst_most_similar(ranked)
+    best, worst = ranked[0], _worst_with_similar_label(ranked)
     if worst.row.disturbed_share < 1.1 * best.row.disturbed_share + 0.01:
         ranked = sorted(compared, key=lambda line: line.value("replayed_records"))
-        best, worst = ranked[0], _worst_most_similar(ranked)
+        best, worst = ranked[0], _worst_with_similar_label(ranked)
         if worst.value("replayed_records") <= 1.1 * best.value("replayed_records"):
             may_differ = any(line.bounds for line in compared) or _downtimes_differ(
                 [line.value("downtime_ms") for line in compared]
             )
             return "" if may_differ else f"A {kind} stops the job and replays as much under all of them."
-    also = " and ".join(line.label for line in (worst, best) if line.label in overloaded)
-    also = (
-        f" {also} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
-        if also
-        else ""
-    )
-    return f"After a {kind} {worst}; {best}.{also}"
+    sentence = f"After a {kind} {worst}; {best}."
+    if labels := " and ".join(line.label for line in (worst, best) if line.label in overloaded):
+        sentence += f" {labels} cannot keep up before the {kind} either: lag and disturbed time are not its cost alone."
+    return sentence
 
 
 class _Compared(NamedTuple):
@@ -160,7 +157,7 @@ class _Compared(NamedTuple):
         )
 
 
-def _worst_most_similar(ranked: Sequence[_Compared]) -> _Compared:
+def _worst_with_similar_label(ranked: Sequence[_Compared]) -> _Compared:
     """Return the worst strategy.  Of several equal ones, return that whose label is most similar to the best one's.
 
     Any other label would suggest that options without an effect make the difference.  For example, if the best strategy is

@@ -37,8 +37,8 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
     `runs`: tables of the replications.  `ends_s`: end of each run.  `committed`: number of committed records.
     """
     after_last = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
-    holding = _final_checkpoint(runs[0])
-    final = None if holding.empty else holding.iloc[-1]
+    final_rows = _final_checkpoint(runs[0])
+    final = None if final_rows.empty else final_rows.iloc[-1]
     return Finish(
         at_s=sum(ends_s) / len(runs),
         idle_s=sum(idle_s for idle_s, _ in after_last) / len(runs),
@@ -57,8 +57,8 @@ def _final_checkpoint(run: Tables) -> pd.DataFrame:
     """
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
     first = tasks["x_finalCheckpoint"].max()
-    holds = (rows["id"] == first) | (is_periodic(rows) & (rows["id"] > first) & (first > 0))
-    final: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & holds].head(1)
+    is_final = (rows["id"] == first) | (is_periodic(rows) & (rows["id"] > first) & (first > 0))
+    final: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & is_final].head(1)
     return final
 
 
@@ -78,11 +78,11 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
     series, rows = run["series"], run["checkpoints"]
     served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
     last_s = min(end_s, float(served.max())) if len(served) else 0.0
-    late = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)]
+    triggered_after = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)]
     if _served_after_samples(run):
         # the last, partial second has no sample, so the time of its records is unknown
-        return 0.0, late.tail(1)
-    return end_s - last_s, late
+        return 0.0, triggered_after.tail(1)
+    return end_s - last_s, triggered_after
 
 
 def _served_after_samples(run: Tables) -> bool:
@@ -102,11 +102,11 @@ def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: 
         rows, restarts = run["checkpoints"], run["recoveries"]
         last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
         down = len(restarts) and float(restarts["running"].iloc[-1]) < 0
-        begun_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
+        ran_again_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
         if (
             down
             or (rows["status"] == "IN_PROGRESS").any()
-            or end_s - max(last_s, begun_s) <= _MAX_SILENT_INTERVALS * interval_s
+            or end_s - max(last_s, ran_again_s) <= _MAX_SILENT_INTERVALS * interval_s
         ):
             return math.nan
         latest_s = max(latest_s, last_s)

@@ -33,19 +33,19 @@ _MIN_GAPS_FOR_MEDIAN = 3
 """Minimum number of times between triggers from which a median is computed."""
 _LONG_SAVEPOINT_FACTOR = 2.0
 """A savepoint is long if it takes at least this multiple of the longest checkpoint, first uploads excluded."""
-_MAX_WAIT_SHARE = 0.1
+_MAX_OVERDUE_WAIT_SHARE = 0.1
 """A checkpoint was overdue if it was triggered within this share of the interval after the previous one ended."""
-_MIN_FOLLOWING = 2
+_MIN_OVERDUE = 2
 """Minimum number of overdue checkpoints after a savepoint that are reported."""
 
 
 class LateTriggers(NamedTuple):
     """Checkpoints of a strategy that are triggered less often than the interval demands."""
 
-    apart_ms: float  # time between triggers: the median, or the longest
+    gap_ms: float  # time between triggers: the median, or the longest
     interval_ms: float
     why: str  # reason, "" if unknown
-    is_longest: bool = False  # apart_ms is the longest time, because the median is on time or has too few values
+    is_longest: bool = False  # gap_ms is the longest time, because the median is on time or has too few values
 
 
 class LongSavepoint(NamedTuple):
@@ -56,10 +56,10 @@ class LongSavepoint(NamedTuple):
     duration_ms: float
     written_bytes: float
     usual_bytes: float  # median of the bytes that checkpoints write
-    is_alone: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
-    following: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
-    followed_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
-    decide_median: bool = False  # whether more than half of the checkpoints in percentiles are overdue ones
+    blocks_checkpoints: bool  # it is longer than the interval, and no checkpoint is triggered while it is in progress
+    overdue: int = 0  # number of overdue checkpoints after it, each triggered when the previous one ends
+    overdue_ms: float = 0.0  # from the end of the savepoint to the end of the last overdue checkpoint
+    are_majority: bool = False  # whether more than half of the checkpoints in percentiles are overdue ones
     lag_ms: float = 0.0  # largest lag from its trigger to the last overdue checkpoint; 0 if not larger than before
     failed: bool = False
 
@@ -83,36 +83,47 @@ def late_triggers(
     if interval_ms < _MIN_REPORTED_MS or len(rows) < 2:
         return None
     jobs = rows.assign(ended=rows["trigger_timestamp"] + rows["end_to_end_duration"]).groupby(["run", "x_job"])
-    gaps_ms, factor = jobs["trigger_timestamp"].diff(), _LATE_FACTOR
-    is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gaps_ms.median() <= _LATE_FACTOR * interval_ms
+    gaps_ms = jobs["trigger_timestamp"].diff()
+    awaited, gap_ms = rows, float(gaps_ms.median())  # the checkpoints that triggers waited for
+    is_longest = gaps_ms.count() < _MIN_GAPS_FOR_MEDIAN or gap_ms <= _LATE_FACTOR * interval_ms
     if is_longest:
         # time from the end of the older checkpoint and its min-pause until the trigger: hardly any if the trigger waited for it
         waits_ms = rows["trigger_timestamp"] - jobs["ended"].shift(max_concurrent) - min_pause_ms
-        gaps_ms = gaps_ms[waits_ms <= _MAX_WAIT_SHARE * interval_ms].sort_values().tail(1)
-        # from here on, `gaps_ms` is the longest time only, and `rows` has the checkpoint that its trigger waited for
-        rows, factor = jobs.shift(max_concurrent).loc[gaps_ms.index], _LATE_ONCE_FACTOR
-    taken_ms, apart_ms = float(rows["end_to_end_duration"].median()), float(gaps_ms.median())
-    if not apart_ms > factor * interval_ms:
-        return None
+        longest_ms = gaps_ms[waits_ms <= _MAX_OVERDUE_WAIT_SHARE * interval_ms].sort_values().tail(1)
+        if not longest_ms.max() > _LATE_ONCE_FACTOR * interval_ms:  # no trigger waited, or it was on time
+            return None
+        awaited, gap_ms = jobs.shift(max_concurrent).loc[longest_ms.index], float(longest_ms.iloc[0])
+    why = _reason_of_late_triggers(awaited, gap_ms, interval_ms, min_pause_ms, max_concurrent, is_longest=is_longest)
+    return LateTriggers(gap_ms, interval_ms, why, is_longest)
+
+
+def _reason_of_late_triggers(
+    awaited: pd.DataFrame,
+    gap_ms: float,
+    interval_ms: float,
+    min_pause_ms: float,
+    max_concurrent: int,
+    *,
+    is_longest: bool,
+) -> str:
+    """Return why triggers are late, or "" if it is unknown.  `awaited`: rows of the checkpoints that they waited for."""
     if min_pause_ms:
-        completes = 2 * (rows["status"] == "COMPLETED").sum() >= len(rows)
-        why = f"min-pause, {ms_text(min_pause_ms)}, " + (
+        completes = 2 * (awaited["status"] == "COMPLETED").sum() >= len(awaited)
+        return f"min-pause, {ms_text(min_pause_ms)}, " + (
             "begins at the end of the one before"
             if completes
             else "is the least interval; only completed ones begin a pause"
         )
-    elif taken_ms > max_concurrent * max(interval_ms, apart_ms - interval_ms):  # otherwise restarts delay the triggers
-        expired = rows["failure_message"] == EXPIRED
-        why = f"{'a checkpoint' if is_longest else 'each'} waits " + (
+    if awaited["end_to_end_duration"].median() > max_concurrent * max(interval_ms, gap_ms - interval_ms):
+        expired = awaited["failure_message"] == EXPIRED
+        return f"{'a checkpoint' if is_longest else 'each'} waits " + (
             "until the one before expires"
             if 2 * expired.sum() > len(expired)
             else "for the one before, as max-concurrent is 1"
             if max_concurrent == 1
             else f"for an older one, as max-concurrent is {max_concurrent}"
         )
-    else:
-        why = ""
-    return LateTriggers(apart_ms, interval_ms, why, is_longest)
+    return ""  # restarts delay the triggers
 
 
 def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, several: bool) -> str:
@@ -125,9 +136,7 @@ def late_triggers_sentence(by_strategy: Sequence[tuple[str, LateTriggers]], *, s
         why = f" ({triggers.why})" if triggers.why else ""
         where = f" with {name}" if several else ""
         apart = (
-            f"up to {ms_text(triggers.apart_ms)} apart"
-            if triggers.is_longest
-            else f"every {ms_text(triggers.apart_ms)}"
+            f"up to {ms_text(triggers.gap_ms)} apart" if triggers.is_longest else f"every {ms_text(triggers.gap_ms)}"
         )
         parts.append(f"{apart}{where} instead of every {ms_text(triggers.interval_ms)}{why}")
     return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
@@ -162,16 +171,16 @@ def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     ends_ms = later["trigger_timestamp"] + later["end_to_end_duration"]
     waits_ms = later["trigger_timestamp"] - ends_ms.shift(fill_value=ended_ms)
     # a wait is NaN if the previous checkpoint has not ended; the comparison is then False
-    following = int(np.logical_and.accumulate(waits_ms <= _MAX_WAIT_SHARE * interval_ms).sum())
-    if not savepoint.is_alone or following < _MIN_FOLLOWING:
+    overdue = int(np.logical_and.accumulate(waits_ms <= _MAX_OVERDUE_WAIT_SHARE * interval_ms).sum())
+    if not savepoint.blocks_checkpoints or overdue < _MIN_OVERDUE:
         return savepoint
-    until_ms = np.nanmax(ends_ms[:following])
+    until_ms = np.nanmax(ends_ms[:overdue])
     times_ms, lags_ms = run["series"]["time"] * 1e3, run["series"]["lag"] * 1e3
     lag_ms, before_ms = lags_ms[times_ms.between(began_ms, until_ms)].max(), lags_ms[times_ms < began_ms].max()
     return savepoint._replace(
-        following=following,
-        followed_ms=float(until_ms - ended_ms),
-        decide_median=2 * following > usual["end_to_end_duration"].count(),
+        overdue=overdue,
+        overdue_ms=float(until_ms - ended_ms),
+        are_majority=2 * overdue > usual["end_to_end_duration"].count(),
         lag_ms=float(lag_ms) if lag_ms > max(_MIN_REPORTED_MS, np.nan_to_num(before_ms)) else 0.0,
     )
 
@@ -191,12 +200,12 @@ def long_savepoint_sentence(by_strategy: Sequence[tuple[str, LongSavepoint]], *,
     else:
         usual = "" if math.isnan(savepoint.usual_bytes) else f" (a checkpoint: {bytes_text(savepoint.usual_bytes)})"
         text += f"writes {bytes_text(savepoint.written_bytes)}{usual} and takes {ms_text(savepoint.duration_ms)}"
-    if savepoint.is_alone:
+    if savepoint.blocks_checkpoints:
         text += ", and no checkpoint is triggered meanwhile"
-    if savepoint.following:
+    if savepoint.overdue:
         text += (
-            f"; {savepoint.following} checkpoints that were due follow it one after another, within "
-            f"{ms_text(savepoint.followed_ms)}{', and decide the median' if savepoint.decide_median else ''}"
+            f"; {savepoint.overdue} checkpoints that were due follow it one after another, within "
+            f"{ms_text(savepoint.overdue_ms)}{', and decide the median' if savepoint.are_majority else ''}"
         )
     if savepoint.lag_ms:
         text += f"; records wait up to {ms_text(savepoint.lag_ms)}"

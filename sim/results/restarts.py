@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,14 +70,25 @@ def _failures_of(recoveries: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(up=running.where(running >= 0).bfill().fillna(-1.0), outage=ran_before.cumsum())
 
 
-def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Collection[str] = ()) -> str:
+class _Downtime(NamedTuple):
+    """A downtime that ended within the run, from the first failure until all tasks ran again."""
+
+    ms: float
+    strategy: str
+    cause: str
+    last: pd.Series[Any]  # row of the last failure in it
+    spent_ms: npt.NDArray[np.float64]  # time in each of `_RESTART_PHASES`
+
+
+def longest_downtime_sentence(
+    runs: Mapping[str, Sequence[Tables]], recovering_while_running: Collection[str] = ()
+) -> str:
     """Return a sentence with the phases of the longest downtime that ended within the run, or "" if it was below a second.
 
-    `runs`: label of a strategy -> its replications.  `during`: strategies whose tasks run before they have processed
+    `runs`: label of a strategy -> its replications.  `recovering_while_running`: strategies whose tasks run before they have processed
     recovered in-flight data, so that this work is not part of the downtime.
     """
-    # (total [ms], strategy, cause, row of the last failure, time in each phase [ms])
-    downtimes: list[tuple[float, str, str, pd.Series[Any], npt.NDArray[np.float64]]] = []
+    downtimes: list[_Downtime] = []
     failures = [(name, _failures_of(run["recoveries"])) for name, tables in runs.items() for run in tables]
     for name, rows in failures:
         for _, attempts in rows.groupby("outage"):
@@ -90,8 +102,8 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
             spent = np.diff(moments, prepend=attempts["failed"].min())
             if (spent >= 0).all():
                 cause = f"{causes[0]}; then {causes[-1]}" if len(causes) > 1 else causes[0]
-                downtimes.append((spent.sum(), name, cause, last, spent))
-    if not downtimes or (longest := max(downtimes, key=lambda downtime: downtime[0]))[0] < _MIN_REPORTED_DOWNTIME_MS:
+                downtimes.append(_Downtime(float(spent.sum()), name, cause, last, spent))
+    if not downtimes or (longest := max(downtimes, key=attrgetter("ms"))).ms < _MIN_REPORTED_DOWNTIME_MS:
         return ""
     downtime_ms, name, cause, last, spent = longest
     kind, restored_bytes, recovered_bytes = last[["kind", "restored_bytes", "recovered_bytes"]]
@@ -99,7 +111,7 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     parts = ", ".join(f"{ms_text(ms)} {text}" for ms, text in zip(spent, phases.values(), strict=True) if ms > 0)
     read = [f"{bytes_text(restored_bytes)} are read"] if restored_bytes else []
     if recovered_bytes:
-        before = "" if name in during else ", whose records are processed before"
+        before = "" if name in recovering_while_running else ", whose records are processed before"
         read.append(f"{bytes_text(recovered_bytes)} of in-flight data are recovered{before}")
     read_text = f" ({', and '.join(read)})" if read else ""
     only = ""
@@ -110,17 +122,17 @@ def longest_downtime_sentence(runs: Mapping[str, Sequence[Tables]], during: Coll
     return f"The {which}, {ms_text(downtime_ms)} ({f'{cause}, {name}' if len(runs) > 1 else cause}): {parts}{read_text}.{only}"
 
 
-_Lasted = tuple[float, bool]
-"""(duration [ms], whether it ended within the run)."""
+_CensoredMs = tuple[float, bool]
+"""(duration [ms], whether it ended within the run; otherwise it is a lower bound)."""
 
 
 class _Restart(NamedTuple):
     """A restart of the job, with all attempts until it ran or the run ended."""
 
     is_planned: bool
-    attempts: int  # number of failures, including the first one
-    down: _Lasted
-    catching_up: _Lasted
+    failures: int  # number of failures, including the first one
+    down: _CensoredMs
+    catching_up: _CensoredMs
     ran: bool  # whether all tasks ran again within the run
     replayed_records: float
 
@@ -143,20 +155,29 @@ def restarts_of(recoveries: pd.DataFrame, end_ms: float, series: pd.DataFrame) -
     for _, attempts in rows.groupby([rows["outage"], (is_planned != is_planned.shift()).cumsum()]):
         first, failed_ms = attempts.iloc[0], float(attempts["failed"].min())
         up_ms, caught_ms = float(first["up"]), float(caught_up_ms[attempts.index[0]])
-        lags = [series.loc[series["time"] * 1e3 <= ms, "lag"].max() for ms in (failed_ms, caught_ms)]
-        level = series[series["time"] * 1e3 >= caught_ms].groupby("time")["lag"].max().head(1).max()
-        is_level = caught_ms < end_ms and max(lags[0], level) < lags[1] and level <= lags[0]
+        is_caught_up = first["caught_up"] >= 0 or (caught_ms < end_ms and _lag_fell_back(series, failed_ms, caught_ms))
         yield _Restart(
             bool(is_planned[attempts.index[0]]),
             len(attempts),
             ((up_ms if up_ms >= 0 else end_ms) - failed_ms, up_ms >= 0),
-            (caught_ms - failed_ms, bool(first["caught_up"] >= 0 or is_level)),
+            (caught_ms - failed_ms, bool(is_caught_up)),
             bool(attempts["running"].iloc[-1] >= 0),
             float(attempts["replayed_records"].sum()),
         )
 
 
-class _RestartCosts(NamedTuple):
+def _lag_fell_back(series: pd.DataFrame, failed_ms: float, caught_ms: float) -> bool:
+    """Return whether the lag of sources rose after a failure, and is back at its earlier level when a restart has caught up.
+
+    For example, with a lag of up to 1 s before the failure and up to 40 s until `caught_ms`, it is at most 1 s in the next sample.
+    """
+    times_ms = series["time"] * 1e3
+    before, until = (series.loc[times_ms <= ms, "lag"].max() for ms in (failed_ms, caught_ms))
+    level = series[times_ms >= caught_ms].groupby("time")["lag"].max().head(1).max()
+    return bool(max(before, level) < until and level <= before)
+
+
+class RestartCosts(NamedTuple):
     """Costs of restarts of one kind."""
 
     per_run: float  # failures or planned restarts per run
@@ -165,20 +186,20 @@ class _RestartCosts(NamedTuple):
     replayed_records: float  # median over restarts after which the job ran, or over all if it never ran again
 
 
-def restart_costs(restarts: Sequence[_Restart], runs: int) -> _RestartCosts:
+def restart_costs(restarts: Sequence[_Restart], runs: int) -> RestartCosts:
     """Return the costs of these restarts, which happened in this number of runs."""
     ran = [restart for restart in restarts if restart.ran] or restarts
-    return _RestartCosts(
-        sum(restart.attempts for restart in restarts) / runs,
+    return RestartCosts(
+        sum(restart.failures for restart in restarts) / runs,
         _median([restart.down for restart in restarts]),
         _median([restart.catching_up for restart in restarts]),
         float(np.median([restart.replayed_records for restart in ran])) if ran else math.nan,
     )
 
 
-def _median(lasted: Sequence[_Lasted]) -> Duration:
+def _median(durations: Sequence[_CensoredMs]) -> Duration:
     """Return the median of durations [ms]; those that have not ended count as lower bounds."""
-    times, ended = np.array(lasted, dtype=float).reshape(-1, 2).T
+    times, ended = np.array(durations, dtype=float).reshape(-1, 2).T
     return median_of_few(times[ended > 0], times[ended == 0])
 
 
@@ -214,7 +235,7 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
     ):
         return None
 
-    def lasted(row: Mapping[Any, Any], end: str) -> str:
+    def time_until(row: Mapping[Any, Any], end: str) -> str:
         """Return the time from the failure to `end`, or `MISSING` if that did not happen within the run."""
         return ms_text(row[end] - row["failed"]) if row[end] >= 0 else MISSING
 
@@ -226,11 +247,11 @@ def restarts_table(runs: Mapping[str, Sequence[Tables]]) -> TextTable | None:
                 name,
                 ms_text(row["failed"]),
                 str(row["cause"]),
-                lasted(row, "up"),
+                time_until(row, "up"),
                 bytes_text(row["restored_bytes"]),
                 bytes_text(row["recovered_bytes"]),
                 count_text(row["replayed_records"]),
-                lasted(row, "caught_up"),
+                time_until(row, "caught_up"),
             ]
             for name, row in rows
         ],

@@ -301,7 +301,7 @@ class Comparison:
     def consequences(self) -> dict[str, Consequences]:
         """Return the consequences by label of the strategy."""
         return {
-            name: runs.consequences(died=any(result.job_status.startswith("FAILED") for result in runs.results))
+            name: runs.consequences(has_failed=any(result.job_status.startswith("FAILED") for result in runs.results))
             for name, runs in self.replications.items()
         }
 
@@ -430,7 +430,9 @@ class Comparison:
                 f"{sentence}."
                 for sentence in dict.fromkeys([*sinks, *self._left_out_of_tables(), *self._axes_without_effect()])
             ),
-            *filter(None, [longest_downtime_sentence(self._tables, during=self._runs_during_recovery)]),
+            *filter(
+                None, [longest_downtime_sentence(self._tables, recovering_while_running=self._runs_during_recovery)]
+            ),
             *_with_names({name: _interruptions(results[0]) for name, results in self.results.items()}),
             *dict.fromkeys(self._lost_windows()),
             *self._drained(),

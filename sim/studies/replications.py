@@ -108,15 +108,15 @@ class Replications:
             rates_from_s=self.cold_start.ns / 1e9,
         )
 
-    def consequences(self, *, committers: Collection[str] = (), died: bool = False) -> Consequences:
+    def consequences(self, *, committers: Collection[str] = (), has_failed: bool = False) -> Consequences:
         """Return the cost of failures and the visibility of output.  `died`: the job failed for good in some run."""
         return consequences(
             self.tables,
             [result.ended_ns / 1e6 for result in self.results],
             warmup_ms=self.warm_up.ns / 1e6,
             committers=committers,
-            died=died,
-            behind=self.falls_behind,
+            has_failed=has_failed,
+            falls_behind=self.falls_behind,
         )
 
     def median_duration_ms(self, end: WarmUpEnd) -> float:

@@ -30,7 +30,7 @@ def cost(*restarts, end=10_000.0, lags=(0.0,), **others):
 
 def test_a_job_whose_backlog_grows_never_catches_up():
     failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 50)])
-    keeps_up, behind = (consequences([failing], [10_000.0], behind=[grows]) for grows in (False, True))
+    keeps_up, behind = (consequences([failing], [10_000.0], falls_behind=[grows]) for grows in (False, True))
     header, rows = consequences_texts({"a": keeps_up, "b": behind}, dict.fromkeys("ab", "runs on"), behind=["b"])
 
     assert tuple((row.caught_up_ms, row.unfinished) for row in (keeps_up, behind)) == (
@@ -198,14 +198,14 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
 def test_a_dead_job_has_no_lag():
     """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
     dead, back = (
-        cost(end=33_000.0, died=True),
+        cost(end=33_000.0, has_failed=True),
         cost((1e3, 3e3, 9e3, 50)),
     )
     header, rows = consequences_texts({"none": dead, "fixed": back}, {"none": "failed at 33 s", "fixed": "runs on"})
 
     assert math.isnan(dead.lag_s)
     assert rows[0][header.index("downtime") :] == ["for good", "-", "never", "failed at 33 s", "-"]
-    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), died=True), "b": back}) == ""
+    assert consequences_sentence({"a": cost((1e3, 3e3, 9e3, 50), has_failed=True), "b": back}) == ""
 
 
 @pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
@@ -259,8 +259,8 @@ def test_what_is_for_good_and_what_only_did_not_happen():
     """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down."""
     back = (1_000.0, 3_000.0, 9_000.0, 50)
     rows = [
-        cost(back, died=True),
-        cost(died=True),
+        cost(back, has_failed=True),
+        cost(has_failed=True),
         cost(),
     ]
     header, cells = consequences_texts(dict(zip("abc", rows, strict=True)), {"a": "died", "b": "dead", "c": "runs"})
