@@ -3,7 +3,7 @@
     python -m benchmarks.defaults [FILE ...]  # writes sim/model/schema/defaults.csv
 
 An option is kept if another value of it changes the median duration of checkpoints, or the data in flight that they
-store, by more than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.flink_text`).
+store, by more than a quarter in some file.  Notes of `ckptsim run` name these options (`sim.model.schema.influential`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from sim.model.catalog import Option
 from sim.model.schema.flink_block import apply_flink
 from sim.model.schema.flink_keys import document_options
-from sim.model.schema.study import DECIDING_FILE as FILE
+from sim.model.schema.study import INFLUENTIAL_OPTIONS_FILE as FILE
 from sim.model.schema.study import load
 from sim.model.schema.text import Mapping, Reading, ScenarioError, compose, read_text, value_at
 from sim.model.units import SECOND

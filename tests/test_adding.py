@@ -33,7 +33,7 @@ from sim.model.faults import RESTARTS, RestartKind
 from sim.model.fields import ByteRate, Duration
 from sim.model.job import SHIPPING, Distribution, Shipping
 from sim.model.randomness import DISTRIBUTIONS, quantile_table
-from sim.model.schema.flink_text import flink_lines, flink_text
+from sim.model.schema.flink_text import configuration_text, non_default_keys
 from sim.model.schema.job import Checkpoint, DeadlineBarriers
 from sim.model.schema.reference import explain_key, json_schema
 from sim.model.schema.sections import DurationLaw, OneOf
@@ -100,7 +100,7 @@ def test_a_way_of_barriers():
         chosen = scenario(barriers="patient")
 
         assert durations() == durations(barriers="patient") != []
-        assert "execution.checkpointing.patience: endless\n" in flink_text(chosen)
+        assert "execution.checkpointing.patience: endless\n" in configuration_text(chosen)
         assert "patient" in [protocol.name for protocol in protocols()]
         assert features(chosen)["barriers"] == ("patient",)
         assert '"patient"' in str(json_schema()["$defs"]["Checkpoint"]).replace("'", '"')
@@ -138,7 +138,7 @@ def test_a_way_of_barriers_with_a_deadline(monkeypatch):
     monkeypatch.setattr(DeadlineBarriers, "ONE_OF", (OneOf({"aligned-timeout": "", "hasty": ""}),))
     with added(BARRIERS, kind), added(STRATEGIES, page), with_key(DeadlineBarriers, "hasty", Duration):
         assert durations(barriers="{aligned-timeout: 1 s}") == durations(barriers="{hasty: 1 s}") != []
-        assert "execution.checkpointing.haste: 1 s\n" in flink_text(scenario(barriers="{hasty: 1 s}"))
+        assert "execution.checkpointing.haste: 1 s\n" in configuration_text(scenario(barriers="{hasty: 1 s}"))
 
 
 def test_a_state_backend(monkeypatch):
@@ -412,9 +412,9 @@ def test_an_option():
         assert explain_key("execution.checkpointing.patience").key == "checkpoint.patience"
         (pasted,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n").scenarios
         assert pasted.checkpoint.patience_ns == 7 * 10**9
-        assert "execution.checkpointing.patience: 7 s\n" in flink_text(pasted, ["checkpoint.patience"])
+        assert "execution.checkpointing.patience: 7 s\n" in configuration_text(pasted, ["checkpoint.patience"])
         # not the default
-        assert {"execution.checkpointing.patience"} == flink_lines(pasted).keys() ^ flink_lines(usual).keys()
+        assert {"execution.checkpointing.patience"} == non_default_keys(pasted).keys() ^ non_default_keys(usual).keys()
     assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
 
 

@@ -15,7 +15,8 @@ from sim.advice.settings import Change, SettingName
 from sim.model.quantities import cost_text
 from sim.model.scenario import Scenario
 from sim.model.schema.flink_file import FlinkFile
-from sim.model.schema.flink_text import flink_key, flink_lines
+from sim.model.schema.flink_text import non_default_keys
+from sim.model.schema.option_values import key_in_release
 from sim.model.schema.text import DocumentPath
 from sim.results.estimates import PairedChange, paired_change
 from sim.results.formats import bytes_text, ms_text, per_second_text
@@ -113,9 +114,9 @@ def diff_flink_keys(
     A key with Flink's default value counts as not set.  `conf`: the deployed configuration; current values are quoted as
     written there.
     """
-    current_keys, advised_keys = flink_lines(today), flink_lines(advised)
+    current_keys, advised_keys = non_default_keys(today), non_default_keys(advised)
     for change in changes:
-        advised_keys |= {flink_key(key, advised): value for key, value in change.lever.flink_keys.items()}
+        advised_keys |= {key_in_release(key, advised): value for key, value in change.lever.flink_keys.items()}
     keys = [
         key
         for key in dict.fromkeys((*advised_keys, *current_keys))

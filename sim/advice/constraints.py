@@ -15,7 +15,7 @@ from sim.jobs.evidence.known_issues import issues_of, unsafe_issues
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.job import SHIPPING
 from sim.model.schema.axes import key_of
-from sim.model.schema.flink_text import OptionValue, option_values
+from sim.model.schema.option_values import OptionValue, option_values
 from sim.model.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.model.text import capitalised
 from sim.model.units import MS, SECOND, format_duration
@@ -48,7 +48,7 @@ class Constraint:
 
     def relaxed(self, option: OptionValue) -> Any:
         """Return the non-binding value, or None if the current value of the option does not bind."""
-        value, record = option.value, option.option.record
+        value, record = option.value, option.key.record
         free = record.default if self.value == DEFAULT else self.value
         if value is None and self.bound != "instead":
             return None  # unlimited, or derived from another option
@@ -137,22 +137,22 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
     `breaks`: the exceeded limits.  `fails`: True if checkpoints fail.  Keys that concern neither are left out.
     """
     for option in option_values(scenario):
-        path = ".".join(option.option.path)
+        path = ".".join(option.key.path)
         constraint = CONSTRAINTS.get(path)
         concerns = fails if path in _OF_FAILURES else "recovery_ms" in breaks if path.startswith(_OF_RECOVERY) else True
         value = (
             constraint.relaxed(option) if constraint is not None and concerns and _applies(scenario, option) else None
         )
         if constraint is not None and value is not None:
-            name, written = option.key.rpartition(".")[2], option.written(value)
+            name, written = option.path.rpartition(".")[2], option.scenario_value(value)
             of_cluster = HEARTBEATS if path.startswith("restart.heartbeat") else None
             caution, short = (of_cluster.caution, of_cluster.short_caution) if of_cluster else ("", "")
             lever = Lever(
                 name, tuple(PARTS), lambda _: iter(()), costs=constraint.costs, caution=caution, short_caution=short
             )
-            section, is_debloating = option.key.rpartition(".")[0], path.startswith("cluster.network.debloat.")
+            section, is_debloating = option.path.rpartition(".")[0], path.startswith("cluster.network.debloat.")
             # the section is replaced as a whole, since `debloat: on` has no keys
-            point = {section: {name: written}} if is_debloating else {option.key: written}
+            point = {section: {name: written}} if is_debloating else {option.path: written}
             if later_options(scenario, point):
                 continue
             yield Change(lever, f"{name} {str(written).lower()}", point)
@@ -170,7 +170,7 @@ def _applies(scenario: Scenario, option: OptionValue) -> bool:
         "checkpoint.subtasks-per-channel-state-file": scenario.checkpoint.barriers.record.overtakes,
         "restart.strategy": scenario.restart.strategy == "none",
     }
-    return needed.get(option.key, True)
+    return needed.get(option.path, True)
 
 
 # ---- Cautions before a setting is used: sinks that barriers must not overtake, edges that stay aligned, levers.

@@ -14,7 +14,7 @@ from sim.model.schema.axes import key_of
 from sim.model.schema.job import Trace
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.trace import TraceError, columns_and_rows, read_trace, series_of
-from sim.model.series.tables import rate_of
+from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import SECOND, format_duration, format_share
 from sim.storage.changelog import Expiry
@@ -70,7 +70,7 @@ def _parse_load(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tupl
         path, column = rest, ""
     file = Path(path).resolve()
     columns, _ = columns_and_rows(file)
-    column = column or rate_of(columns) or ""
+    column = column or find_rate_column(columns) or ""
     if not column:
         raise TraceError(
             f"--load {text}: which column? {file.name} has {', '.join(columns) or 'none'}: write {path}:COLUMN"

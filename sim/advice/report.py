@@ -31,7 +31,7 @@ from sim.advice.uncertainty import agreements, doubts, remarks, with_capped_conf
 from sim.model.faults import Kill, TaskManagerLost
 from sim.model.files import replace_text
 from sim.model.scenario import Scenario
-from sim.model.schema.flink_text import flink_text
+from sim.model.schema.flink_text import configuration_text
 from sim.model.schema.history_file import contradiction
 from sim.model.text import listed
 from sim.results.estimates import daly, renewal, young
@@ -207,7 +207,7 @@ def _not_released(search: CandidateSearch) -> dict[str, str]:
 def _configuration(search: CandidateSearch, chosen: Setting) -> str:
     """Return the Flink configuration of the advised setting, with a checkpoint timeout that has headroom."""
     candidate, scenario = search.candidate_of(chosen.name), advised_scenario(search, chosen)
-    text = flink_text(scenario, candidate.point)
+    text = configuration_text(scenario, candidate.point)
     is_old = scenario.cluster.profile == "1.15"
     lines = [
         "# flink-conf.yaml" if is_old else "# config.yaml (2.x, 1.19 and later) or flink-conf.yaml (1.x)",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sim.model.checkpoint import BARRIERS, BarrierKind
-from sim.model.cluster import came_later
+from sim.model.cluster import was_added_after
 from sim.model.schema.axes import path_of
 from sim.model.schema.releases import since
 from sim.model.sinks import SINKS, SinkKind
@@ -199,7 +199,7 @@ class Lever:
 
     def later_than(self, scenario: Scenario, change: Change) -> str:
         """Return the release that brought a change of this lever, or "" if the job's version of Flink has all of it."""
-        if came_later(self.since, scenario.cluster.release):
+        if was_added_after(self.since, scenario.cluster.release):
             return self.since
         return next(iter(later_options(scenario, change.point).values()), "")
 

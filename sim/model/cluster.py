@@ -101,24 +101,24 @@ OLDER_DEFAULTS = (
 )
 
 
-def came_later(since: str, version: str) -> bool:
+def was_added_after(since: str, version: str) -> bool:
     """Return True if all releases of a version came before the release `since`; False if one of the two is not known."""
     return bool(since and version) and version_span(version).high <= version_span(since).low
 
 
-def is_over(last: str, version: str) -> bool:
+def was_removed_before(last: str, version: str) -> bool:
     """Return True if all releases of a version came after the branch `last`; False if one of the two is not known."""
     return bool(last and version) and version_span(version).low >= version_span(last).high
 
 
-def is_until(last: str, version: str) -> bool:
-    """Return True if no release of a version came after the branch `last`; False if one of the two is not known."""
+def reaches(last: str, version: str) -> bool:
+    """Return True if the branch `last` reaches all releases of a version; False if one of the two is not known."""
     return bool(last and version) and version_span(version).high <= version_span(last).high
 
 
 def older_defaults(version: str) -> list[OlderDefault]:
     """Return the older defaults that apply to all releases of a version."""
-    return [older for older in OLDER_DEFAULTS if came_later(older.since, version)]
+    return [older for older in OLDER_DEFAULTS if was_added_after(older.since, version)]
 
 
 # ---- The cluster: TaskManagers, network, Flink's version profile.

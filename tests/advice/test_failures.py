@@ -172,10 +172,12 @@ def test_the_restart_strategy_of_the_job_is_tried_before_an_option_of_the_cluste
 
 
 def _all_restart_keys(scenario):
-    from sim.model.schema.flink_text import flink_lines
+    from sim.model.schema.flink_text import non_default_keys
 
     return {
-        key: value for key, value in flink_lines(scenario).items() if key.startswith(("restart-strategy", "heartbeat"))
+        key: value
+        for key, value in non_default_keys(scenario).items()
+        if key.startswith(("restart-strategy", "heartbeat"))
     }
 
 

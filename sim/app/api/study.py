@@ -149,9 +149,9 @@ class Study(Displayed, RunAgain):
 
     def flink_configuration(self) -> str:
         """Return lines for Flink's config.yaml.  ValueError: the study has several combinations."""
-        from sim.model.schema.flink_text import flink_text
+        from sim.model.schema.flink_text import configuration_text
 
-        return flink_text(self.single("flink_configuration"))
+        return configuration_text(self.single("flink_configuration"))
 
     @property
     def pinned(self) -> tuple[str, ...]:

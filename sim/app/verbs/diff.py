@@ -22,7 +22,7 @@ from sim.app.verbs.run import StudySource
 from sim.jobs.reading import read_source
 from sim.model.files import replace_file
 from sim.model.quantities import COST, S3_STANDARD
-from sim.model.schema.flink_text import deciding_defaults
+from sim.model.schema.influential import influential_defaults
 from sim.model.schema.text import read_text
 from sim.model.schema.validation import load_prices
 from sim.model.units import format_duration
@@ -132,7 +132,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, listener: Listener) -> 
         None, [effects.unlike_failures(rows), rocksdb_access_sentence([differences.before, differences.after])]
     )
     notes += different_issues({"A": differences.before, "B": differences.after})
-    if defaults := deciding_defaults([differences.before, differences.after]):
+    if defaults := influential_defaults([differences.before, differences.after]):
         notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
     if rows.get(COST) is not None and rows[COST].notna().any():
         notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")

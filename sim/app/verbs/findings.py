@@ -63,8 +63,8 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.advice.settings import dangers
     from sim.jobs.evidence.envelope import warning
     from sim.jobs.evidence.what_ifs import history_sentences
-    from sim.model.schema.flink_text import deciding_defaults
     from sim.model.schema.history_file import contradiction
+    from sim.model.schema.influential import influential_defaults
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
@@ -78,7 +78,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     ):
         for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in sentences(scenario)):
             yield Remark(f"{name}: {sentence}", is_warning)
-    if names := deciding_defaults(scenarios):
+    if names := influential_defaults(scenarios):
         yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(

@@ -32,7 +32,7 @@ from sim.model.schema.text import DocumentPath, Reading
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
-    detect_clock,
+    detect_format,
     file_signature,
     parse_time,
     require_columns,
@@ -248,14 +248,14 @@ def _read_rows(
     faults, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
     columns, rows = columns_and_rows(file)
     require_columns(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
-    clock, rows = detect_clock(column, rows, None if unit_ns is None else Fraction(unit_ns, SECOND))
+    time_format, rows = detect_format(column, rows, None if unit_ns is None else Fraction(unit_ns, SECOND))
     unit_ns = unit_ns or SECOND
     for line, row in rows:
         if any(not _same(row[name], value) for name, value in where) or not (row[column] or "").strip():
             continue
         if between:
             sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if between else parse_time(clock, row[column], file, line) * SECOND
+        at_ns = sum_ns if between else parse_time(time_format, row[column], file, line) * SECOND
         lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
         faults.append((at_ns, lasts * unit_ns))
     if not faults:

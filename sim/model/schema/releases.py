@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from sim.model.catalog import attribute_of
 from sim.model.checkpoint import BARRIERS, BarrierKind
-from sim.model.cluster import OLDEST_PROFILE, came_later, older_defaults, version_span
+from sim.model.cluster import OLDEST_PROFILE, older_defaults, version_span, was_added_after
 from sim.model.faults import RESTARTS, RestartKind
 from sim.model.schema.document import Document
 from sim.model.schema.flink_keys import document_options
@@ -35,7 +35,7 @@ def _later_options(version: str, rebuilds: int) -> dict[tuple[str, ...], str]:  
     found = {}
     for key in document_options():
         releases = [] if key.record is None else [flink.since for flink in key.record.flink]
-        if releases and all(came_later(since, version) for since in releases) and key.path != _BARRIERS:
+        if releases and all(was_added_after(since, version) for since in releases) and key.path != _BARRIERS:
             found[key.path] = min(releases, key=version_span)
     return found
 
@@ -46,7 +46,7 @@ def since(path: DocumentPath, value: Any, version: str) -> str:
         return ""
     if (catalog := _CATALOGS.get(tuple(map(str, path)))) is not None:
         release = catalog[value if isinstance(value, str) else next(iter(value))].since
-        return release if came_later(release, version) else ""
+        return release if was_added_after(release, version) else ""
     general = ("job", "VERTEX", *map(str, path[2:])) if path[0] == "job" else tuple(map(str, path))
     later = later_options(version)
     # a detail of an option came with it
@@ -72,13 +72,13 @@ def summary(version: str) -> str:
     """Return what a version lacks of the oldest profile, e.g. ``cluster.network.debloat (1.14)``."""
     otherwise = {(older.section, older.key) for older in older_defaults(version)}
     found: dict[tuple[str, ...], str] = {
-        (*_BARRIERS, name): kind.since for name, kind in BARRIERS.items() if came_later(kind.since, version)
+        (*_BARRIERS, name): kind.since for name, kind in BARRIERS.items() if was_added_after(kind.since, version)
     }
     found |= later_options(version)
     return ", ".join(
         f"{'.'.join(path).replace('checkpoint.barriers.', 'checkpoint.barriers: ')} ({release})"
         for path, release in found.items()
-        if not came_later(release, OLDEST_PROFILE) and path not in otherwise
+        if not was_added_after(release, OLDEST_PROFILE) and path not in otherwise
     )
 
 

@@ -19,7 +19,7 @@ from sim.model.schema.text import Reading, cached_builder
 from sim.model.schema.trace import (
     TraceError,
     columns_and_rows,
-    detect_clock,
+    detect_format,
     file_signature,
     not_increasing_message,
     parse_time,
@@ -90,13 +90,13 @@ def _all_series(
     time = time or time_column(columns)
     require_columns(file, columns, [time, column, *([machine] if machine else [])])
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # machine -> (time [s], speed) of its rows
-    clock, rows = detect_clock(time, rows)
+    time_format, rows = detect_format(time, rows)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":
             speeds = machines.setdefault((row[machine] or "") if machine else "", [])
-            at = parse_time(clock, row[time], file, line)
+            at = parse_time(time_format, row[time], file, line)
             if speeds and at <= speeds[-1][0]:
-                raise TraceError(f"{file}:{line}: {not_increasing_message(clock)}")
+                raise TraceError(f"{file}:{line}: {not_increasing_message(time_format)}")
             speeds.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")

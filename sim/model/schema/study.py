@@ -235,9 +235,9 @@ def _with_version_defaults(document: doc.Document, reading: Reading) -> doc.Docu
     return document
 
 
-# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.flink_text`).
+# ---- Options that decide in many jobs.  A file that leaves them out is told so (`sim.model.schema.influential`).
 
-DECIDING_FILE = FilePath(__file__).with_name("defaults.csv")
+INFLUENTIAL_OPTIONS_FILE = FilePath(__file__).with_name("defaults.csv")
 OFTEN_DECIDING_SHARE, MIN_DECIDED_FILES = 0.15, 5
 """An option is named if it decides in a larger share of the files that leave it out, and so many do."""
 _UNLIKE_FLINK = ("job.VERTEX.state.changelog.storage", "restart.attempts")
@@ -245,9 +245,9 @@ _UNLIKE_FLINK = ("job.VERTEX.state.changelog.storage", "restart.attempts")
 
 
 @cache
-def deciding_options() -> tuple[str, ...]:
+def influential_options() -> tuple[str, ...]:
     """Return the dotted names of options that decide often, the most frequent first."""
-    with DECIDING_FILE.open(encoding="utf-8", newline="") as file:
+    with INFLUENTIAL_OPTIONS_FILE.open(encoding="utf-8", newline="") as file:
         shares = {
             row["option"]: int(row["decides"]) / int(row["files"])
             for row in csv.DictReader(file)
@@ -258,7 +258,7 @@ def deciding_options() -> tuple[str, ...]:
 
 
 def _left_out(plain: Any) -> tuple[str, ...]:
-    """Return the deciding options that a document leaves out, at one of the vertices with such a section or altogether."""
+    """Return the influential options that a document leaves out, at one of the vertices with such a section or altogether."""
     sections = [plain, *({"job": {"VERTEX": vertex}} for vertex in plain["job"].values())]
 
     def is_left_out(*section: str, key: str) -> bool:
@@ -266,7 +266,9 @@ def _left_out(plain: Any) -> tuple[str, ...]:
         return not holders or any(value_at(holder, (key,)) is None for holder in holders)
 
     return tuple(
-        option for option in deciding_options() if is_left_out(*option.split(".")[:-1], key=option.rpartition(".")[2])
+        option
+        for option in influential_options()
+        if is_left_out(*option.split(".")[:-1], key=option.rpartition(".")[2])
     )
 
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 from sim.model.job import Rate
 from sim.model.packed_records import PackedRecords
 from sim.model.schema.job import Trace
+from sim.model.series.columns import TIME_COLUMNS, cell_number, cell_text, find_column
+from sim.model.series.metrics import Kind, Metric, classify_name, classify_series
 from sim.model.series.monitoring import (
     RECIPE,
     TIME,
@@ -28,21 +30,7 @@ from sim.model.series.monitoring import (
     table_of_counter,
     table_of_document,
 )
-from sim.model.series.tables import (
-    EXPECTED,
-    SAMPLE,
-    TIMES,
-    Clock,
-    Kind,
-    Metric,
-    cell_number,
-    cell_text,
-    clock_of,
-    first_of,
-    is_zone,
-    metric_of,
-    taken_as,
-)
+from sim.model.series.time_format import EXPECTED_TIMES, MAX_INSPECTED_CELLS, TimeFormat, detect_time_format, is_zone
 from sim.model.text import PrintableError, did_you_mean
 from sim.model.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 
@@ -67,11 +55,11 @@ class RateSeries(NamedTuple):
     length_ns: int  # from the first row to the last
     last_ns: int  # from the row before the last to the last one
     rows: int
-    clock: Clock | None  # format of the times; None if rows are equally spaced (`every:`)
+    time_format: TimeFormat | None  # format of the times; None if rows are equally spaced (`every:`)
     assumed: str = ""  # assumptions about the values, as text
 
     def __str__(self) -> str:
-        times = "" if self.clock is None else f", times in {self.clock}"
+        times = "" if self.time_format is None else f", times in {self.time_format}"
         return f"{_length_text(self.length_ns)}, {self.rows:,} rows{times}"
 
     @property
@@ -163,15 +151,15 @@ def _series(
     if metric.kind is Kind.COUNTER:
         made = _convert_counts_to_rates(file, time, column, rows, time_unit, zone, every_ns)
         time, rows, time_unit, zone, every_ns = TIME, _table_rows(made), None, None, None
-    clock: Clock | None = None
+    time_format: TimeFormat | None = None
     if not every_ns:
-        clock, rows = detect_clock(time, rows, None if time_unit is None else UNITS[time_unit], zone)
+        time_format, rows = detect_format(time, rows, None if time_unit is None else UNITS[time_unit], zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
     first_ns: int | Fraction | None = None
     at_ns: int | Fraction | None = None
     start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
     for number, (line, row) in enumerate(rows):
-        at_ns = every_ns * number if clock is None else _parse_time_ns(clock, row[time], file, line, at_ns)  # type: ignore[operator]
+        at_ns = every_ns * number if time_format is None else _parse_time_ns(time_format, row[time], file, line, at_ns)  # type: ignore[operator]
         first_ns = at_ns if first_ns is None else first_ns
         before_ns, start_ns, count = start_ns, round(at_ns - first_ns), number + 1
         if (written := row[column]) is None:
@@ -180,7 +168,7 @@ def _series(
             continue
         rate = _parse_rate(text, file, line)
         if start_ns <= latest_ns:
-            raise TraceError(f"{file}:{line}: {not_increasing_message(clock)}")
+            raise TraceError(f"{file}:{line}: {not_increasing_message(time_format)}")
         latest_ns = start_ns
         if rate != latest_rate:
             steps.append((start_ns, *rate))
@@ -192,7 +180,7 @@ def _series(
         start_ns,
         start_ns - before_ns,
         count,
-        clock,
+        time_format,
         made.assumed if made else "",
     )
 
@@ -205,9 +193,9 @@ def _detect_metric(
     With `scale:` only counters are detected, by their names; any other column contains rates.
     """
     if is_scaled:
-        return Metric(Kind.COUNTER if metric_of(column).kind is Kind.COUNTER else Kind.RATE), rows
-    first = list(islice(rows, SAMPLE))
-    return taken_as(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
+        return Metric(Kind.COUNTER if classify_name(column).kind is Kind.COUNTER else Kind.RATE), rows
+    first = list(islice(rows, MAX_INSPECTED_CELLS))
+    return classify_series(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
 
 
 def _convert_counts_to_rates(
@@ -231,20 +219,20 @@ def _convert_counts_to_rates(
 
 def time_column(columns: Sequence[str]) -> str:
     """Return the column of the times if `time:` is missing: one with a known name, otherwise the first."""
-    return first_of(TIMES, columns) or (columns[0] if columns else "")
+    return find_column(TIME_COLUMNS, columns) or (columns[0] if columns else "")
 
 
-def detect_clock(
+def detect_format(
     column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None, zone: str | None = None
-) -> tuple[Clock, Iterator[tuple[int, Row]]]:
+) -> tuple[TimeFormat, Iterator[tuple[int, Row]]]:
     """Detect the format of the times in a column from its first rows.  Returns the format and all rows."""
-    first = list(islice(rows, SAMPLE))
-    return clock_of(column, (cell_text(row[column]) for _, row in first), unit_s, zone), chain(first, rows)
+    first = list(islice(rows, MAX_INSPECTED_CELLS))
+    return detect_time_format(column, (cell_text(row[column]) for _, row in first), unit_s, zone), chain(first, rows)
 
 
-def not_increasing_message(clock: Clock | None) -> str:
+def not_increasing_message(time_format: TimeFormat | None) -> str:
     """Return the error message for a time that is not after the one before it."""
-    may_be_local = clock is not None and clock.zoneless and clock.zone == "UTC"
+    may_be_local = time_format is not None and time_format.is_zoneless and time_format.zone == "UTC"
     return "time does not increase" + (
         ": if daylight saving time ends here, set zone:, for example to Europe/Berlin" if may_be_local else ""
     )
@@ -383,22 +371,24 @@ def _read_csv_text(file: FilePath) -> str:
         raise TraceError(f"{file} is not UTF-8 text") from None
 
 
-def parse_time(clock: Clock, cell: object, file: FilePath, line: int, after: Fraction | None = None) -> Fraction:
+def parse_time(
+    time_format: TimeFormat, cell: object, file: FilePath, line: int, after: Fraction | None = None
+) -> Fraction:
     """Return a cell as seconds; `after` is the time of the row before.  Raises `TraceError` if it is not a time."""
     written = cell_text(cell).strip()
-    if (found := clock.seconds(written, after)) is None:
-        expected = EXPECTED if clock.unread or not written else f"the other rows have {clock}"
+    if (found := time_format.seconds(written, after)) is None:
+        expected = EXPECTED_TIMES if time_format.unreadable or not written else f"the other rows have {time_format}"
         raise TraceError(f"{file}:{line}: '{written}' is not a time: {expected}")
     return found
 
 
 def _parse_time_ns(
-    clock: Clock, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None
+    time_format: TimeFormat, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None
 ) -> int | Fraction:
     """Return a cell as exact nanoseconds.  Raises `TraceError` if it is not a time."""
-    if (at_ns := clock.nanoseconds(cell_text(cell).strip())) is not None:
+    if (at_ns := time_format.nanoseconds(cell_text(cell).strip())) is not None:
         return at_ns
-    return parse_time(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
+    return parse_time(time_format, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
 
 
 def _parse_rate(text: str, file: FilePath, line: int) -> tuple[int, int]:

@@ -16,9 +16,12 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from sim.model.series.tables import EXPECTED, TIMES, Kind, Metric, clock_of, first_of, is_known, taken_as
+from sim.model.series.columns import TIME_COLUMNS, find_column
+from sim.model.series.metrics import Kind, Metric, classify_series
+from sim.model.series.time_format import EXPECTED_TIMES, detect_time_format
+from sim.model.series.unknown import is_known
 from sim.model.text import PrintableError
-from sim.model.units import UnitError, format_duration, parse_number
+from sim.model.units import UnitError, parse_number
 
 TIME = "time"
 COUNTED, TAKEN = "counters are turned into rates", "taken as records per second"
@@ -129,7 +132,7 @@ def _parse_series(result: dict[str, Any], *, as_written: bool) -> _Series:
     except (TypeError, ValueError):
         raise MonitoringError("is an answer of Prometheus with samples that are not pairs of time and value") from None
     name = labels.get("__name__", "")
-    metric = Metric(Kind.RATE, is_listed=True) if as_written else taken_as(name, (value for _, value in points))
+    metric = Metric(Kind.RATE, is_listed=True) if as_written else classify_series(name, (value for _, value in points))
     task = _first_label(labels, "task_name", "task", "operator_name", "topic", "topic_name")
     operator = _first_label(labels, "operator_name", "consumergroup", "group", "group_id")
     return _Series(task, operator, name, metric, points)
@@ -192,16 +195,16 @@ def table_of_counter(
 ) -> MonitoringTable:
     """Return the rates of a column of counts, as a table with one column.
 
-    `rows` are pairs of a line number and the cells by column.  `unit_s` [s] and `zone` are as in `clock_of`.  Raises
+    `rows` are pairs of a line number and the cells by column.  `unit_s` [s] and `zone` are as in `detect_time_format`.  Raises
     `MonitoringError` with the line if a cell is not a time or not a number.
     """
     lines = list(rows)
-    clock = clock_of(time, (row[time] or "" for _, row in lines), unit_s, zone)
+    time_format = detect_time_format(time, (row[time] or "" for _, row in lines), unit_s, zone)
     points: Points = []
     at: Fraction | None = None
     for line, row in lines:
-        if (at := clock.seconds(row[time] or "", at)) is None:
-            raise MonitoringError(f"line {line}: '{row[time]}' is not a time: expected {EXPECTED}")
+        if (at := time_format.seconds(row[time] or "", at)) is None:
+            raise MonitoringError(f"line {line}: '{row[time]}' is not a time: expected {EXPECTED_TIMES}")
         points.append((at, _parse_count(row[column] or "", line)))
     rates, falls = _rates_of_counter(points)
     return _table({column: [rates]}, [], [falls])
@@ -210,8 +213,8 @@ def table_of_counter(
 def refuse_offsets(columns: Sequence[str]) -> None:
     """Raise `MonitoringError` if a table has columns for time, partition and offset: offsets of Kafka's partitions."""
     if all(
-        first_of(names, columns)
-        for names in (TIMES, ("partition",), ("offset", "log_end_offset", "end_offset", "latest_offset"))
+        find_column(names, columns)
+        for names in (TIME_COLUMNS, ("partition",), ("offset", "log_end_offset", "end_offset", "latest_offset"))
     ):
         raise MonitoringError(f"has offsets of partitions, which are not read: {RECIPE}")
 
@@ -246,7 +249,7 @@ def _rates_of_counter(points: Points) -> tuple[Points, int]:
 
 
 def _table(columns: Mapping[str, Sequence[Points]], notes: list[str], resets: Sequence[int]) -> MonitoringTable:
-    """Return the table of the series of each column, and add notes on counters and gaps to `notes`.
+    """Return the table of the series of each column, and add a note on counters to `notes`.
 
     `resets` has the number of falls of each counter; it is empty if no series is a counter.  Raises `MonitoringError` if
     there is no time, or if series have their samples at different times.
@@ -264,9 +267,6 @@ def _table(columns: Mapping[str, Sequence[Points]], notes: list[str], resets: Se
     if resets:
         fell = sum(resets)
         notes.append(COUNTED + (f"; {fell} fell back to 0 and went on from there" if fell else ""))
-    if gaps := [gap for gap in steps if gap > step * 3 / 2]:
-        length = format_duration(round(sum(gaps, Fraction()) * 1000) * 10**6)
-        notes.append(f"{len(gaps)} gaps, {length} in all: the rate before each goes on")
     sums = [_sum_series(members, times) for members in columns.values()]
     rows = [[_text(at), *map(_text, values)] for at, *values in zip(times, *sums, strict=True)]
     return MonitoringTable([TIME, *columns], rows, tuple(notes))

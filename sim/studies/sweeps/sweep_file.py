@@ -29,7 +29,7 @@ from sim.model.schema.text import (
 )
 from sim.model.schema.trace import RateSeries, TraceError, columns_and_rows, series_of
 from sim.model.schema.validation import validate_as
-from sim.model.series.tables import rate_of
+from sim.model.series.columns import find_rate_column
 from sim.model.text import did_you_mean
 from sim.model.units import format_duration, format_number
 from sim.results.csv_files import unescaped
@@ -139,7 +139,7 @@ def _common_rate(section: Windows, folder: Path, scenario_folder: Path) -> dict[
     if section.source is None or section.trace is None:
         return None
     file = folder / section.trace
-    column = section.column or rate_of(columns_and_rows(file)[0]) or RATE
+    column = section.column or find_rate_column(columns_and_rows(file)[0]) or RATE
     return _rate(section, file, column, scenario_folder)
 
 
@@ -192,7 +192,12 @@ def _check_end(window: TraceWindow, section: Windows, series: RateSeries, folder
 
 def _other_unit(section: Windows, series: RateSeries) -> str:
     """Return a hint to set the unit of times, or "" if it is set, or if times are dates or count from 1970."""
-    if series.clock is None or series.clock.unit_s is None or section.time_unit is not None or series.clock.epoch:
+    if (
+        series.time_format is None
+        or series.time_format.unit_s is None
+        or section.time_unit is not None
+        or series.time_format.is_epoch
+    ):
         return ""
     return "; if its times are milliseconds write time-unit: ms"
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from sim.model.series.columns import GRAFANA_TIME_COLUMN, RATE_COLUMNS, TIME_COLUMNS, find_column
+from sim.model.series.metrics import Kind, classify_name
 from sim.model.series.monitoring import TIME
-from sim.model.series.tables import GRAFANA_TIME, RATES, TIMES, Kind, first_of, is_zone, metric_of
+from sim.model.series.time_format import is_zone
 from sim.model.text import PrintableError
 from sim.studies.traces.parsing import FORMATS, Format, arrivals, failures, rates, recognised
 
@@ -51,7 +53,7 @@ class Choices:
         if self.format is not None:
             return next(format_ for format_ in FORMATS if format_.name == self.format)
         is_chosen = self.time is not None or self.value is not None or self.meaning is not None
-        time = self.time or first_of(TIMES, columns)
+        time = self.time or find_column(TIME_COLUMNS, columns)
         if is_chosen and time in columns and (self.value is None or self.value in columns):
             return self._chosen_format(time or columns[0])
         return recognised(columns) or self._of_grafana(columns)
@@ -66,7 +68,7 @@ class Choices:
         format_ = recognised(columns)
         if format_ is None:
             return columns[1] if _is_one_series(columns) else None
-        return first_of(RATES, columns) if format_.name == "rates" else None
+        return find_column(RATE_COLUMNS, columns) if format_.name == "rates" else None
 
     def of_source(self, column: str) -> Choices:
         """Return the options for a table with the rates of this source.  If the user chose a column or a format, return self."""
@@ -98,6 +100,6 @@ class Choices:
 
 def _is_one_series(columns: Sequence[str]) -> bool:
     """Return True if a table has a time and a single metric, as exported by Grafana."""
-    if len(columns) != 2 or first_of(TIMES, columns[:1]) is None:
+    if len(columns) != 2 or find_column(TIME_COLUMNS, columns[:1]) is None:
         return False
-    return columns[0] == GRAFANA_TIME or metric_of(columns[1]).kind is not Kind.UNKNOWN
+    return columns[0] == GRAFANA_TIME_COLUMN or classify_name(columns[1]).kind is not Kind.UNKNOWN

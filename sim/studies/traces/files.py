@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from sim.jobs.source.recorded_job import ZIP, RecordingError
 from sim.jobs.source.rest_client import Client
 from sim.jobs.source.secrets import masked_text
+from sim.model.series.columns import cell_text
 from sim.model.series.monitoring import MonitoringError, MonitoringTable, NotRecordsError, table_of_document
-from sim.model.series.tables import cell_text
 from sim.studies.sweeps.spark_session import staging
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import TraceFile, filesystem_of

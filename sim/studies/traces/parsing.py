@@ -12,7 +12,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.model.series.tables import DATE, EXPECTED, RATES, TIMES, Clock, Kind, clock_of, first_of, metric_of
+from sim.model.series.columns import RATE_COLUMNS, TIME_COLUMNS, find_column
+from sim.model.series.metrics import Kind, classify_name
+from sim.model.series.time_format import DATE, EXPECTED_TIMES, TimeFormat, detect_time_format
 from sim.model.text import PrintableError, printable
 
 # ---- Rows that are out of order. As few rows as possible are dropped: one wrong time must not cause the rows after it to be dropped.
@@ -177,20 +179,20 @@ class ColumnReader:
 
     def __init__(self, zone: str | None = None) -> None:
         self._zone = zone  # time zone of timestamps without one
-        self._clocks = dict[str, Clock]()
+        self._time_formats = dict[str, TimeFormat]()
         self._meanings = dict[str, str]()
 
-    def clock(self, texts: pd.Series[str], unit_s: float | None = None) -> Clock:
-        """Return the clock (unit and time zone) of a time column.  `unit_s`: the unit [s] if the user has chosen it."""
+    def time_format(self, texts: pd.Series[str], unit_s: float | None = None) -> TimeFormat:
+        """Return the format of a time column: its unit and time zone.  `unit_s`: the unit [s] if the user has chosen it."""
         column = str(texts.name)
-        if column not in self._clocks:
-            clock = clock_of(
+        if column not in self._time_formats:
+            time_format = detect_time_format(
                 column, texts, None if unit_s is None else Fraction(unit_s).limit_denominator(10**9), self._zone
             )
-            if clock.unread:
-                return clock  # no time was readable; a later block may have one
-            self._clocks[column] = clock
-        return self._clocks[column]
+            if time_format.unreadable:
+                return time_format  # no time was readable; a later block may have one
+            self._time_formats[column] = time_format
+        return self._time_formats[column]
 
     def note_meaning(self, column: str, meaning: str) -> None:
         """Record how a value column is interpreted, for the note on how the file was read."""
@@ -198,17 +200,17 @@ class ColumnReader:
 
     def __str__(self) -> str:
         """Return a sentence on the detected units and meanings, or "" if there are none yet."""
-        times = [f"times of '{column}' are {clock}" for column, clock in self._clocks.items()]
+        times = [f"times of '{column}' are {time_format}" for column, time_format in self._time_formats.items()]
         return ", ".join(times + [f"'{column}' is taken as {what}" for column, what in self._meanings.items()])
 
 
-def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
-    """Return a column of times in seconds, as `Clock.seconds` does for each cell.  NaN if a cell is not a time."""
-    if clock.unit_s is None:
-        return dates(texts) if clock.zone == "UTC" else _local_dates(texts, clock)
+def seconds(texts: pd.Series[str], time_format: TimeFormat) -> pd.Series[float]:
+    """Return a column of times in seconds, as `TimeFormat.seconds` does for each cell.  NaN if a cell is not a time."""
+    if time_format.unit_s is None:
+        return dates(texts) if time_format.zone == "UTC" else _local_dates(texts, time_format)
     numbers = parse_numbers(texts)
     # divide by 1000, which is exact, instead of multiplying by 0.001
-    return numbers * float(clock.unit_s) if clock.unit_s >= 1 else numbers / round(1 / clock.unit_s)
+    return numbers * float(time_format.unit_s) if time_format.unit_s >= 1 else numbers / round(1 / time_format.unit_s)
 
 
 def dates(texts: pd.Series[str]) -> pd.Series[float]:
@@ -225,7 +227,7 @@ def dates(texts: pd.Series[str]) -> pd.Series[float]:
     return (nanoseconds / 1e9).where(moments.notna())
 
 
-def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
+def _local_dates(texts: pd.Series[str], time_format: TimeFormat) -> pd.Series[float]:
     """Return local dates as epoch seconds; NaN if a cell is not a date.
 
     Rows are converted one by one, because in the hour that is repeated at the end of daylight saving time the time of the previous
@@ -233,7 +235,7 @@ def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
     """
     times_s, before_s = list[float](), None
     for text in texts:
-        time_s = clock.seconds(text, before_s)
+        time_s = time_format.seconds(text, before_s)
         before_s = before_s if time_s is None else time_s
         times_s.append(np.nan if time_s is None else float(time_s))
     return pd.Series(times_s, index=texts.index, dtype=float)
@@ -271,10 +273,10 @@ def parse_times(
     texts: pd.DataFrame, column: str, reader: ColumnReader, unit_s: float | None = None
 ) -> tuple[pd.Series[float], list[Rule]]:
     """Return (times [s], rules) of a time column."""
-    clock = reader.clock(texts[column], unit_s)
-    t_s, why = seconds(texts[column], clock), f"{column} is not a time"
-    if clock.unread:
-        why += f": expected {EXPECTED}, not '{printable(clock.unread[:40])}'"
+    time_format = reader.time_format(texts[column], unit_s)
+    t_s, why = seconds(texts[column], time_format), f"{column} is not a time"
+    if time_format.unreadable:
+        why += f": expected {EXPECTED_TIMES}, not '{printable(time_format.unreadable[:40])}'"
     return t_s, [(why, _not_finite(t_s))]
 
 
@@ -309,12 +311,12 @@ def rates(
     `per_s`: values are records in this period [s]; None: records per second.
     Raises TraceFileError if the name of the rate column shows that it is another quantity, and `per_s` is None.
     """
-    if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
+    if per_s is None and (metric := classify_name(rate)).kind is Kind.OTHER:
         raise TraceFileError(metric.refusal(rate, f"; {SCALE_HINT}"))
     reader.note_meaning(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     columns = list(texts.columns)
     t_s, rules = parse_times(texts, time, reader, unit_s)
-    value_columns = {"rate": rate, "latency_ms": first_of(LATENCIES, columns), "lag": first_of(LAGS, columns)}
+    value_columns = {"rate": rate, "latency_ms": find_column(LATENCIES, columns), "lag": find_column(LAGS, columns)}
     rows = pd.DataFrame({"t_s": t_s})
     for name, column in value_columns.items():
         rows[name] = np.nan if column is None else parse_numbers(texts[column])
@@ -357,12 +359,15 @@ def _parsed(table: str, rows: pd.DataFrame, rules: Sequence[Rule], passed: Rule 
 def _recognised_rates(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
     columns = list(texts.columns)
     return rates(
-        texts, reader, time=first_of(TIMES, columns) or columns[0], rate=first_of(RATES, columns) or columns[1]
+        texts,
+        reader,
+        time=find_column(TIME_COLUMNS, columns) or columns[0],
+        rate=find_column(RATE_COLUMNS, columns) or columns[1],
     )
 
 
 def _recognised_arrivals(texts: pd.DataFrame, reader: ColumnReader) -> Parsed:
-    return arrivals(texts, reader, time=first_of(TIMES, list(texts.columns)) or texts.columns[0])
+    return arrivals(texts, reader, time=find_column(TIME_COLUMNS, list(texts.columns)) or texts.columns[0])
 
 
 def _task_events(texts: pd.DataFrame, _: ColumnReader) -> Parsed:
@@ -424,7 +429,7 @@ _TOKEN_COLUMNS = {"contexttokens", "generatedtokens"}
 
 def _is_arrivals(names: Sequence[str]) -> bool:
     """Return True if there is a time column and no other column, except numbers of tokens."""
-    time = first_of(TIMES, names)
+    time = find_column(TIME_COLUMNS, names)
     return time is not None and {name.lower() for name in names} - {time.lower()} <= _TOKEN_COLUMNS
 
 
@@ -434,7 +439,7 @@ FORMATS = (
     Format("events", lambda names: {"epoch_s", "event"} <= set(names), _injected),
     Format(
         "rates",
-        lambda names: bool(first_of(TIMES, names) and first_of(RATES, names)),
+        lambda names: bool(find_column(TIME_COLUMNS, names) and find_column(RATE_COLUMNS, names)),
         _recognised_rates,
         ordered="rates",
     ),

@@ -17,9 +17,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sim.model.series.columns import TIME_COLUMNS, cell_number, find_column
+from sim.model.series.metrics import Kind, classify_name, classify_series
 from sim.model.series.monitoring import MonitoringError, MonitoringTable, refuse_offsets, table_of_counter
-from sim.model.series.tables import SAMPLE, TIMES, Kind, cell_number, first_of, metric_of, taken_as
+from sim.model.series.time_format import MAX_INSPECTED_CELLS
 from sim.model.text import printable
+from sim.model.units import MS, format_duration
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.parsing import (
     SCALE_HINT,
@@ -41,6 +44,10 @@ HELD_BACK = 100
 """Last rows of a block that are parsed again with the next block, because only later rows show that a time is too far ahead."""
 MIN_ORDERED_SHARE, MIN_ROWS_TO_JUDGE = 0.5, 10
 """Minimum share of rows in the order of time, below which a file is not a time series; minimum rows for this check."""
+MIN_GAP_STEPS = 1.5
+"""Minimum time between two rows of rates / median time between rows, for a gap."""
+MAX_GAP_SHARE = 0.25
+"""Maximum share of gaps.  With more of them, the times between rows have no usual length."""
 MAX_ROW_CHARACTERS = 200
 """Maximum characters of a row in quarantine."""
 _DELIMITERS = ",;\t|"
@@ -109,7 +116,7 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
             refuse_offsets(table.header)
         may_be_counter = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
         column = choices.value_column(table.header) if may_be_counter else None
-        if column is not None and metric_of(column).kind is not Kind.RATE:
+        if column is not None and classify_name(column).kind is not Kind.RATE:
             yield from _rows_of_unknown_metric(source, choices, table, column)
         else:
             yield from _rows_of_known_format(source, choices, table)
@@ -161,16 +168,16 @@ def _rows_of_unknown_metric(
 
     A counter is converted to rates, for which the whole table is read.  Raises TraceFileError if it is another quantity.
     """
-    sample = list(islice(table.rows, SAMPLE))
+    sample = list(islice(table.rows, MAX_INSPECTED_CELLS))
     position = table.header.index(column)
-    metric = taken_as(column, (cell_number(row.cells[position]) for row in sample if not row.fault))
+    metric = classify_series(column, (cell_number(row.cells[position]) for row in sample if not row.fault))
     if metric.kind is Kind.OTHER:
         raise TraceFileError(metric.refusal(column, f"; {SCALE_HINT}"))
     rows = chain(sample, table.rows)
     if metric.kind is not Kind.COUNTER:
         yield from _rows_of_known_format(source, choices, table._replace(rows=rows))
         return
-    time = choices.time or first_of(TIMES, table.header) or table.header[0]
+    time = choices.time or find_column(TIME_COLUMNS, table.header) or table.header[0]
     unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
     numbered = ((row.number, dict(zip(table.header, row.cells, strict=True))) for row in rows if not row.fault)
     rates = table_of_counter(time, column, numbered, unit_s, choices.zone)
@@ -187,7 +194,8 @@ def _rows_of_known_format(source: RowOrigin, choices: Choices, table: _TextTable
         return
     unknown = f"no known format has the columns {', '.join(table.header)[:MAX_ROW_CHARACTERS]}: name columns with --time and --value"
     why = unknown if format_ is None else f"has the column '{duplicates[0]}' twice"
-    yield _quarantine(source, [TextRow(first.number, [], why, first.text)]) if first else quarantined(source, why)
+    text = "" if first is None else first.text[:MAX_ROW_CHARACTERS]
+    yield quarantined(source, why, text)
 
 
 class _BlockReader:
@@ -198,6 +206,9 @@ class _BlockReader:
         self.latest_s = -np.inf
         self.reader = ColumnReader(zone)
         self.blocks = self.rows = 0
+        self.step_s = np.nan  # median time between the rows of the first block with several rows
+        self.steps = self.gaps = 0  # number of times between rows, and of those that are gaps
+        self.gaps_s = 0.0  # sum of the gaps
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file.  If its rest cannot be read, TraceFileError is raised after the rows before it."""
@@ -223,6 +234,12 @@ class _BlockReader:
             raise read_error
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
+        if self.format.ordered == "rates" and 0 < self.gaps <= MAX_GAP_SHARE * self.steps:
+            length = format_duration(round(self.gaps_s * 1000) * MS)
+            gaps, each = (
+                (f"{self.gaps} gaps, {length} in all", "each") if self.gaps > 1 else (f"1 gap of {length}", "it")
+            )
+            yield noted(self.source, f"{gaps}: the rate before {each} goes on")
 
     def _block(self, block: list[TextRow], kept_back: int) -> Iterator[pa.RecordBatch]:
         """Parse a block, and yield its rows except the last `kept_back` ones, which the next block begins with."""
@@ -271,8 +288,19 @@ class _BlockReader:
             misplaced_reasons = pd.Series(list(misplaced.values()), index=time.index[list(misplaced)], dtype=object)
             wrong = misplaced_reasons.reindex(wrong.index).fillna(wrong)
         kept = time[(wrong.reindex(time.index) == "") & (time.index <= until)]
+        self._count_gaps(kept.to_numpy())
         self.latest_s = float(kept.iloc[-1]) if len(kept) else self.latest_s
         return wrong
+
+    def _count_gaps(self, times_s: np.ndarray) -> None:
+        """Count the gaps between rows.  `times_s`: times of the rows after the latest one."""
+        steps_s = np.diff(times_s, prepend=self.latest_s)
+        steps_s = steps_s[np.isfinite(steps_s)]
+        if np.isnan(self.step_s) and len(steps_s):
+            self.step_s = np.median(steps_s)
+        gaps_s = steps_s[steps_s > MIN_GAP_STEPS * self.step_s]
+        self.steps, self.gaps = self.steps + len(steps_s), self.gaps + len(gaps_s)
+        self.gaps_s += float(gaps_s.sum())
 
     def _batch(self, kind: str, rows: pd.DataFrame) -> pa.RecordBatch:
         if kind == "failures" and "run" not in rows and self.source.run is not None:
@@ -300,9 +328,9 @@ def _quarantine(source: RowOrigin, rows: list[TextRow]) -> pa.RecordBatch:
     return rows_batch("quarantine", source, pd.DataFrame(cells, columns=["line", "reason", "text"]))
 
 
-def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
-    """Return a row in quarantine for a whole file, or for the rest of a file that cannot be read."""
-    return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
+def quarantined(source: RowOrigin, reason: str, text: str = "") -> pa.RecordBatch:
+    """Return a row in quarantine for a whole file, with its first line as `text`, or for the rest of a file that cannot be read."""
+    return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [text]}))
 
 
 def noted(source: RowOrigin, how: str) -> pa.RecordBatch:

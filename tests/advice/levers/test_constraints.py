@@ -11,7 +11,7 @@ from sim.advice.constraints import CONSTRAINTS, DEFAULT, window_phases
 from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, Bench
 from sim.model.schema.flink_keys import modelled_keys
-from sim.model.schema.flink_text import option_values
+from sim.model.schema.option_values import option_values
 from sim.model.schema.study import loads
 from sim.model.units import parse_duration
 from sim.studies.cells import outcome
@@ -163,7 +163,7 @@ class Bound(MadeUp):
         return row(axes, k, 20.0, failed=int(self.is_bound), **own)
 
     def binds(self, scenario):
-        own = [option for option in option_values(scenario) if ".".join(option.option.path) == self.path]
+        own = [option for option in option_values(scenario) if ".".join(option.key.path) == self.path]
         return any(CONSTRAINTS[self.path].relaxed(option) is not None for option in own)
 
 

@@ -45,7 +45,7 @@ good.csv, good.csv.gz: have the same trace name; renamed to good-1
 long.csv: 1 row in quarantine, line 3: the line is too long
 loop: is a link to a folder already listed
 negative.csv: 1 row in quarantine, line 3: rate is negative
-own.csv: 1 row in quarantine, line 1: no known format has the columns when, what: name columns with --time and --value
+own.csv: no known format has the columns when, what: name columns with --time and --value
 swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
 truncated.csv.gz: is truncated: rows after this one are missing
 wide.csv: is UTF-16: save it as UTF-8

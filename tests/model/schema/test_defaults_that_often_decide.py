@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.defaults import Measured, changes, left_out, other_value
 from sim.model.schema.flink_keys import document_options
-from sim.model.schema.flink_text import deciding_defaults
-from sim.model.schema.study import DECIDING_FILE, OFTEN_DECIDING_SHARE, loads
+from sim.model.schema.influential import influential_defaults
+from sim.model.schema.study import INFLUENTIAL_OPTIONS_FILE, OFTEN_DECIDING_SHARE, loads
 from sim.model.schema.text import Mapping
 
 JOB = """\
@@ -28,7 +28,7 @@ NAMED = {
 
 
 def named(*overrides):
-    return set(deciding_defaults(loads(JOB, overrides=overrides).scenarios))
+    return set(influential_defaults(loads(JOB, overrides=overrides).scenarios))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_storage_of_a_changelog_is_named_unless_every_vertex_says_it(changel
         "state: {size: 1 MB}, parallelism: 2}", "state: {size: 1 MB}}\n  c: {input: {a: hash}, state: {size: 1 MB}}"
     )
     overrides = [f"job.{name}.state.changelog={log}" for name, log in zip("bc", changelogs, strict=False)]
-    found = deciding_defaults(loads(text, overrides=overrides).scenarios)
+    found = influential_defaults(loads(text, overrides=overrides).scenarios)
 
     assert is_named == ("job.state.changelog.storage (filesystem; Flink: memory)" in found)
 
@@ -87,12 +87,12 @@ def test_attempts_without_end_are_named_where_flink_makes_one(restart, is_named)
 def test_a_job_without_state_has_no_backend():
     stateless = JOB.replace("state: {size: 1 MB}, ", "")
 
-    assert not {"job.state.backend", "job.state.changelog"} & set(deciding_defaults(loads(stateless).scenarios))
+    assert not {"job.state.backend", "job.state.changelog"} & set(influential_defaults(loads(stateless).scenarios))
 
 
 def test_the_list_is_of_options_that_there_are_and_that_decided():
     paths = {key.dotted for key in document_options()}
-    with DECIDING_FILE.open(encoding="utf-8", newline="") as file:
+    with INFLUENTIAL_OPTIONS_FILE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
     assert [row["option"] for row in rows if row["option"] not in paths] == []

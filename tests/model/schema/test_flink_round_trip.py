@@ -6,7 +6,8 @@ import pytest
 
 from sim.model.fields import BUFFER_TIMEOUT
 from sim.model.schema.flink_keys import current_names, has_key, listed_keys, modelled_keys
-from sim.model.schema.flink_text import flink_key, flink_lines
+from sim.model.schema.flink_text import non_default_keys
+from sim.model.schema.option_values import key_in_release
 from sim.model.schema.study import loads
 
 BASE = """\
@@ -101,7 +102,7 @@ def test_what_is_written_is_read_again(path, profile):
             interval = [] if path == "checkpoint.interval" else ["checkpoint.interval=9 s"]
             changes += [*WITH.get(above, []), *interval, *companion]
             (given,) = loads(text, overrides=changes).scenarios
-            lines = flink_lines(given)
+            lines = non_default_keys(given)
             pasted = "".join(f"  {name}: {line}\n" for name, line in lines.items())
             off = "checkpoint: {interval: off}\n" if "execution.checkpointing.interval" not in lines else ""
             found = loads(f"{text}flink:\n{pasted}{off}" if pasted else f"{text}{off}")
@@ -116,8 +117,8 @@ def test_an_older_flink_gets_the_names_that_it_knows():
     (new,) = loads(BASE.format(profile="2.x", rest="checkpoint: {interval: 9 s}")).scenarios
 
     for older, name in current_names().items():
-        assert name == flink_key(name, new)
+        assert name == key_in_release(name, new)
         known = [own for own in (name, older) if "1.15" in listed_keys().get(own, ())]
-        assert not known or "1.15" in listed_keys()[flink_key(name, old)], older
-    assert flink_key("state.backend.type", old) == "state.backend"
-    assert flink_key("execution.state-recovery.claim-mode", old) == "execution.savepoint-restore-mode"
+        assert not known or "1.15" in listed_keys()[key_in_release(name, old)], older
+    assert key_in_release("state.backend.type", old) == "state.backend"
+    assert key_in_release("execution.state-recovery.claim-mode", old) == "execution.savepoint-restore-mode"

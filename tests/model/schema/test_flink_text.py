@@ -3,7 +3,7 @@
 import pytest
 from ruamel.yaml import YAML
 
-from sim.model.schema.flink_text import flink_text
+from sim.model.schema.flink_text import configuration_text
 from sim.model.schema.study import loads
 
 BASE = """\
@@ -26,12 +26,12 @@ run: {duration: 60 s}
 def test_what_is_written_is_read_again(given):
     """As the same settings, under `flink:`."""
     scenario = loads(BASE + given).scenarios[0]
-    pasted = "".join(f"  {line}\n" for line in flink_text(scenario).splitlines())
+    pasted = "".join(f"  {line}\n" for line in configuration_text(scenario).splitlines())
 
     again = loads(f"{BASE}flink:\n{pasted}").scenarios[0]
 
     assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
-    assert set(YAML(typ="safe").load(flink_text(scenario)))
+    assert set(YAML(typ="safe").load(configuration_text(scenario)))
 
 
 def test_what_else_was_changed():
@@ -46,18 +46,20 @@ def test_what_else_was_changed():
         "cluster.network.segment-size",
         "cluster.network.floating-buffers-per-gate",
     ]
-    pasted = "".join(f"  {line}\n" for line in flink_text(scenario, keys).splitlines())
+    pasted = "".join(f"  {line}\n" for line in configuration_text(scenario, keys).splitlines())
 
     again = loads(f"{BASE}cluster: {{profile: 1.20}}\nflink:\n{pasted}").scenarios[0]
 
     assert (scenario.checkpoint, scenario.cluster) == (again.checkpoint, again.cluster)
-    assert "incremental" not in flink_text(scenario)
+    assert "incremental" not in configuration_text(scenario)
 
 
 def test_older_flinks_have_older_names():
     """Which every later one still reads."""
     text = "checkpoint: {interval: 30 s, barriers: unaligned, incremental: true, local-recovery: true}\ncluster: {profile: 1.15}"
-    printed = flink_text(loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"])
+    printed = configuration_text(
+        loads(BASE + text).scenarios[0], ["checkpoint.incremental", "checkpoint.local-recovery"]
+    )
 
     assert "execution.checkpointing.unaligned: true\n" in printed
     assert "state.backend.incremental: true\n" in printed

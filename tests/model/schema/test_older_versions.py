@@ -2,9 +2,10 @@
 
 import pytest
 
-from sim.model.cluster import came_later
+from sim.model.cluster import was_added_after
 from sim.model.schema.flink_keys import document_options, listed_keys, modelled_keys
-from sim.model.schema.flink_text import flink_key, flink_lines
+from sim.model.schema.flink_text import non_default_keys
+from sim.model.schema.option_values import key_in_release
 from sim.model.schema.releases import later_options, since
 from sim.model.schema.study import loads
 
@@ -118,7 +119,10 @@ def test_releases_of_keys_are_those_of_the_lists():
     for flink in known:
         lists = [listed_keys().get(name, ()) for name in (flink.name, *flink.older)]
         for version in ("1.15", "1.20", "2.3"):
-            assert any(version in versions for versions in lists) != came_later(flink.since, version), (flink, version)
+            assert any(version in versions for versions in lists) != was_added_after(flink.since, version), (
+                flink,
+                version,
+            )
 
 
 def test_nothing_is_later_than_the_newest():
@@ -147,7 +151,7 @@ def test_nothing_is_later_than_the_newest():
 )
 def test_a_release_gets_the_names_that_it_knows(version, key, name):
     """A release before the newest one of its profile has older names."""
-    assert flink_key(key, later(version).scenarios[0]) == name
+    assert key_in_release(key, later(version).scenarios[0]) == name
 
 
 def test_a_release_gets_no_keys_that_it_does_not_have():
@@ -155,7 +159,7 @@ def test_a_release_gets_no_keys_that_it_does_not_have():
     names = {
         version: {
             name
-            for name in flink_lines(later(version, checkpoint=", local-recovery: true").scenarios[0])
+            for name in non_default_keys(later(version, checkpoint=", local-recovery: true").scenarios[0])
             if "local" in name
         }
         for version in ("1.19.1", "1.20.1")

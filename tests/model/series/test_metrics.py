@@ -11,14 +11,14 @@ from sim.model.schema.job import Trace
 from sim.model.schema.study import loads
 from sim.model.schema.text import ScenarioError
 from sim.model.schema.trace import TraceError, read_trace
+from sim.model.series.metrics import METRICS_FILE, QUERIES, Kind, classify_name, classify_series
 from sim.model.series.monitoring import NotRecordsError, table_of_document
-from sim.model.series.tables import QUERIES, TABLE, Kind, metric_of, taken_as
 from sim.studies.sweeps.sweep_file import define
 from sim.studies.traces.anywhere import read_anywhere
 from sim.studies.traces.choices import Choices
 from sim.studies.traces.listing import list_files
 
-with TABLE.open(encoding="utf-8", newline="") as file:
+with METRICS_FILE.open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
 GROWING = [10_000 + 600 * i for i in range(6)]
 """Samples that may be of anything, 60 s apart: as a counter 10/s."""
@@ -58,7 +58,7 @@ def test_a_metric_stands_in_one_row():
 
 @pytest.mark.parametrize("query", [*QUERIES.values()])
 def test_queries_that_are_proposed_give_a_rate(query):
-    assert metric_of(query).kind is Kind.RATE
+    assert classify_name(query).kind is Kind.RATE
 
 
 REPORTED = (
@@ -127,7 +127,7 @@ REPORTED = (
     ],
 )
 def test_names_in_the_spelling_of_each_system(kind, name):
-    assert kind is metric_of(name).kind
+    assert kind is classify_name(name).kind
 
 
 UNEVEN = [(i * 7919) % 97 + 3 for i in range(30)]
@@ -146,12 +146,12 @@ UNEVEN = [(i * 7919) % 97 + 3 for i in range(30)]
     ],
 )
 def test_samples_tell_a_counter_where_the_name_does_not(kind, values):
-    assert kind is taken_as("orders", map(Fraction, values)).kind
-    assert Kind.RATE is taken_as("orders per second", map(Fraction, values)).kind
+    assert kind is classify_series("orders", map(Fraction, values)).kind
+    assert Kind.RATE is classify_series("orders per second", map(Fraction, values)).kind
 
 
 def test_a_counter_by_its_name_that_falls_is_refused():
-    assert "'orders_total' is a counter by its name, but falls" in taken_as(
+    assert "'orders_total' is a counter by its name, but falls" in classify_series(
         "orders_total", map(Fraction, UNEVEN)
     ).refusal("orders_total")
 
@@ -318,4 +318,4 @@ def test_summed_offsets_of_a_topic_are_a_counter(tmp_path):
     ],
 )
 def test_what_surely_counts_no_records_is_not_offered_to_be_taken_as_such(name, is_offered):
-    assert is_offered == metric_of(name).refusal(name, "; --per '1 s'").endswith("; --per '1 s'")
+    assert is_offered == classify_name(name).refusal(name, "; --per '1 s'").endswith("; --per '1 s'")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.model.series.tables import Clock, clock_of
+from sim.model.series.time_format import TimeFormat, detect_time_format
 from sim.studies.traces.parsing import seconds
 
 NOON = 1_699_963_200  # 2023-11-14T12:00:00Z
@@ -32,39 +32,39 @@ NOON = 1_699_963_200  # 2023-11-14T12:00:00Z
     ],
 )
 def test_how_a_column_is_read(column, cells, description, expected):
-    clock = clock_of(column, cells)
+    time_format = detect_time_format(column, cells)
 
-    assert description == str(clock)
-    assert expected == [clock.seconds(cell) for cell in cells]
-    assert pytest.approx([float(at) for at in expected]) == seconds(pd.Series(cells, name=column), clock).tolist()
+    assert description == str(time_format)
+    assert expected == [time_format.seconds(cell) for cell in cells]
+    assert pytest.approx([float(at) for at in expected]) == seconds(pd.Series(cells, name=column), time_format).tolist()
 
 
 def test_a_unit_that_is_given_goes_before_all():
-    assert [Fraction(3, 2)] == [clock_of("t_s", ["1500"], Fraction(1, 1000)).seconds("1500")]
+    assert [Fraction(3, 2)] == [detect_time_format("t_s", ["1500"], Fraction(1, 1000)).seconds("1500")]
 
 
 @pytest.mark.parametrize(
     "cell", ["14.11.2023", "11/14/2023 10:00", "2023/11/14", "noon", "2023-02-30", "2023-11-14 25:00", "", "-5", "nan"]
 )
 def test_what_is_no_time(cell):
-    """Neither to a clock of numbers nor to one of dates."""
+    """Neither in a column of numbers nor in one of dates."""
     for others in (["5", "6"], ["2023-11-14", "2023-11-15"]):
-        clock = clock_of("t", others)
+        time_format = detect_time_format("t", others)
 
-        assert clock.seconds(cell) is None
-    assert clock_of("t", [cell]).seconds(cell) is None
+        assert time_format.seconds(cell) is None
+    assert detect_time_format("t", [cell]).seconds(cell) is None
 
 
 def test_a_column_that_is_no_time_shows_one_of_its_cells():
-    assert clock_of("t", ["", "14.11.2023", "15.11.2023"]).unread == "14.11.2023"
+    assert detect_time_format("t", ["", "14.11.2023", "15.11.2023"]).unreadable == "14.11.2023"
 
 
 def test_the_first_cells_decide_and_the_others_follow():
     """Not each for itself: the unit of a column does not change on the way."""
-    clock = clock_of("t", ["0", "", "5", *["7"] * 997, "1700000000000"])
+    time_format = detect_time_format("t", ["0", "", "5", *["7"] * 997, "1700000000000"])
 
-    assert str(clock) == "seconds"
-    assert clock.seconds("1700000000000") == 1_700_000_000_000
+    assert str(time_format) == "seconds"
+    assert time_format.seconds("1700000000000") == 1_700_000_000_000
 
 
 BETWEEN = datetime(1971, 1, 1), datetime(2200, 1, 1)  # noqa: DTZ001 - Hypothesis adds the zone
@@ -76,12 +76,12 @@ def test_dates_agree_with_the_library(moment, zone):
     written = moment.isoformat() + zone
     expected = datetime.fromisoformat(written.replace(" UTC", "Z"))
     expected = expected if expected.tzinfo else expected.replace(tzinfo=UTC)
-    clock = clock_of("t", [written])
+    time_format = detect_time_format("t", [written])
 
-    exact = clock.seconds(written)
+    exact = time_format.seconds(written)
     assert Fraction((expected - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), 10**6) == exact
-    assert pytest.approx(float(exact), abs=1e-6) == seconds(pd.Series([written], name="t"), clock)[0]
+    assert pytest.approx(float(exact), abs=1e-6) == seconds(pd.Series([written], name="t"), time_format)[0]
 
 
 def test_a_column_of_nothing_is_read_as_seconds():
-    assert Clock() == clock_of("t", ["", " "])
+    assert TimeFormat() == detect_time_format("t", ["", " "])

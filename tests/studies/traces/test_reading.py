@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sim.model.series.time_format import EXPECTED_TIMES
 from sim.studies.traces import parsing as room
 from sim.studies.traces import reading
 from sim.studies.traces.choices import Choices
@@ -261,7 +262,7 @@ def test_the_unit_of_a_file_does_not_change_on_its_way(monkeypatch):
 def test_dates_that_are_not_iso_8601_are_one_message(date):
     found = read("Date,value\n" + f"{date},1\n" * 20)
 
-    expected = f"Date is not a time: expected seconds, milliseconds since 1970, or ISO 8601 such as 2023-11-14T12:00:00Z, not '{date}'"
+    expected = f"Date is not a time: expected {EXPECTED_TIMES}, not '{date}'"
     assert {expected} == set(found["quarantine"]["reason"])
     assert notes("Date,value\n" + f"{date},1\n") == []
 
@@ -283,3 +284,24 @@ def test_a_rescale_is_no_failure():
 
     assert found["failures"]["what"].tolist() == ["inject_delay"]
     assert found["passed"]["reason"].tolist() == ["a rescale is no failure"]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([*range(0, 200, 10), *range(1160, 1400, 10)], ["1 gap of 970 s: the rate before it goes on"]),
+        ([*range(100), *range(160, 200), *range(190, 300)], ["1 gap of 61 s: the rate before it goes on"]),
+        (
+            [*range(100), *range(160, 200), *range(260, 300)],
+            ["2 gaps, 122 s in all: the rate before each goes on"],
+        ),
+        ([n * n for n in range(40)], []),  # times between rows have no usual length
+    ],
+    ids=["minutes", "rows out of order", "two", "uneven"],
+)
+def test_gaps_are_counted(monkeypatch, times, expected):
+    """Across blocks as well, and not where rows are in quarantine."""
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(reading, "HELD_BACK", 1)
+
+    assert expected == notes("t_s,rate\n" + "".join(f"{at},1\n" for at in times))[1:]

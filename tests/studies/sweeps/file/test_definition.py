@@ -358,7 +358,7 @@ def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day,
         (
             lambda at: "14.11.2023",
             "every: 3 h",
-            "day.csv:2: '14.11.2023' is not a time: seconds, milliseconds since 1970, or ISO 8601 such as",
+            "day.csv:2: '14.11.2023' is not a time: seconds, milliseconds since 1970, or ISO 8601, with the year first, such as",
         ),
     ],
     ids=["milliseconds from 0", "another date"],
